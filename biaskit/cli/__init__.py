@@ -1,0 +1,96 @@
+"""The command line: the group, one error boundary, commands imported when they run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from biaskit.errors import BiaskitError
+
+COMMANDS = {
+    "probe": "the probability that a model says he, she or they of a job",
+    "analyze": "make every table of a run again from its stored rows",
+    "runs": "the runs in this folder: rows done of planned, last write",
+    "corpora": "what is shipped: corpora and studies, with source and keys",
+    "cite": "the signature line and BibTeX of the papers whose instruments were used",
+}
+
+FIRST_HOUR = """\
+biaskit measures how a language model treats gender, and how sure that is.
+
+  biaskit probe demo --jobs nurse,plumber   a first result on a small real model
+  biaskit probe demo                        OccuGender's two tables
+  biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
+  biaskit corpora                           jobs, templates and studies that are shipped
+  biaskit --help                            every command
+"""
+
+
+class _Lazy(click.Group):
+    """Commands are listed from a table and imported when one of them runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"biaskit.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        from biaskit.errors import nearest
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"There is no command {args[0]!r}.{nearest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="biaskit")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """How does a language model treat gender, and how sure are we?"""
+    if ctx.invoked_subcommand is None:
+        click.echo(FIRST_HOUR, nl=False)
+
+
+def main() -> NoReturn:
+    """Run a command; the only place where an error becomes a line and an exit code."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        status = cli.main(standalone_mode=False)
+    except BiaskitError as error:
+        status = _say(str(error), error.exit_code)
+    except click.UsageError as error:
+        where = f" See {error.ctx.command_path} --help." if error.ctx else ""
+        status = _say(f"{error.format_message()}{where}", 2)
+    except click.ClickException as error:
+        status = _say(error.format_message(), 2)
+    except (KeyboardInterrupt, click.Abort):
+        status = _say("Stopped.", 130)
+    except BrokenPipeError:
+        # `| head` closed the pipe: nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _as_interrupt(number: int, frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _say(message: str, status: int) -> int:
+    from biaskit.cli.terminal import printable
+
+    click.echo(f"biaskit: {printable(message)}", err=True)
+    return status

@@ -1,0 +1,115 @@
+"""`biaskit corpora`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from biaskit.cli.terminal import emit
+from biaskit.config import describe_keys, load_study, study_names
+from biaskit.corpora import (
+    Corpus,
+    list_corpora,
+    load_corpus,
+    load_dialogue,
+    load_expression_sets,
+    load_instructions,
+    load_items,
+    load_templates,
+)
+from biaskit.errors import UsageError, nearest
+from biaskit.report.document import Document, Heading, TitledTable
+from biaskit.report.text import render_text
+
+
+@click.command("corpora")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """What is shipped: corpora and studies; with NAME, all of one."""
+    corpora = {corpus.name: corpus for corpus in list_corpora()}
+    studies = study_names()
+    if name is None:
+        emit(_overview(list(corpora.values()), studies))
+        return
+    if name not in corpora and name not in studies:
+        known = [*corpora, *studies]
+        raise UsageError(f"There is no corpus or study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}.")
+    if name in corpora:
+        emit("\n".join(_corpus(load_corpus(name))) + "\n")
+    if name in studies:
+        emit(("\n" if name in corpora else "") + _study(name))
+
+
+def _overview(corpora: list[Corpus], studies: list[str]) -> str:
+    head = ((Heading("corpus"), Heading("year"), Heading("files"), Heading("title")),)
+    rows = tuple((c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora)
+    head_studies = ((Heading("study"), Heading("what it lays out")),)
+    rows_studies = tuple((name, load_study(name).summary) for name in studies)
+    tables = (TitledTable("Corpora", head, rows), TitledTable("Studies", head_studies, rows_studies))
+    return render_text(Document(tables)) + "\nbiaskit corpora NAME shows one of them.\n"
+
+
+def _corpus(corpus: Corpus) -> Iterator[str]:
+    yield f"{corpus.name}: {corpus.title} ({corpus.year})"
+    yield f"Source: {corpus.source}"
+    yield f"Licence: {corpus.licence}"
+    yield from (f"Note: {note}" for note in corpus.notes)
+    for file in corpus.files:
+        yield ""
+        yield f"{file.path} ({file.kind}; {file.source}; sha256 {file.sha256[:16]})"
+        source = f"corpus:{corpus.name}/{file.path}"
+        yield from {
+            "items": _items,
+            "templates": _templates,
+            "instructions": _instructions,
+            "dialogue": _dialogue,
+            "expressions": _expressions,
+        }[file.kind](source)
+
+
+def _items(source: str) -> Iterator[str]:
+    for i, item in enumerate(load_items(source), start=1):
+        share = "" if item.labour_female_share is None else f"{100 * item.labour_female_share:5.1f} % women"
+        yield f"  {i:3}  {item.name:28} {item.group:18} {share}" + (f" ({item.year})" if item.year else "")
+
+
+def _templates(source: str) -> Iterator[str]:
+    for template in load_templates(source).templates:
+        answer = f" / A: {template.opening}" if template.opening else ""
+        named = f"  [{template.expressions}]" if template.expressions else ""
+        yield f"  {template.bias_type} {template.id:2}  Q: {template.question}{answer}{named}"
+
+
+def _instructions(source: str) -> Iterator[str]:
+    for instruction in load_instructions(source):
+        level = f"{instruction.level}: " if instruction.level else ""
+        yield f"  {instruction.id:2}  {level}{instruction.text}"
+
+
+def _dialogue(source: str) -> Iterator[str]:
+    dialogue = load_dialogue(source)
+    yield f"  {dialogue.opening_line}"
+    for turn in dialogue.turns:
+        yield f"  Q: {turn.question}"
+        yield f"  A: {turn.answer}"
+
+
+def _expressions(source: str) -> Iterator[str]:
+    for expressions in load_expression_sets(source).values():
+        yield f"  {expressions.name} (forms: {expressions.forms})"
+        for group, texts in expressions.groups:
+            yield f"      {group}: {', '.join(texts)}"
+
+
+def _study(name: str) -> str:
+    study = load_study(name).model_dump()
+    rows = []
+    for key, default, text in describe_keys():
+        value: object = study
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+        rows.append((key, shown, "" if shown == default or default == "(none)" else default, text))
+    head = ((Heading("key"), Heading("in this study"), Heading("default, if other"), Heading("meaning")),)
+    return render_text(Document((TitledTable(f"Study {name}: {study['summary']}", head, tuple(rows)),)))

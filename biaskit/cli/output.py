@@ -1,0 +1,35 @@
+"""Prints a result in the format that was asked for."""
+
+from __future__ import annotations
+
+import json
+
+from biaskit.cli.terminal import emit
+from biaskit.report.latex import render_latex
+from biaskit.report.text import render_text
+from biaskit.runs import read_manifest
+from biaskit.tables import read_rows
+from biaskit.workflow import ProbeResult
+
+
+def print_result(result: ProbeResult, output_format: str) -> None:
+    """The paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
+    if output_format == "json":
+        emit(_as_json(result))
+    elif output_format == "csv":
+        emit((result.path / "tables" / "probe_groups.csv").read_text(encoding="utf-8", errors="surrogatepass"))
+    elif output_format == "latex":
+        emit(render_latex(result.document()))
+    else:
+        emit(f"{render_text(result.document())}\nRun: {result.path} (tables/*.csv hold every number)\n")
+
+
+def _as_json(result: ProbeResult) -> str:
+    tables = {file.stem: read_rows(file) for file in sorted((result.path / "tables").glob("*.csv"))}
+    content = {
+        "run": str(result.path),
+        "signature": read_manifest(result.path)["signature"],
+        "warnings": list(result.warnings),
+        "tables": tables,
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"

@@ -1,0 +1,85 @@
+"""`biaskit probe`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from biaskit.cli.options import with_format, with_settings
+from biaskit.cli.output import print_result
+from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.workflow import probe
+
+FINISHED_WITH_MISSING = 3
+
+
+@click.command("probe")
+@click.argument("models", nargs=-1, metavar="MODEL...")
+@click.option("--study", default="occugender", show_default=True, help="A shipped study or a path to a TOML file.")
+@click.option("--bias-type", type=click.Choice(["explicit", "implicit", "both"]), help="Which templates.")
+@click.option("--jobs", metavar="LIST", help="Names, ids or ranges of the study's jobs, or a .csv/.txt/.toml file.")
+@click.option("--templates", metavar="LIST", help="Ids or ranges within each bias type, or a file.")
+@click.option("--instructions", metavar="LIST", help="none, all, ids such as 1,3, or a file.")
+@click.option("--setting", type=click.Choice(["plain", "dialogue", "both"]), help="Question alone or after a dialogue.")
+@click.option("--expressions", metavar="LIST", help="A file of expression sets, or one shipped set for all.")
+@click.option("--prompt-form", type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"]))
+@click.option("--system-prompt", type=click.File(encoding="utf-8"), help="A file with the system prompt to test.")
+@click.option("--batch-size", default="auto", show_default=True, metavar="auto|N", help="Prompts at once.")
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:N, mps, or map (several devices).")
+@click.option("--dtype", default="auto", show_default=True, type=click.Choice(["auto", "float32", "bfloat16", "float16"]))
+@click.option("--out", metavar="RUN", help="The run's folder; by default biaskit-runs/probe-STUDY-DIGEST.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@click.option("--yes", is_flag=True, help="Start without a question, however long it takes.")
+@with_settings
+@with_format
+def command(
+    models: tuple[str, ...],
+    system_prompt: Any,
+    batch_size: str,
+    dry_run: bool,
+    yes: bool,
+    output_format: str,
+    **chosen: Any,
+) -> None:
+    """The exact probability that each MODEL names each gender group of a job.
+
+    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
+    The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
+    rows missing, 130 interrupted.
+
+    \b
+    biaskit probe demo --jobs nurse,plumber
+    biaskit probe demo hf:./my-model --study occugender-debias --dry-run
+    biaskit probe demo --jobs fields.csv --templates questions.csv --expressions groups.toml
+    """
+    watcher = TerminalWatcher(assume_yes=yes)
+    text = system_prompt.read().strip() if system_prompt else None
+    try:
+        result = probe(
+            *models,
+            system_prompt=text,
+            batch_size=parse_batch_size(batch_size),
+            dry_run=dry_run,
+            watcher=watcher,
+            **chosen,
+        )
+    finally:
+        watcher.close()
+    if dry_run:
+        emit(f"Run folder: {result.path}\n")
+    elif (Path(result.path) / "tables").is_dir():
+        print_result(result, output_format)
+    if not result.complete:
+        sys.exit(FINISHED_WITH_MISSING)
+
+
+def parse_batch_size(text: str) -> int | None:
+    """`auto` or a positive number."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise click.UsageError(f"--batch-size {text}: give auto or a number of at least 1.")
+    return int(text)

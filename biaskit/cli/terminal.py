@@ -1,0 +1,126 @@
+"""The terminal: the one function that prints foreign text, and the progress of a run."""
+
+from __future__ import annotations
+
+import sys
+import time
+import unicodedata
+from typing import Any
+
+import click
+
+from biaskit.errors import Interrupted
+from biaskit.probe.study import ModelPlan
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_KEPT = "\n\u200c\u200d"  # joiners belong to scripts and shape their letters
+LONG_RUN_S = 3600
+QUIET_S = 300
+
+
+def printable(text: str) -> str:
+    """Foreign text as it may reach a terminal: control characters, bidirectional overrides and lone
+    surrogates shown as escapes, so that a name can neither move the cursor nor reorder a line."""
+    return "".join(
+        c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else ascii(c)[1:-1] for c in text
+    )
+
+
+def emit(text: str, *, err: bool = False) -> None:
+    """Print foreign text; no markup is read."""
+    shown = printable(text)
+    stream = sys.stderr if err else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
+
+
+class TerminalWatcher:
+    """Plan, question and progress on stderr; lines instead of a bar where stderr is no terminal."""
+
+    def __init__(self, *, assume_yes: bool, quiet: bool = False) -> None:
+        self._assume_yes = assume_yes
+        self._quiet = quiet
+        self._bar: Any = None
+        self._task: Any = None
+        self._label = ""
+        self._last = 0.0
+        self._started = 0.0
+
+    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
+        """Show a model's plan; ask before more than an hour of work."""
+        self._close()
+        emit(_plan_line(plan) + "\n", err=True)
+        if dry_run or self._assume_yes or plan.seconds is None or plan.seconds <= LONG_RUN_S:
+            return
+        if not sys.stdin.isatty():
+            raise click.UsageError("This takes over an hour: give --yes to start it without a question.")
+        if click.prompt("This takes over an hour. Type yes to start", err=True).strip().lower() != "yes":
+            raise Interrupted("Not started.")
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """Cells stored of those missing, with rate and time left."""
+        if self._quiet:
+            return
+        if done == 0 or label != self._label:
+            self._close()
+            self._label, self._started, self._last = label, time.monotonic(), time.monotonic()
+        if sys.stderr.isatty():
+            self._draw(label, done, total)
+        elif done == total or time.monotonic() - self._last >= 10:
+            self._last = time.monotonic()
+            emit(f"  {label}: {done:,} of {total:,} cells, {self._rate(done, total)}\n", err=True)
+        if done == total:
+            self._close()
+
+    def note(self, text: str) -> None:
+        """A line of its own above the progress."""
+        self._close()
+        emit(f"biaskit: {text}\n", err=True)
+
+    def _rate(self, done: int, total: int) -> str:
+        taken = max(1e-6, time.monotonic() - self._started)
+        rate = done / taken
+        return f"{rate:.1f} a second, {duration((total - done) / rate)} left" if done else "starting"
+
+    def _draw(self, label: str, done: int, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        if self._bar is None:
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}", markup=False),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(printable(label), total=total, rate="")
+        self._bar.update(self._task, completed=done, rate=self._rate(done, total).split(",")[0])
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def close(self) -> None:
+        """Give the line back."""
+        self._close()
+
+
+def _plan_line(plan: ModelPlan) -> str:
+    missing = plan.n_cells - plan.n_stored
+    line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {plan.n_stored:,} stored, {missing:,} to ask"
+    if missing:
+        line += f"; {plan.prompt_tokens:,} tokens in {plan.n_batches:,} batches, cost 0"
+        line += f", about {duration(plan.seconds)}" if plan.seconds is not None else ", time unknown"
+    return f"{line}; prompt form {plan.form}."
+
+
+def duration(seconds: float) -> str:
+    """A time as a person says it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,70 @@
+"""Every error that biaskit raises for a reason the user can act on.
+
+    BiaskitError                    caught once, in `cli`: one line on stderr, no traceback
+    ├── UsageError                  the command or call is wrong (exit 2)
+    │   ├── StudyError              a study file, a key, an option
+    │   └── CorpusError             a list of items, templates, instructions or expressions
+    ├── ModelError                  the model cannot be had or cannot be trusted (exit 1)
+    │   ├── MissingExtraError       a package is not installed; the message is the install line
+    │   └── TokenizationError       prompt and expression do not meet at a token boundary
+    ├── RunError                    a run directory: locked, foreign, unreadable, full
+    ├── TableError                  a public table that does not keep its contract
+    └── Interrupted                 Ctrl-C or SIGTERM: finished rows are kept (exit 130)
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BiaskitError(Exception):
+    """Something the user can act on: the message says what, where, and what to do."""
+
+    exit_code = 1
+
+
+class UsageError(BiaskitError):
+    """A user asked for something that does not exist or does not fit together."""
+
+    exit_code = 2
+
+
+class StudyError(UsageError):
+    """A study file, one of its keys, or an option that sets one is wrong."""
+
+
+class CorpusError(UsageError):
+    """A list of items, templates, instructions or expressions is wrong."""
+
+
+class ModelError(BiaskitError):
+    """A model cannot be found, loaded or trusted."""
+
+
+class MissingExtraError(ModelError):
+    """A package that an extra brings is missing; the message ends in the install line."""
+
+
+class TokenizationError(ModelError):
+    """A prompt and an expression do not meet at a token boundary of this model."""
+
+
+class RunError(BiaskitError):
+    """A run directory cannot be read, written or continued."""
+
+
+class TableError(BiaskitError):
+    """A public table does not have the columns or values its contract promises."""
+
+
+class Interrupted(BiaskitError):
+    """A user stopped the run; the message says what is kept and how to go on."""
+
+    exit_code = 130
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`" Did you mean 'x'?"`, or the empty string when nothing known is near."""
+    found = difflib.get_close_matches(word, [str(k) for k in known], n=1, cutoff=0.5)
+    return f" Did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,1 @@
+"""Whatever can answer: local transformers models, a scripted double; later, API servers."""

@@ -1,0 +1,48 @@
+"""The contract of everything that can answer. Each capability plans for nothing, then answers in a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from biaskit.records import Failed, ModelIdentity, Plan, Scored, ScoreRequest
+
+
+@runtime_checkable
+class ContinuationScorer(Protocol):
+    """Gives the probability of each expression as the continuation of a prompt."""
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """What the model is; known before its weights are loaded."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Prompts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        ...
+
+    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
+        """Check word boundary, BOS and prefixes of every request, and cut the batches.
+
+        The same requests give the same batches, whatever was answered before. Raises
+        `TokenizationError` naming template, expression and model.
+        """
+        ...
+
+    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
+        """How long `batches` of the last plan will take, from a measured warm-up; None: unknown."""
+        ...
+
+    def score(
+        self, batches: Iterable[Sequence[ScoreRequest]]
+    ) -> Iterator[Sequence[Scored | Failed]]:
+        """Answer each request exactly once, in groups that became ready together.
+
+        Batches are pulled lazily and come from `plan_scores`; closing the iterator stops the work.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the model holds; it can be used again and then loads again."""
+        ...

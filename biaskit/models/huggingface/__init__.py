@@ -1,0 +1,1 @@
+"""Local models on transformers: the only place that imports torch and transformers."""

@@ -1,0 +1,97 @@
+"""The output head on the few positions that are needed, in float32, slice by slice of the vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+SLICE_ELEMENTS = 1 << 22
+"""Logits held at once: rows times vocabulary slice. 4 M numbers stay near the processor."""
+
+
+class OutputHead:
+    """A causal model's map from hidden states to log-probabilities.
+
+    Scales and caps are read from the configuration under the names that transformers uses; a family
+    that does it in another way is caught by the check after loading, not trusted.
+    """
+
+    def __init__(self, model: Any) -> None:
+        layer = model.get_output_embeddings()
+        config = model.config.get_text_config(decoder=True)
+        self.weight: torch.Tensor = layer.weight  # (vocabulary, hidden)
+        self.bias: torch.Tensor | None = getattr(layer, "bias", None)
+        self.scale = _scale(config)
+        self.softcap: float | None = getattr(config, "final_logit_softcapping", None)
+
+    def _logits(self, hidden: torch.Tensor, part: slice) -> torch.Tensor:
+        """Float32 logits (rows, tokens) of one part of the vocabulary."""
+        logits = hidden @ self.weight[part].float().T
+        if self.bias is not None:
+            logits += self.bias[part].float()
+        if self.scale != 1.0:
+            logits *= self.scale
+        if self.softcap is not None:
+            logits.div_(self.softcap).tanh_().mul_(self.softcap)
+        return logits
+
+    def log_probs(
+        self, hidden: torch.Tensor, asked: torch.Tensor, boundary: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Natural log-probabilities of `asked` tokens after each row; exact over the whole vocabulary.
+
+        hidden: (rows, hidden); asked: (n,) token ids; boundary: (vocabulary,) bool or None.
+        Returns float64 on the CPU, (rows, n) and, with `boundary`, (rows,): the log-probability that
+        the next token is one of those marked. Memory: one slice of logits, never rows times vocabulary.
+        """
+        hidden = hidden.to(self.weight.device).float()
+        rows, vocabulary = hidden.shape[0], self.weight.shape[0]
+        width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
+        total, marked = _RunningLogSumExp(hidden), _RunningLogSumExp(hidden)
+        # Read from the same slices that are summed, so that probabilities add up to one and no more.
+        picked = torch.empty(rows, len(asked), dtype=torch.float64)
+        for start in range(0, vocabulary, width):
+            logits = self._logits(hidden, slice(start, start + width))
+            inside = (asked >= start) & (asked < start + width)
+            if bool(inside.any()):
+                picked[:, inside] = logits[:, (asked[inside] - start).to(logits.device)].double().cpu()
+            if boundary is not None and bool((ends := boundary[start : start + width]).any()):
+                marked.add(logits[:, ends])
+            total.add(logits)
+        normaliser = total.value()
+        scored = picked - normaliser[:, None]
+        return scored, (marked.value() - normaliser if boundary is not None else None)
+
+
+class _RunningLogSumExp:
+    """log(sum(exp(x))) over slices that arrive one after another, per row; sums across slices in double."""
+
+    def __init__(self, like: torch.Tensor) -> None:
+        self.peak = torch.full((like.shape[0],), -torch.inf, dtype=torch.float32)
+        self.sum = torch.zeros(like.shape[0], dtype=torch.float64)
+
+    def add(self, logits: torch.Tensor) -> None:
+        """Take in one slice (rows, tokens); `logits` is overwritten."""
+        peak = torch.maximum(self.peak, logits.amax(dim=1).cpu())
+        anchor = _finite(peak)
+        here = logits.sub_(anchor.to(logits.device)[:, None]).exp_().sum(dim=1).cpu().double()
+        self.sum = self.sum * torch.exp((self.peak - anchor).double()) + here
+        self.peak = peak
+
+    def value(self) -> torch.Tensor:
+        """(rows,), float64, on the CPU."""
+        return _finite(self.peak).double() + self.sum.log()
+
+
+def _finite(peak: torch.Tensor) -> torch.Tensor:
+    # A row that has seen only -inf has no peak to subtract: exp(-inf - -inf) would be NaN.
+    return torch.where(torch.isinf(peak) & (peak < 0), torch.zeros_like(peak), peak)
+
+
+def _scale(config: Any) -> float:
+    """What the head's output is multiplied by before the cap: Cohere multiplies, Granite divides."""
+    scale = 1.0
+    for name in ("logit_scale", "lm_head_multiplier"):
+        scale *= float(getattr(config, name, None) or 1.0)
+    return scale / float(getattr(config, "logits_scaling", None) or 1.0)

@@ -1,0 +1,202 @@
+"""From a prompt to token ids: the chat template, the leading BOS, and the boundary to each expression."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from biaskit.errors import ModelError, TokenizationError
+from biaskit.models.token_trie import TokenIds
+from biaskit.records import Expression, Prompt
+
+TEMPLATE_SECONDS = 1.0
+CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
+"""The user turn of `chat-continue` begins with this; ours (METHODS §1.3)."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """One scored form: the expression it belongs to, its text with word boundary, its token ids."""
+
+    group: str
+    text: str
+    ids: TokenIds
+
+
+def join_continuation(prompt: str, expression: str, *, turn_start: bool) -> tuple[str, ...]:
+    """The forms in which `expression` can follow `prompt`, word boundary included.
+
+    The word boundary belongs to the continuation: after text it is one space. At the start of an
+    assistant turn the first word has none, and the form with a space is scored beside it.
+    """
+    if turn_start:
+        return (expression, " " + expression)
+    if prompt != prompt.rstrip():
+        raise TokenizationError(
+            "the prompt ends in white space, so the expression's own space would be a second one:"
+            " end the template in a letter or a punctuation mark"
+        )
+    return (" " + expression,)
+
+
+class Renderer:
+    """One tokenizer: renders prompts, encodes them, and knows what its chat template takes."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.lead = _leading_special_tokens(tokenizer)
+        self.has_template = bool(getattr(tokenizer, "chat_template", None))
+        self.takes_system = self.has_template and self._reaches("system")
+
+    def _reaches(self, role: str) -> bool:
+        """Whether a message of this role comes out of the template at all."""
+        probe = "Sentinel7"
+        try:
+            rendered = self._template([{"role": role, "content": probe}, {"role": "user", "content": "Hello"}])
+        except ModelError:
+            raise
+        except Exception:  # A template refuses a role with an exception of any kind.
+            return False
+        return probe in rendered
+
+    def _template(self, messages: Sequence[dict[str, str]]) -> str:
+        def render() -> str:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    list(messages), tokenize=False, add_generation_prompt=True
+                )
+            )
+
+        return within_seconds(render, TEMPLATE_SECONDS)
+
+    def render(self, prompt: Prompt) -> str:
+        """The string whose continuation is scored."""
+        if prompt.form == "raw":
+            return prompt.text
+        try:
+            return self._template(self._messages(prompt)) + prompt.prefill
+        except ModelError:
+            raise
+        except Exception as error:  # jinja2's own errors and whatever a template raises
+            raise ModelError(f"the model's chat template refuses this conversation: {error}") from error
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
+        system = [text for text in (prompt.system, prompt.preamble) if text]
+        turns: list[dict[str, str]] = []
+        for turn in prompt.turns:
+            turns.append({"role": "user", "content": turn.question})
+            turns.append({"role": "assistant", "content": turn.answer})
+        text = f"{CONTINUE_TEXT}\n\n{prompt.text}" if prompt.form == "chat-continue" else prompt.text
+        turns.append({"role": "user", "content": text})
+        if prompt.system and not self.takes_system:
+            raise ModelError("the model's chat template takes no system role; leave out the system prompt")
+        if prompt.preamble and not self.takes_system:
+            turns[0]["content"] = f"{prompt.preamble}\n{turns[0]['content']}"
+            system = []
+        return ([{"role": "system", "content": "\n".join(system)}] if system else []) + turns
+
+    def encode(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of rendered strings: exactly the BOS that the tokenizer puts before plain text."""
+        try:
+            bare = self.tokenizer(
+                list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
+            )["input_ids"]
+        except (UnicodeEncodeError, TypeError) as error:
+            raise TokenizationError(
+                "the text holds a lone surrogate, which no tokenizer can encode: correct the name"
+            ) from error
+        return [self._with_lead(tuple(ids)) for ids in bare]
+
+    def _with_lead(self, ids: TokenIds) -> TokenIds:
+        # A chat template often writes the BOS itself; a second one shifts every probability.
+        while self.lead and ids[: len(self.lead)] == self.lead:
+            ids = ids[len(self.lead) :]
+        return self.lead + ids
+
+    def continuations(
+        self, rendered: str, prompt_ids: TokenIds, texts: Sequence[tuple[Expression, str]], joint: Sequence[TokenIds]
+    ) -> tuple[Continuation, ...]:
+        """The expressions' own ids after one prompt, from the ids of (prompt + expression).
+
+        Raises `TokenizationError` where a token spans the boundary, so that P(expression | prompt)
+        could not be read off this tokenization.
+        """
+        found: dict[TokenIds, Continuation] = {}
+        for (expression, text), ids in zip(texts, joint, strict=True):
+            own = ids[len(prompt_ids) :]
+            if ids[: len(prompt_ids)] != prompt_ids or not own:
+                raise TokenizationError(
+                    f"the expression {text!r} does not begin at a token boundary after"
+                    f" {rendered[-40:]!r}: the tokens of both together do not begin with those of the prompt"
+                )
+            known = found.setdefault(own, Continuation(expression.group, text, own))
+            if known.group != expression.group:
+                raise TokenizationError(
+                    f"the expressions {known.text!r} ({known.group}) and {text!r} ({expression.group})"
+                    " are the same tokens: one probability cannot count for two groups"
+                )
+        return tuple(found.values())
+
+
+def _leading_special_tokens(tokenizer: Any) -> TokenIds:
+    """What the tokenizer puts before plain text by default: nothing or one BOS."""
+    with_special = tuple(tokenizer("a")["input_ids"])
+    bare = tuple(tokenizer("a", add_special_tokens=False)["input_ids"])
+    for start in range(len(with_special) - len(bare) + 1):
+        if with_special[start : start + len(bare)] == bare:
+            return with_special[:start]
+    return ()
+
+
+def starts_new_word(text: str) -> bool:
+    """Whether text that follows a word leaves it complete: nothing, a space, punctuation, a symbol.
+
+    An unfinished character (U+FFFD, half of a byte pair) counts as part of the word.
+    """
+    return not text or not (text[0].isalnum() or text[0] == "�")
+
+
+def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
+    """For every token id: does it end the word before it? (`word_boundary = word`, METHODS §1.2)."""
+    anchor = tokenizer("a", add_special_tokens=False)["input_ids"]
+    shown = tokenizer.decode(anchor)
+    special = set(tokenizer.all_special_ids)
+    known = min(size, len(tokenizer))
+    texts = tokenizer.batch_decode([[*anchor, i] for i in range(known)], clean_up_tokenization_spaces=False)
+    ends = [i in special or starts_new_word(text[len(shown) :]) for i, text in enumerate(texts)]
+    return ends + [True] * (size - known)  # Padding rows of the embedding carry no text.
+
+
+def within_seconds(work: Callable[[], T], seconds: float) -> T:
+    """Run foreign template code, and stop it when it does not end.
+
+    The code runs in a thread of its own, which is sent an exception: unlike a signal that works
+    outside the main thread too (a notebook, a server).
+    """
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        ident = ctypes.c_ulong(thread.ident or 0)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeoutError))
+        raise ModelError(
+            f"the model's chat template did not end within {seconds:g} s: it is broken or hostile."
+            " Use --prompt-form raw, or another model."
+        )
+    if failure:
+        raise failure[0]
+    return outcome[0]

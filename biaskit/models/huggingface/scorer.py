@@ -1,0 +1,480 @@
+"""The exact scorer: one forward per prompt for all expressions (METHODS §1.2)."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from biaskit.errors import BiaskitError, ModelError, TokenizationError
+from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.head import OutputHead
+from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
+from biaskit.models.huggingface.rendering import (
+    Continuation,
+    Renderer,
+    boundary_vocabulary,
+    join_continuation,
+)
+from biaskit.models.memory import free_memory
+from biaskit.models.prefixes import Block, Row, cut_blocks
+from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
+from biaskit.records import (
+    Answered,
+    Expression,
+    Failed,
+    LogProb,
+    ModelIdentity,
+    Plan,
+    PromptForm,
+    Scored,
+    ScoreRequest,
+)
+
+HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
+"""Largest difference in log-probability from the model's own forward that is float noise; a missed scale
+or cap is off by over 0.6."""
+LARGEST_BATCH = 64
+ENCODE_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions:
+    """How a local model runs, and the two choices of METHODS §1.2 that change what is computed."""
+
+    device: str = "auto"
+    dtype: str = "auto"
+    batch_size: int | None = None  # None: auto
+    word_boundary: Literal["token", "word"] = "token"
+    on_prefix: Literal["exclusive", "refuse"] = "exclusive"
+    share_prefixes: bool = True  # False only to show that sharing changes nothing
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A request in this model's tokens."""
+
+    rendered: str
+    ids: TokenIds
+    continuations: tuple[Continuation, ...]
+    trie: TokenTrie
+
+
+class TransformersScorer:
+    """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
+
+    def __init__(
+        self, folder: ModelFolder, *, label: str, spec: str, options: ScoringOptions = ScoringOptions()
+    ) -> None:
+        self.options = options
+        self._folder = folder
+        self._config = load_config(folder)
+        self._renderer = Renderer(load_tokenizer(folder))
+        self.placement: Placement = place(folder, options.device, options.dtype)
+        self.identity = self._identify(label, spec)
+        self._model: Any = None
+        self._head: OutputHead | None = None
+        self._boundary: torch.Tensor | None = None
+        self._batch_size = options.batch_size or 0  # 0: not resolved yet
+        self._prepared: dict[str, _Prepared] = {}
+        self._blocks: list[Block] = []
+        self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
+        self._requests: list[ScoreRequest] = []
+        self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
+
+    # --- what it is ---
+
+    def _identify(self, label: str, spec: str) -> ModelIdentity:
+        from biaskit.provenance import digest
+
+        folder, chat = self._folder, self._renderer.has_template
+        forms: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue") if chat else ("raw",)
+        parts = {
+            "weights": folder.weights_digest,
+            "tokenizer": folder.tokenizer_digest,
+            "dtype": self.placement.dtype,
+        }
+        return ModelIdentity(
+            label=label,
+            spec=spec,
+            fingerprint=digest(parts),
+            tuning="instruct" if chat else "base",
+            where="local",
+            forms=forms,
+            takes_system=self._renderer.takes_system,
+            details={
+                **parts,
+                "architecture": ", ".join(getattr(self._config, "architectures", None) or [])
+                or self._config.model_type,
+                "device": self.placement.device,
+                "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
+            },
+        )
+
+    @property
+    def batch_size(self) -> int:
+        """Prompts in a batch; 0 until a plan resolved it."""
+        return self._batch_size
+
+    # --- planning ---
+
+    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
+        """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
+        self._requests = list(requests)
+        tries: dict[tuple[TokenIds, ...], TokenTrie] = {}
+        self._prepared = {}
+        for start in range(0, len(self._requests), 512):
+            self._prepare(self._requests[start : start + 512], tries)
+        prepared = [self._prepared[r.key] for r in self._requests]
+        notes = self._check_prefixes(tries)
+        self._check_positions(prepared)
+        if not self._batch_size:
+            self._batch_size = self._affordable_batch(prepared)
+        self._blocks = cut_blocks(
+            [p.ids for p in prepared],
+            [p.trie.sequences for p in prepared],
+            batch_size=self._batch_size,
+            share=self.options.share_prefixes and self._can_extend(),
+        )
+        batches: list[tuple[ScoreRequest, ...]] = []
+        for b, block in enumerate(self._blocks):
+            for k, rows in enumerate(block.batches):
+                batch = tuple(self._requests[row.index] for row in rows)
+                self._where[batch[0].key] = (b, k)
+                batches.append(batch)
+        return Plan(
+            batches=tuple(batches),
+            calls=len(batches),
+            prompt_tokens=self._tokens_to_compute(prepared),
+            new_tokens_max=0,
+            cost_max=0.0,
+            notes=notes,
+        )
+
+    def _tokens_to_compute(self, prepared: Sequence[_Prepared]) -> int:
+        """Tokens through the model's body: shared prefixes once, the rest of each prompt, inner nodes."""
+        tokens = sum(len(prefix) for block in self._blocks for prefix in block.prefixes)
+        for block in self._blocks:
+            for rows in block.batches:
+                trie = prepared[rows[0].index].trie
+                tokens += len(rows) * (len(rows[0].rest) + len(trie.nodes) - 1)
+        return tokens
+
+    def _prepare(
+        self, requests: Sequence[ScoreRequest], tries: dict[tuple[TokenIds, ...], TokenTrie]
+    ) -> None:
+        rendered, texts = [], []
+        for request in requests:
+            with _naming(request):
+                text = self._renderer.render(request.prompt)
+                rendered.append(text)
+                texts.append(_forms(request, text))
+        try:
+            ids = self._renderer.encode(rendered)
+        except TokenizationError:
+            ids = []
+            for request, text in zip(requests, rendered, strict=True):
+                with _naming(request):
+                    ids.append(self._renderer.encode([text])[0])
+        joint = self._renderer.encode(
+            [text + form for text, forms in zip(rendered, texts, strict=True) for _, form in forms]
+        )
+        start = 0
+        for request, text, own, forms in zip(requests, rendered, ids, texts, strict=True):
+            with _naming(request):
+                if not own:
+                    raise TokenizationError("the prompt is empty for this tokenizer: nothing to condition on")
+                found = self._renderer.continuations(text, own, forms, joint[start : start + len(forms)])
+            start += len(forms)
+            sequences = tuple(c.ids for c in found)
+            if sequences not in tries:
+                tries[sequences] = build_trie(sequences, ends=self.options.word_boundary == "word")
+            self._prepared[request.key] = _Prepared(text, own, found, tries[sequences])
+
+    def _check_prefixes(self, tries: dict[tuple[TokenIds, ...], TokenTrie]) -> tuple[str, ...]:
+        """Name every expression that begins another one; refuse those across groups if asked to."""
+        notes: dict[str, None] = {}
+        seen: set[tuple[TokenIds, ...]] = set()
+        for prepared in self._prepared.values():
+            if prepared.trie.sequences in seen:
+                continue
+            seen.add(prepared.trie.sequences)
+            for i, extensions in enumerate(shortest_extensions(prepared.trie.sequences)):
+                for j in extensions:
+                    short, long = prepared.continuations[i], prepared.continuations[j]
+                    pair = f"{short.text!r} ({short.group}) begins {long.text!r} ({long.group})"
+                    if short.group == long.group:
+                        notes[f"{pair}: counted once"] = None
+                    elif self.options.on_prefix == "refuse":
+                        raise TokenizationError(
+                            f"in the tokens of {self.identity.label}, {pair} and on_prefix = refuse:"
+                            " change the expressions, or set on_prefix=exclusive"
+                        )
+                    else:
+                        notes[f"{pair}: {short.text!r} counts without it"] = None
+        return tuple(notes)
+
+    def _check_positions(self, prepared: Sequence[_Prepared]) -> None:
+        most = getattr(self._config.get_text_config(decoder=True), "max_position_embeddings", None)
+        longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
+        if isinstance(most, int) and 0 < most < longest:
+            raise ModelError(
+                f"{self.identity.label}: a prompt with its expressions is {longest} tokens long, the model"
+                f" has {most} positions. Shorten the templates, instructions or dialogue."
+            )
+
+    def _affordable_batch(self, prepared: Sequence[_Prepared]) -> int:
+        """As many prompts at once as half of the free memory holds; at most 64, where time stops falling."""
+        if self.placement.device.split(":")[0] != "cpu":
+            return LARGEST_BATCH
+        free = free_memory()
+        if free is None or not prepared:
+            return LARGEST_BATCH
+        text = self._config.get_text_config(decoder=True)
+        layers = int(getattr(text, "num_hidden_layers", 0) or 12)
+        width = int(getattr(text, "hidden_size", 0) or 1024)
+        number = 4 if self.placement.dtype == "float32" else 2
+        longest = max(len(p.ids) + p.trie.depth for p in prepared)
+        nodes = max(len(p.trie.nodes) for p in prepared)
+        # Keys and values of every layer for each inner node's row, and a dozen activations of one layer.
+        per_prompt = number * width * longest * (2 * layers * (1 + nodes) + 12 * 4)
+        weights = 0 if self._model is not None else self._folder.n_parameters * number
+        affordable = max(1, int(0.5 * (free - weights)) // max(1, per_prompt))
+        return min(LARGEST_BATCH, 1 << (affordable.bit_length() - 1))
+
+    def _can_extend(self) -> bool:
+        """Whether this architecture's cache is made of layers whose rows can be gathered exactly."""
+        try:
+            layers = DynamicCache(config=self._config).layers
+        except Exception:
+            return False
+        return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
+
+    # --- scoring ---
+
+    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
+        """Load, score the first batch, and extrapolate by multiplications; its answers are kept for `score`."""
+        self._load()
+        if not batches:
+            return 0.0
+        first = batches[0]
+        started = time.perf_counter()
+        number, k = self._where[first[0].key]
+        block = self._blocks[number]
+        self._ready = {first[0].key: self._answer(block.batches[k], self._prefix_cache(block))}
+        taken = time.perf_counter() - started
+        return taken * sum(self._work(batch) for batch in batches[1:]) / self._work(first)
+
+    def _work(self, batch: Sequence[ScoreRequest]) -> float:
+        """Multiplications of a batch: body for the tokens of its own, head for its nodes."""
+        assert self._head is not None
+        number, k = self._where[batch[0].key]
+        rows = self._blocks[number].batches[k]
+        nodes = len(self._prepared[batch[0].key].trie.nodes)
+        head = self._head.weight.numel()
+        body = max(1, self._folder.n_parameters - head)
+        return len(rows) * (body * (len(rows[0].rest) + nodes - 1) + head * nodes)
+
+    def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
+        """Answer the planned batches one after another."""
+        self._load()
+        held: tuple[int, Any] = (-1, None)
+        for batch in batches:
+            ready = self._ready.pop(batch[0].key, None)
+            if ready is not None:
+                yield ready
+                continue
+            number, k = self._where[batch[0].key]
+            block = self._blocks[number]
+            if held[0] != number:
+                held = (number, self._prefix_cache(block))
+            yield self._answer(block.batches[k], held[1])
+
+    def _answer(self, rows: Sequence[Row], cache: Any) -> list[Scored | Failed]:
+        """One batch, in halves where the device runs out of memory (and the next ones likewise)."""
+        answers: list[Scored | Failed] = []
+        start = 0
+        while start < len(rows):
+            part = rows[start : start + self._batch_size]
+            try:
+                answers += self._score_rows(part, cache)
+            except torch.OutOfMemoryError as error:
+                if len(part) == 1:
+                    raise ModelError(
+                        f"{self.identity.label}: out of memory on {self.placement.device} with one prompt."
+                        " Take a smaller dtype, --device map, or a smaller model."
+                    ) from error
+                self._batch_size = max(1, len(part) // 2)
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()
+                continue
+            start += len(part)
+        return answers
+
+    def _score_rows(self, rows: Sequence[Row], cache: Any) -> list[Scored | Failed]:
+        prepared = [self._prepared[self._requests[row.index].key] for row in rows]
+        trie = prepared[0].trie
+        with torch.inference_mode():
+            hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
+            assert self._head is not None
+            scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary)
+        shape = (len(trie.nodes), len(rows), len(trie.asked))
+        at_nodes = scored.numpy().reshape(shape)
+        end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
+        totals = _sum_steps(trie, at_nodes, end_log_probs)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return [
+            self._result(self._requests[row.index], p, totals[i], now)
+            for i, (row, p) in enumerate(zip(rows, prepared, strict=True))
+        ]
+
+    def _result(
+        self, request: ScoreRequest, prepared: _Prepared, totals: np.ndarray[Any, np.dtype[np.float64]], now: str
+    ) -> Scored | Failed:
+        # A continuation may be impossible (-inf), never undefined and never more likely than certain.
+        if np.isnan(totals).any() or (totals > 1e-4).any():
+            return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
+        return Scored(
+            key=request.key,
+            prompt=prepared.rendered,
+            estimator="exact",
+            log_probs=tuple(
+                LogProb(c.group, c.text, min(0.0, float(value)), min(0.0, float(value)), c.ids)
+                for c, value in zip(prepared.continuations, totals, strict=True)
+            ),
+            answered=Answered(
+                by=f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}",
+                at=now,
+                prompt_tokens=len(prepared.ids),
+                new_tokens=0,
+            ),
+        )
+
+    def _prefix_cache(self, block: Block) -> Any:
+        """The keys and values of a block's prefixes, one row each; None where nothing is shared."""
+        if not block.prefixes:
+            return None
+        with torch.inference_mode():
+            cache = DynamicCache(config=self._model.config)
+            self._body(block.prefixes, cache)
+        return cache
+
+    def _hidden_states(
+        self, rows: Sequence[Row], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
+    ) -> torch.Tensor:
+        """(nodes x rows, hidden): the last hidden state at every inner node, node by node."""
+        if not self._can_extend():
+            return self._hidden_states_without_cache(prompts, trie)
+        cache = DynamicCache(config=self._model.config) if shared is None else copy.deepcopy(shared)
+        if shared is not None:
+            cache.batch_select_indices(self._index([row.prefix for row in rows]))
+        keep = shared is not None or trie.levels
+        states = [self._body([row.rest for row in rows], cache if keep else None)]
+        previous = [0]
+        for level in trie.levels:
+            place_of = {node: k for k, node in enumerate(previous)}
+            gather = [place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))]
+            cache.batch_select_indices(self._index(gather))
+            states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
+            previous = list(level)
+        return torch.cat(states)
+
+    def _hidden_states_without_cache(self, prompts: Sequence[TokenIds], trie: TokenTrie) -> torch.Tensor:
+        """The same, by whole forwards: for architectures whose cache holds more than keys and values."""
+        return torch.cat([self._body([ids + node for ids in prompts]) for node in trie.nodes])
+
+    def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
+        """(rows, hidden): last hidden states of equally long rows, extending `cache` in place."""
+        out = self._model.base_model(
+            input_ids=self._index(tokens), past_key_values=cache, use_cache=cache is not None
+        )
+        return out.last_hidden_state[:, -1]
+
+    def _index(self, values: Sequence[Any]) -> torch.Tensor:
+        return torch.tensor(values, device=self._model.device)
+
+    # --- loading ---
+
+    def _load(self) -> None:
+        if self._model is not None:
+            return
+        self._model = load_model(self._folder, self.placement)
+        self._head = OutputHead(self._model)
+        if self.options.word_boundary == "word":
+            marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
+            self._boundary = torch.tensor(marks, device=self._head.weight.device)
+        self._check_head()
+
+    def _check_head(self) -> None:
+        """Hold our head against the model's own forward on one prompt; no unknown head is trusted."""
+        first = next(iter(self._prepared.values()), None)
+        if first is None or self._head is None:
+            return
+        ids, asked = first.ids[:64], torch.tensor(sorted({c.ids[0] for c in first.continuations}))
+        with torch.inference_mode():
+            ours, _ = self._head.log_probs(self._body([ids]), asked)
+            own = self._model(input_ids=self._index([ids])).logits[0, -1].float().log_softmax(-1)
+        theirs = own[asked.to(own.device)].cpu()
+        largest = float((ours[0] - theirs).abs().max())
+        # NaN logits are no matter of the head: every cell will fail with that reason.
+        if bool(torch.isfinite(theirs).all()) and not largest <= HEAD_TOLERANCE[self.placement.dtype]:
+            raise ModelError(
+                f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
+                f" understood: log-probabilities differ from the model's own by {largest:.2g}"
+                f" (allowed {HEAD_TOLERANCE[self.placement.dtype]:g}). Please report this architecture."
+            )
+
+    def close(self) -> None:
+        """Free the weights."""
+        self._model = self._head = self._boundary = None
+        self._ready = {}
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _forms(request: ScoreRequest, rendered: str) -> list[tuple[Expression, str]]:
+    turn_start = request.prompt.form == "chat-continue" or (
+        request.prompt.form == "chat-prefill" and not request.prompt.prefill
+    )
+    return [
+        (expression, text)
+        for expression in request.expressions
+        for text in join_continuation(rendered, expression.text, turn_start=turn_start)
+    ]
+
+
+def _sum_steps(
+    trie: TokenTrie,
+    at_nodes: np.ndarray[Any, np.dtype[np.float64]],
+    ends: np.ndarray[Any, np.dtype[np.float64]] | None,
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """(rows, sequences): sums of the tokens' log-probabilities along each expression, in double precision."""
+    totals = np.zeros((at_nodes.shape[1], len(trie.sequences)))
+    for k, steps in enumerate(trie.steps):
+        for node, column in steps:
+            totals[:, k] += at_nodes[node, :, column]
+        if ends is not None and trie.ends is not None:
+            totals[:, k] += ends[trie.ends[k]]
+    return totals
+
+
+class _naming:
+    """Give an error the key of its request, so that the engine can name template and job."""
+
+    def __init__(self, request: ScoreRequest) -> None:
+        self.request = request
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, BiaskitError) and not hasattr(error, "request_key"):
+            error.request_key = self.request.key  # type: ignore[attr-defined]

@@ -1,0 +1,131 @@
+"""A deterministic model that answers from a script: for tests, examples, and trying a study without a model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import ModelError
+from biaskit.provenance import digest
+from biaskit.records import (
+    Answered,
+    Failed,
+    LogProb,
+    ModelIdentity,
+    Plan,
+    Prompt,
+    Scored,
+    ScoreRequest,
+)
+
+ELSE = math.log(1e-6)
+"""Log-probability of an expression that no line lists and for which the line gives no "else"."""
+
+
+class ScriptedScorer:
+    """Answers each prompt from the first line whose `contains` stands in it.
+
+    A line is `{"contains": "nurse", "log_probs": {" She": -0.5}, "else": -9.0}`; a line with
+    `"fail": "reason"` answers that request with `Failed`.
+    """
+
+    def __init__(
+        self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
+    ) -> None:
+        self._lines = list(lines)
+        self._batch_size = batch_size or 16
+        self.identity = ModelIdentity(
+            label=label,
+            spec=spec,
+            fingerprint=digest(self._lines),
+            tuning="unknown",
+            where="scripted",
+            forms=("raw", "chat-prefill", "chat-continue"),
+            takes_system=True,
+            details={"architecture": "scripted"},
+        )
+
+    @classmethod
+    def from_file(cls, name: str, *, label: str, spec: str, batch_size: int | None = None) -> ScriptedScorer:
+        """Read a script: JSON Lines, one object a line."""
+        path = Path(name).expanduser()
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"scripted:{name} cannot be read: {error}.") from error
+        lines = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                lines.append(_check_line(line, f"{path}, line {number}"))
+        if not lines:
+            raise ModelError(f"{path} holds no line to answer with.")
+        return cls(lines, label=label, spec=spec, batch_size=batch_size)
+
+    @property
+    def batch_size(self) -> int:
+        """Prompts in a batch."""
+        return self._batch_size
+
+    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
+        """Batches in the order of the requests."""
+        size = self._batch_size
+        batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
+        return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+
+    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
+        """Nothing to wait for."""
+        return 0.0
+
+    def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
+        """One group per batch."""
+        for batch in batches:
+            yield [self._answer(request) for request in batch]
+
+    def _answer(self, request: ScoreRequest) -> Scored | Failed:
+        rendered = rendered_plainly(request.prompt)
+        line = next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
+        if line is None:
+            return Failed(request.key, "no line of the script answers this prompt")
+        if "fail" in line:
+            return Failed(request.key, str(line["fail"]))
+        listed, other = line.get("log_probs", {}), line.get("else", ELSE)
+        log_probs = []
+        for expression in request.expressions:
+            text = " " + expression.text
+            value = float(listed.get(text, other))
+            log_probs.append(LogProb(expression.group, text, value, value))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        by = f"scripted {self.identity.fingerprint[:12]}"
+        return Scored(request.key, rendered, "exact", tuple(log_probs), Answered(by, now, None, 0))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def rendered_plainly(prompt: Prompt) -> str:
+    """A prompt as text without any model's template."""
+    if prompt.form == "raw":
+        return prompt.text
+    lines = [text for text in (prompt.system, prompt.preamble) if text]
+    for turn in prompt.turns:
+        lines += [turn.question, turn.answer]
+    return "\n".join([*lines, prompt.text, prompt.prefill]).rstrip("\n")
+
+
+def _check_line(text: str, where: str) -> dict[str, Any]:
+    try:
+        line = json.loads(text)
+    except ValueError as error:
+        raise ModelError(f"{where}: not JSON: {error}.") from error
+    if not isinstance(line, dict) or not isinstance(line.get("contains", ""), str):
+        raise ModelError(f'{where}: write an object such as {{"contains": "nurse", "log_probs": {{" She": -0.5}}}}.')
+    listed = line.get("log_probs", {})
+    values = [*listed.values(), line.get("else", ELSE)] if isinstance(listed, dict) else [None]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value <= 0:
+            raise ModelError(f"{where}: log-probabilities are numbers of at most 0, not {value!r}.")
+    return line

@@ -1,0 +1,250 @@
+"""The named contrasts that a run of one model writes to tests.csv (METHODS §1.4, DESIGN §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from biaskit.records import NO_INSTRUCTION
+from biaskit.stats.contrasts import (
+    Row,
+    Scope,
+    against_labour,
+    between_groups,
+    estimate_only,
+    within_jobs,
+)
+from biaskit.stats.crossed import joined
+from biaskit.stats.design import (
+    FEMALE_DOMINATED,
+    MALE_DOMINATED,
+    Arm,
+    Block,
+    complete_in_all,
+    group_pairs,
+    rows_of_groups,
+)
+
+ENGINE = "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The choices of a study that reach its tables."""
+
+    groups: tuple[str, ...]  # gender groups, in the order of the cells' shares
+    contrast: tuple[str, str]  # first minus second
+    levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its instructions
+    margins: Mapping[str, float]  # quantity → margin of equivalence
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    blocks: Mapping[Arm, Block]
+    group_of: Mapping[str, str]  # job → job group, in study order
+    labour_of: Mapping[str, float | None]
+    choices: Choices
+
+
+def contrast_rows(
+    blocks: Mapping[Arm, Block],
+    group_of: Mapping[str, str],
+    labour_of: Mapping[str, float | None],
+    choices: Choices,
+) -> list[Row]:
+    """Every contrast within a model, for each model, bias type, setting and prompt form apart.
+
+    - groups: each pair of job groups in order of appearance, first minus second, but always
+      female-dominated minus male-dominated; every gender, every instruction.
+    - asymmetry: male share of the male-dominated minus female share of the female-dominated jobs, where
+      the study has job groups and gender groups of these very names.
+    - instructions, levels: an instruction, or the mean of a level's instructions, minus none.
+    - settings: dialogue minus plain at every instruction; `instruction_effect`: the same difference of
+      (instruction minus none).
+    - bias-types: implicit minus explicit at every instruction and setting, an estimate only.
+    - labour: jobs' mean share of the contrast's first group on their labour share, over all jobs and
+      within each job group, at every instruction and setting.
+
+    p-values are not adjusted here: that needs the whole file.
+    """
+    study = _Study(blocks, group_of, labour_of, choices)
+    makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)
+    return [row for maker in makers for row in maker(study)]
+
+
+def arms_of_levels(
+    blocks: Mapping[Arm, Block], levels: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[Arm, dict[str, list[Block]]]]:
+    """For each arm, as if without instruction, the levels that were run with the blocks of theirs."""
+    for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in blocks):
+        run = {
+            level: [blocks[arm] for i in ids if (arm := none._replace(instruction_id=i)) in blocks]
+            for level, ids in levels.items()
+        }
+        yield none, {level: members for level, members in run.items() if members}
+
+
+def _scope(arm: Arm, contrast: str) -> Scope:
+    """Scope a row that stays within one arm: what is not contrasted stands on both sides."""
+    return Scope(
+        engine=ENGINE,
+        contrast=contrast,
+        model_a=arm.model,
+        model_b=arm.model,
+        bias_type=arm.bias_type,
+        setting=arm.setting,
+        prompt_form=arm.prompt_form,
+        instruction_a=str(arm.instruction_id),
+        instruction_b=str(arm.instruction_id),
+    )
+
+
+def _each_group_and_gender(
+    study: _Study, block: Block, scope: Scope
+) -> Iterator[tuple[Scope, int, list[int]]]:
+    for job_group, rows in rows_of_groups(block.jobs, study.group_of).items():
+        for k, gender in enumerate(study.choices.groups):
+            yield replace(scope, gender=gender, group_a=job_group, group_b=job_group), k, rows
+
+
+# --- between groups of jobs ------------------------------------------------------------------------
+
+
+def _groups(study: _Study) -> Iterator[Row]:
+    for arm, block in study.blocks.items():
+        templates, note = complete_in_all([block])
+        shares = block.shares_at(templates)
+        rows_of = rows_of_groups(block.jobs, study.group_of)
+        for group_a, group_b in group_pairs(list(rows_of)):
+            for k, gender in enumerate(study.choices.groups):
+                scope = replace(_scope(arm, "groups"), gender=gender, group_a=group_a, group_b=group_b)
+                a, b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
+                yield from between_groups(a, b, scope=scope, margins=study.choices.margins, note=note)
+
+
+def _asymmetry(study: _Study) -> Iterator[Row]:
+    genders = study.choices.groups
+    if "male" not in genders or "female" not in genders:
+        return
+    for arm, block in study.blocks.items():
+        rows_of = rows_of_groups(block.jobs, study.group_of)
+        if FEMALE_DOMINATED not in rows_of or MALE_DOMINATED not in rows_of:
+            continue
+        templates, note = complete_in_all([block])
+        shares = block.shares_at(templates)
+        a = shares[genders.index("male"), rows_of[MALE_DOMINATED]]
+        b = shares[genders.index("female"), rows_of[FEMALE_DOMINATED]]
+        scope = replace(
+            _scope(arm, "groups"), quantity="asymmetry", group_a=MALE_DOMINATED, group_b=FEMALE_DOMINATED
+        )
+        yield from between_groups(a, b, scope=scope, margins=study.choices.margins, note=note)
+
+
+# --- the same jobs in two arms ---------------------------------------------------------------------
+
+
+def _instructions(study: _Study) -> Iterator[Row]:
+    for arm, block in study.blocks.items():
+        none = study.blocks.get(arm._replace(instruction_id=NO_INSTRUCTION))
+        if none is None or none is block:
+            continue
+        scope = replace(_scope(arm, "instructions"), instruction_b=str(NO_INSTRUCTION))
+        yield from _two_arms(study, [block], [none], scope)
+
+
+def _levels(study: _Study) -> Iterator[Row]:
+    for arm, run in arms_of_levels(study.blocks, study.choices.levels):
+        none = study.blocks.get(arm)
+        if none is None:
+            continue
+        for level, members in run.items():
+            scope = replace(_scope(arm, "levels"), instruction_a=level)
+            yield from _two_arms(study, members, [none], scope)
+
+
+def _settings(study: _Study) -> Iterator[Row]:
+    for arm, block in study.blocks.items():
+        plain = study.blocks.get(arm._replace(setting="plain"))
+        if arm.setting != "dialogue" or plain is None:
+            continue
+        scope = replace(_scope(arm, "settings"), setting="dialogue-plain")
+        yield from _two_arms(study, [block], [plain], scope)
+
+
+def _effects(study: _Study) -> Iterator[Row]:
+    """Contrast the instruction's effect in the dialogue with its effect in the plain setting."""
+    for arm in study.blocks:
+        if arm.setting != "dialogue" or arm.instruction_id == NO_INSTRUCTION:
+            continue
+        none, plain = arm._replace(instruction_id=NO_INSTRUCTION), arm._replace(setting="plain")
+        arms = (arm, none, plain, none._replace(setting="plain"))
+        if any(other not in study.blocks for other in arms):
+            continue
+        blocks = [study.blocks[other] for other in arms]
+        templates, note = complete_in_all(blocks)
+        with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
+        scope = replace(
+            _scope(arm, "settings"),
+            quantity="instruction_effect",
+            setting="dialogue-plain",
+            instruction_b=str(NO_INSTRUCTION),
+        )
+        for each, k, rows in _each_group_and_gender(study, blocks[0], scope):
+            a = with_dialogue[k, rows] - no_dialogue[k, rows]
+            b = with_plain[k, rows] - no_plain[k, rows]
+            yield from within_jobs(a, b, scope=each, margins=study.choices.margins, note=note, limit=2.0)
+
+
+def _two_arms(study: _Study, a: list[Block], b: list[Block], scope: Scope) -> Iterator[Row]:
+    """Paired and crossed rows of a minus b, each the plain mean of its blocks, on what all have complete."""
+    templates, note = complete_in_all([*a, *b])
+    mean_a = np.mean([block.shares_at(templates) for block in a], axis=0)
+    mean_b = np.mean([block.shares_at(templates) for block in b], axis=0)
+    for each, k, rows in _each_group_and_gender(study, a[0], scope):
+        yield from within_jobs(
+            mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.choices.margins, note=note
+        )
+
+
+def _bias_types(study: _Study) -> Iterator[Row]:
+    """Each side over its own complete templates: the two bias types have none in common."""
+    for arm, implicit in study.blocks.items():
+        explicit = study.blocks.get(arm._replace(bias_type="explicit"))
+        if arm.bias_type != "implicit" or explicit is None:
+            continue
+        of_a, note_a = complete_in_all([implicit])
+        of_b, note_b = complete_in_all([explicit])
+        a, b = implicit.shares_at(of_a), explicit.shares_at(of_b)
+        note = joined([note_a and f"implicit: {note_a}", note_b and f"explicit: {note_b}"])
+        scope = replace(_scope(arm, "bias-types"), bias_type="implicit-explicit")
+        for each, k, rows in _each_group_and_gender(study, implicit, scope):
+            yield from estimate_only(a[k, rows], b[k, rows], scope=each, note=note)
+
+
+# --- against labour statistics ---------------------------------------------------------------------
+
+
+def _labour(study: _Study) -> Iterator[Row]:
+    first = study.choices.contrast[0]
+    k = study.choices.groups.index(first)
+    for arm, block in study.blocks.items():
+        templates, note = complete_in_all([block])
+        shares = block.shares_at(templates)[k]
+        known = (study.labour_of[job] for job in block.jobs)
+        labour = np.array([np.nan if share is None else share for share in known], dtype=np.float64)
+        scope = replace(_scope(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
+        parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(block.jobs))))]
+        # A group without a name would write the row of all jobs a second time.
+        parts += [(name, rows) for name, rows in rows_of_groups(block.jobs, study.group_of).items() if name]
+        for job_group, rows in parts:
+            yield from against_labour(
+                shares[rows],
+                labour[rows],
+                scope=replace(scope, group_a=job_group, group_b=job_group),
+                margins=study.choices.margins,
+                seed=study.choices.seed,
+                note=note,
+            )

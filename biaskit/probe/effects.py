@@ -1,0 +1,334 @@
+"""From the shares of single cells to the rows of every table of the prober (METHODS §1.4, DESIGN §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from biaskit.errors import StudyError
+from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
+from biaskit.records import CellShares
+from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.crossed import (
+    FloatArray,
+    difference_interval,
+    joined,
+    se_over_templates,
+    share_interval,
+    spread_of_mean,
+    variance_components,
+)
+from biaskit.stats.design import Arm, Block, complete_in_all, lay_out, rows_of_groups
+from biaskit.stats.resampling import crossed_bootstrap, generator
+
+Interval = Literal["crossed", "bootstrap"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entered:
+    """What of a block enters its tables: the complete templates, and why the others do not."""
+
+    templates: list[int]
+    shares: FloatArray  # [groups, I, J]
+    coverage: FloatArray  # [I, J]
+    note: str | None
+
+
+def tables(
+    cells: Sequence[CellShares],
+    *,
+    groups: tuple[str, ...],
+    contrast: tuple[str, str],
+    levels: Mapping[str, tuple[int, ...]],
+    floor: float,
+    interval: Interval,
+    margins: Mapping[str, float],
+    seed: int,
+) -> dict[str, list[Row]]:
+    """Make the rows of every table of a run, by table name; probe_levels only where a level was run.
+
+    `cells` is every needed cell in study order, with shares None and a reason where there is no answer.
+    `groups` are the gender groups in the order of the cells' shares, `contrast` the two whose difference
+    is taken, first minus second. `levels` names the instructions of a level of abstraction; `floor` is
+    the coverage under which a cell is flagged. `interval` makes the intervals of probe_jobs and
+    probe_groups; the rows of tests.csv are named for their method and do not change with it. `margins`
+    holds the margin of equivalence of a quantity, "share" and any other.
+
+    The order of the cells decides the order of the rows and no number: sums run over jobs by name and
+    templates by id.
+    """
+    choices = Choices(groups, contrast, levels, margins, seed)
+    roster = {x.cell.job: x.cell for x in cells}
+    group_of = {job: cell.job_group for job, cell in roster.items()}
+    labour_of = {job: cell.labour_female_share for job, cell in roster.items()}
+    blocks = _blocks(cells, len(groups))
+    entered = {arm: _enter(block) for arm, block in blocks.items()}
+    made: dict[str, list[Row]] = {"probe_cells": _cell_rows(cells, groups, floor)}
+    for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
+        made[name] = []
+    for arm, block in blocks.items():
+        inside = entered[arm]
+        rows_of = rows_of_groups(block.jobs, group_of)
+        made["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices, interval)
+        for job_group, rows in rows_of.items():
+            scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
+            made["probe_groups"] += _group_rows(scope, block, inside, rows, choices, interval, floor)
+            made["probe_variance"] += _variance_rows(scope, inside, rows, groups)
+        made["probe_templates"] += _template_rows(block, rows_of, groups)
+    by_level = list(_level_rows(blocks, group_of, choices))
+    if by_level:
+        made["probe_levels"] = by_level
+    made["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices))
+    return made
+
+
+def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, Block]:
+    nothing = (np.nan,) * n_groups
+    values = np.array(
+        [
+            (*(x.masses or nothing), *(x.shares or nothing), np.nan if x.coverage is None else x.coverage)
+            for x in cells
+        ],
+        dtype=np.float64,
+    ).reshape(len(cells), 2 * n_groups + 1)
+    try:
+        return lay_out(
+            [_arm(x) for x in cells],
+            [x.cell.job for x in cells],
+            [x.cell.template_id for x in cells],
+            [x.estimator for x in cells],
+            values,
+        )
+    except ValueError as error:
+        raise StudyError(f"The cells are not templates × jobs, each pair once. {error}.") from error
+
+
+def _arm(x: CellShares) -> Arm:
+    cell = x.cell
+    return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
+
+
+def _enter(block: Block) -> _Entered:
+    templates, note = complete_in_all([block])
+    return _Entered(templates, block.shares_at(templates), block.at(block.coverage, templates), note)
+
+
+# --- probe_cells -----------------------------------------------------------------------------------
+
+
+def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> list[Row]:
+    mass = [f"{group}_mass" for group in groups]
+    share = [f"{group}_share" for group in groups]
+    # Filled by the estimators that bound a number instead of giving it; a point has no ends.
+    ends = [f"{group}_share_{end}" for group in groups for end in ("low", "high")]
+    no_ends: Row = dict.fromkeys([*ends, "coverage_low", "coverage_high"])
+    nothing = (None,) * len(groups)
+    return [
+        {
+            **_arm(x)._asdict(),
+            "template_id": x.cell.template_id,
+            "job": x.cell.job,
+            "job_group": x.cell.job_group,
+            "estimator": x.estimator,
+            **dict(zip(mass, x.masses or nothing, strict=True)),
+            "coverage": x.coverage,
+            **dict(zip(share, x.shares or nothing, strict=True)),
+            **no_ends,
+            "below_floor": None if x.coverage is None else x.coverage < floor,
+            "reason": x.reason,
+        }
+        for x in cells
+    ]
+
+
+# --- probe_jobs ------------------------------------------------------------------------------------
+
+
+def _job_rows(
+    block: Block,
+    inside: _Entered,
+    group_of: Mapping[str, str],
+    labour_of: Mapping[str, float | None],
+    choices: Choices,
+    interval: Interval,
+) -> Iterator[Row]:
+    columns = _job_columns(block, inside, choices, interval)
+    few = "one template: no interval" if len(inside.templates) == 1 else None
+    place = {job: i for i, job in enumerate(block.jobs)}
+    for job in (job for job in group_of if job in place):
+        yield {
+            **block.arm._asdict(),
+            "estimator": block.estimator,
+            "job": job,
+            "job_group": group_of[job],
+            "labour_female_share": labour_of[job],
+            **{name: None if x is None else float(x[place[job]]) for name, x in columns.items()},
+            "n_templates": len(inside.templates),
+            "difference_low": None,
+            "difference_high": None,
+            "reason": joined([inside.note, few]),
+        }
+
+
+def _job_columns(
+    block: Block, inside: _Entered, choices: Choices, interval: Interval
+) -> dict[str, FloatArray | None]:
+    """Every number of the jobs of a block, `[I]` each; None where no job has it."""
+    first, second = (choices.groups.index(name) for name in choices.contrast)
+    shares = [f"{group}_share" for group in choices.groups]
+    difference = f"{choices.contrast[0]}_minus_{choices.contrast[1]}"
+    names = [*shares, difference]
+    ends = [*([f"{share}_ci_low", f"{share}_ci_high"] for share in shares), ["ci_low", "ci_high"]]
+    columns: dict[str, FloatArray | None] = dict.fromkeys([*names, "coverage", *(x for y in ends for x in y)])
+    if not inside.templates:
+        return columns
+    means = inside.shares.mean(axis=-1)
+    means = np.concatenate([means, [means[first] - means[second]]])
+    columns |= dict(zip(names, means, strict=True))
+    columns["coverage"] = inside.coverage.mean(axis=-1)
+    cells = np.concatenate([inside.shares, [inside.shares[first] - inside.shares[second]]])
+    found = _job_intervals(block, cells, means, choices.seed, interval)
+    if found is not None:
+        for (low, high), lows, highs in zip(ends, *found, strict=True):
+            columns[low], columns[high] = lows, highs
+    return columns
+
+
+def _job_intervals(
+    block: Block, cells: FloatArray, means: FloatArray, seed: int, interval: Interval
+) -> tuple[FloatArray, FloatArray] | None:
+    """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
+    if cells.shape[-1] < 2:
+        return None
+    if interval == "bootstrap":
+        low, high = np.empty_like(means), np.empty_like(means)
+        for i, job in enumerate(block.jobs):
+            rng = generator(seed, "probe_jobs", [*block.arm, job])
+            resampled = crossed_bootstrap(cells[:, i, None, :], rng=rng)
+            if resampled is not None:
+                low[:, i], high[:, i] = resampled
+        return low, high
+    spread = spread_of_mean(cells[:, :, None, :])
+    if spread.variance is None or spread.dof is None:
+        return None
+    of_shares = share_interval(means[:-1], spread.variance[:-1], spread.dof[:-1])
+    of_difference = difference_interval(means[-1:], spread.variance[-1:], spread.dof[-1:])
+    low, high = (np.concatenate(pair) for pair in zip(of_shares, of_difference, strict=True))
+    return low, high
+
+
+# --- probe_groups, probe_templates, probe_variance -------------------------------------------------
+
+
+def _group_rows(
+    scope: Row,
+    block: Block,
+    inside: _Entered,
+    rows: list[int],
+    choices: Choices,
+    interval: Interval,
+    floor: float,
+) -> Iterator[Row]:
+    coverage = inside.coverage[rows]
+    all_coverage = float(np.nansum(block.coverage[rows]))
+    for k, gender in enumerate(choices.groups):
+        values = inside.shares[k, rows]
+        key = [*block.arm, scope["job_group"], gender]
+        low, high, conditional = _share_ends(values, interval, choices.seed, key)
+        pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
+        no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
+        yield {
+            **scope,
+            "gender": gender,
+            "share": float(values.mean()) if values.size else None,
+            "pooled_share": pooled,
+            "se_templates": se_over_templates(values),
+            "ci_low": low,
+            "ci_high": high,
+            "share_low": None,
+            "share_high": None,
+            "coverage": float(coverage.mean()) if coverage.size else None,
+            "n_jobs": len(rows),
+            "n_templates": len(inside.templates),
+            "coverage_median": float(np.median(coverage)) if coverage.size else None,
+            "n_below_floor": int((coverage < floor).sum()) if coverage.size else None,
+            "se_sampling": None,
+            "reason": joined([inside.note, conditional, no_mass]),
+        }
+
+
+def _share_ends(
+    values: FloatArray, interval: Interval, seed: int, key: Sequence[object]
+) -> tuple[float | None, float | None, str | None]:
+    """Find the interval of a mean share, and what it is conditional on or why there is none."""
+    spread = spread_of_mean(values)
+    if spread.variance is None or spread.dof is None:
+        return None, None, spread.reason
+    ends = None
+    if interval == "bootstrap":
+        ends = crossed_bootstrap(values, rng=generator(seed, "probe_groups", key))
+    low, high = ends or share_interval(float(values.mean()), spread.variance, spread.dof)
+    return float(low), float(high), spread.reason
+
+
+def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequence[str]) -> Iterator[Row]:
+    for k, gender in enumerate(groups):
+        components = variance_components(inside.shares[k, rows])
+        yield {
+            **scope,
+            "gender": gender,
+            "var_job": components.job,
+            "var_template": components.template,
+            "var_residual": components.residual,
+            "reason": joined([inside.note, components.reason]),
+        }
+
+
+def _template_rows(block: Block, rows_of: Mapping[str, list[int]], groups: Sequence[str]) -> Iterator[Row]:
+    answered = ~np.asarray(np.isnan(block.shares).any(axis=0))
+    whole = block.complete()
+    for j, template in enumerate(block.templates):
+        missing = int((~answered[:, j]).sum())
+        reason = f"no share in {missing} of {len(block.jobs)} jobs" if missing else None
+        for job_group, rows in rows_of.items():
+            for k, gender in enumerate(groups):
+                yield {
+                    **block.arm._asdict(),
+                    "template_id": template,
+                    "job_group": job_group,
+                    "gender": gender,
+                    "share": float(block.shares[k, rows, j].mean()) if whole[j] else None,
+                    "coverage": float(block.coverage[rows, j].mean()) if whole[j] else None,
+                    "n_jobs": int(answered[rows, j].sum()),
+                    "estimator": block.estimator,
+                    "reason": reason,
+                }
+
+
+# --- probe_levels ----------------------------------------------------------------------------------
+
+
+def _level_rows(blocks: Mapping[Arm, Block], group_of: Mapping[str, str], choices: Choices) -> Iterator[Row]:
+    """Average a level's share: the plain mean over those of its instructions that were run."""
+    for arm, run in arms_of_levels(blocks, choices.levels):
+        for level, members in run.items():
+            templates, note = complete_in_all(members)
+            shares = np.mean([block.shares_at(templates) for block in members], axis=0)
+            for job_group, rows in rows_of_groups(members[0].jobs, group_of).items():
+                for k, gender in enumerate(choices.groups):
+                    yield {
+                        "model": arm.model,
+                        "bias_type": arm.bias_type,
+                        "setting": arm.setting,
+                        "prompt_form": arm.prompt_form,
+                        "job_group": job_group,
+                        "gender": gender,
+                        "level": level,
+                        "share": float(shares[k, rows].mean()) if templates else None,
+                        "n_instructions": len(members),
+                        "estimator": members[0].estimator,
+                        "reason": note,
+                    }

@@ -1,0 +1,120 @@
+"""A study as it was asked, in the run's manifest: enough to make every table again without any other file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from biaskit.config import ANALYSIS_KEYS, build_study
+from biaskit.errors import RunError, StudyError, nearest
+from biaskit.probe.cells import Questions
+from biaskit.provenance import digest
+from biaskit.records import (
+    Dialogue,
+    Expression,
+    Instruction,
+    Item,
+    ModelIdentity,
+    PromptForm,
+    Template,
+    Turn,
+)
+
+
+def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
+    """A model as the manifest holds it."""
+    return {
+        "spec": identity.spec,
+        "fingerprint": identity.fingerprint,
+        "tuning": identity.tuning,
+        "where": identity.where,
+        "prompt_form": form,
+        "details": dict(identity.details),
+    }
+
+
+def describe_question(questions: Questions) -> dict[str, Any]:
+    """Everything that was asked, with items, templates and expressions in full."""
+    sets: list[list[list[str]]] = []
+    which: dict[str, int] = {}
+    for (bias_type, number), expressions in questions.expressions.items():
+        listed = [[e.group, e.text] for e in expressions]
+        if listed not in sets:
+            sets.append(listed)
+        which[f"{bias_type}:{number}"] = sets.index(listed)
+    content: dict[str, Any] = {
+        "study": questions.study.model_dump(mode="json"),
+        "slot": questions.slot,
+        "items": [asdict(item) for item in questions.items],
+        "templates": [asdict(template) for template in questions.templates],
+        "instructions": [None if i is None else asdict(i) for i in questions.instructions],
+        "settings": list(questions.settings),
+        "dialogue": asdict(questions.dialogue) if questions.dialogue else None,
+        "expression_sets": sets,
+        "expressions_of_template": which,
+        "groups": list(questions.groups),
+        "contrast": list(questions.contrast),
+    }
+    return {**content, "digest": digest(content)}
+
+
+def identity_of_question(questions: Questions) -> dict[str, Any]:
+    """What must agree for two commands to share one folder: every choice that changes a key.
+
+    Which jobs, templates, instructions or settings are asked is not in it: those only add keys.
+    """
+    study = questions.study
+    texts = {f"{t.bias_type} template {t.id}": [t.question, t.opening] for t in questions.templates}
+    dialogue = {"dialogue": asdict(questions.dialogue)} if questions.dialogue else {}
+    listed = {f"instruction {i.id}": i.text for i in questions.instructions if i is not None}
+    return {
+        "study": study.name,
+        "slot": questions.slot,
+        "instruction_place": study.instruction_place,
+        "instruction_position": study.instruction_position,
+        "system_prompt": study.system_prompt,
+        "articles": study.articles,
+        "word_boundary": study.word_boundary,
+        "groups": list(questions.groups),
+        "texts": {**texts, **listed, **dialogue},
+        "expressions": {
+            f"{bias_type}:{number}": [[e.group, e.text] for e in expressions]
+            for (bias_type, number), expressions in questions.expressions.items()
+        },
+    }
+
+
+def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Questions:
+    """The question a manifest describes; `overrides` may set analysis keys only."""
+    for dotted in overrides or {}:
+        top = dotted.split(".")[0]
+        if top not in ANALYSIS_KEYS:
+            raise StudyError(
+                f"{dotted} changes what was asked; `analyze` takes {', '.join(sorted(ANALYSIS_KEYS))}."
+                f"{nearest(top, ANALYSIS_KEYS)}"
+            )
+    try:
+        study = build_study(resolved["study"], overrides or {}, "analysis options")
+        sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
+        dialogue = resolved["dialogue"]
+        contrast = study.contrast or tuple(resolved["contrast"])
+        return Questions(
+            study=study,
+            slot=resolved["slot"],
+            items=tuple(Item(**item) for item in resolved["items"]),
+            templates=tuple(Template(**template) for template in resolved["templates"]),
+            instructions=tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
+            settings=tuple(resolved["settings"]),
+            dialogue=Dialogue(dialogue["opening_line"], tuple(Turn(**t) for t in dialogue["turns"]))
+            if dialogue
+            else None,
+            expressions={
+                (name.split(":")[0], int(name.split(":")[1])): sets[which]  # type: ignore[misc]
+                for name, which in resolved["expressions_of_template"].items()
+            },
+            groups=tuple(resolved["groups"]),
+            contrast=(contrast[0], contrast[1]),
+        )
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error

@@ -1,0 +1,120 @@
+"""From stored rows to the public tables of a run; needs no model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.probe.cells import Questions
+from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.manifest import read_question
+from biaskit.probe.shares import cell_shares
+from biaskit.probe.study import asked_of
+from biaskit.provenance import SCORING_VERSION, canonical_json
+from biaskit.records import CellShares
+from biaskit.runs import ROWS_FILES, Reading, read_manifest, read_rows, write_json
+from biaskit.tables import write_table
+
+METHODS_VERSION = {"shares": 1, "effects": 1}
+"""Raised when the same rows would give other tables."""
+
+
+def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
+    """Make every table of a run from its rows; returns what a careful reader must know."""
+    manifest = read_manifest(run)
+    questions = read_question(manifest["resolved"], overrides)
+    reading = Reading()
+    cells, rows_digest, n_unused = _read_cells(run, manifest, questions, reading)
+    study = questions.study
+    made = effect_tables(
+        cells,
+        groups=questions.groups,
+        contrast=questions.contrast,
+        levels=questions.levels,
+        floor=study.coverage_floor,
+        interval=study.interval,
+        margins=study.margin,
+        seed=study.seed,
+    )
+    for name, rows in made.items():
+        path = run / "tables" / f"{name}.csv"
+        if rows:
+            write_table(path, name, rows, groups=questions.groups, contrast=questions.contrast)
+        else:
+            path.unlink(missing_ok=True)  # a table that was not made is absent
+    notes = [*reading.notes, *_notes(cells, made, study.coverage_floor)]
+    if n_unused:
+        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
+    choices = {name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")}
+    write_json(
+        run / "tables" / "analysis.json",
+        {
+            "choices": choices,
+            "methods": METHODS_VERSION,
+            "scoring": SCORING_VERSION,
+            "signature": manifest["signature"],
+            "rows_digest": rows_digest,
+            "n_cells": len(cells),
+            "notes": notes,
+            "versions": manifest["versions"],
+        },
+    )
+    return notes
+
+
+def _read_cells(
+    run: Path, manifest: Mapping[str, Any], questions: Questions, reading: Reading
+) -> tuple[list[CellShares], str, int]:
+    """Every needed cell in study order, a digest of the rows used, and how many rows were not needed."""
+    wanted = [
+        (cell, request.key)
+        for label, entry in manifest["models"].items()
+        for cell, request in zip(*_asked(questions, label, entry), strict=True)
+    ]
+    places: dict[str, list[int]] = {}
+    for i, (_, key) in enumerate(wanted):
+        places.setdefault(key, []).append(i)
+    found: list[CellShares | None] = [None] * len(wanted)
+    digests: list[bytes] = [b""] * len(wanted)
+    unused = 0
+    boundary = questions.study.word_boundary
+    for row in read_rows(run / ROWS_FILES["probe"], skip_bad=questions.study.skip_bad_lines, reading=reading):
+        numbers = canonical_json([row["key"], row["expressions"]]).encode("ascii")
+        unused += row["key"] not in places
+        for i in places.get(row["key"], ()):
+            found[i] = cell_shares(wanted[i][0], row, questions.groups, word_boundary=boundary)
+            digests[i] = hashlib.sha256(numbers).digest()
+    cells = [
+        shares or cell_shares(cell, None, questions.groups)
+        for shares, (cell, _) in zip(found, wanted, strict=True)
+    ]
+    return cells, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+
+
+def _asked(questions: Questions, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:
+    asked = asked_of(questions, label, entry["prompt_form"], entry["fingerprint"])
+    return asked.cells, asked.requests
+
+
+def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], floor: float) -> list[str]:
+    """The warnings that belong beside the tables."""
+    notes = []
+    missing = sum(c.shares is None for c in cells)
+    if missing:
+        notes.append(f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason")
+    below = sum(c.coverage is not None and c.coverage < floor for c in cells)
+    if below:
+        notes.append(
+            f"in {below} of {len(cells)} cells the listed words have less than {floor:g} of the probability"
+            " (coverage): their shares rest on little; groups whose median is below are in brackets"
+        )
+    edge = sum(
+        row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in made.get("probe_groups", [])
+    )
+    if edge:
+        notes.append(f"{edge} group means lie under 0.05 or over 0.95: their intervals may be too short")
+    if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
+        notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
+    return notes

@@ -1,0 +1,45 @@
+"""What a number depends on, as canonical JSON, digests and one signature line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+ROW_FORMAT = 1
+"""Version of a row's layout; part of every key."""
+SCORING_VERSION = 1
+"""Version of the exact scorer's definition; raised when the same request would get another number."""
+MEASURED = ("biaskit", "numpy", "scipy", "pandas", "statsmodels", "torch", "transformers", "tokenizers")
+
+
+def canonical_json(value: object) -> str:
+    """JSON with one spelling for each value: sorted keys, no spaces, ASCII, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(value: object) -> str:
+    """SHA-256 of the canonical JSON of `value`, in hex."""
+    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+
+
+def key_of(value: object) -> str:
+    """A row's key: the first 32 hex digits of the digest of everything its numbers depend on."""
+    return digest(value)[:32]
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of what computes numbers; what is not installed is left out."""
+    found = {}
+    for name in MEASURED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def signature(parts: Mapping[str, str]) -> str:
+    """One line that stands beside a number: `name=value` in the order given, empty values left out."""
+    return " | ".join(f"{name}={value}" for name, value in parts.items() if value)

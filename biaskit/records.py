@@ -1,0 +1,212 @@
+"""The frozen records that one stage hands to the next. Nothing here computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+BiasType = Literal["explicit", "implicit"]
+Setting = Literal["plain", "dialogue"]
+PromptForm = Literal["raw", "chat-prefill", "chat-continue"]
+Tuning = Literal["base", "instruct", "unknown"]
+Where = Literal["local", "api", "scripted"]
+
+NO_INSTRUCTION = 0
+"""The instruction id that means "none": the arm every instruction is compared with."""
+
+
+# --- what a corpus holds -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A job, a field of study, anything that fills a template's slot."""
+
+    name: str
+    group: str
+    labour_female_share: float | None = None  # fraction in [0, 1]
+    article: str | None = None  # "a" or "an", where the spelling does not tell
+    year: int | None = None  # of the labour share
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A question and, for implicit bias, the opening of its answer; both hold the slot."""
+
+    id: int  # 1-based position within its bias type
+    bias_type: BiasType
+    question: str
+    opening: str = ""
+    expressions: str | None = None  # name of an expression set; None: the bias type's own
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A debiasing instruction; 0 is none and has no record."""
+
+    id: int
+    text: str
+    level: str | None = None  # Mattern's level of abstraction
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question and its answer in a conversation that precedes the prompt."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """An opening line for a conversational agent and the turns that follow it."""
+
+    opening_line: str
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionSet:
+    """Gender groups in their order, each with the expressions that count as its mention."""
+
+    name: str
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+    forms: Literal["both", "as-listed"] = "both"
+
+
+# --- what is asked of a model, and what it answers --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is put to a model, before its chat template (if any) is applied.
+
+    `raw`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last user turn and
+    `prefill` the beginning of the answer. `system` must reach the system role or the model is
+    refused; `preamble` goes there too where the template has one, else it is the first line of the
+    first user turn (METHODS §1.3).
+    """
+
+    text: str
+    form: PromptForm = "raw"
+    system: str | None = None
+    preamble: str | None = None
+    turns: tuple[Turn, ...] = ()
+    prefill: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One surface form of one group, without its word boundary."""
+
+    group: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """One cell: a prompt and every expression whose probability is asked after it."""
+
+    key: str
+    prompt: Prompt
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Who really answered, when (UTC, ISO 8601), and at how many tokens."""
+
+    by: str
+    at: str
+    prompt_tokens: int | None = None
+    new_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogProb:
+    """Natural log-probability of one expression, before any exclusion; equal ends: exact."""
+
+    group: str
+    text: str  # with its word boundary, as scored
+    low: float | None  # None: no lower bound is known
+    high: float
+    token_ids: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The answer to one `ScoreRequest`."""
+
+    key: str
+    prompt: str  # as rendered for this model
+    estimator: str
+    log_probs: tuple[LogProb, ...]
+    answered: Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No answer, and why. Never a row: the next start asks again."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """What a model is, as far as a number can depend on it."""
+
+    label: str
+    spec: str
+    fingerprint: str  # weights, tokenizer and dtype of a local model
+    tuning: Tuning
+    where: Where
+    forms: tuple[PromptForm, ...]  # the prompt forms it can take
+    takes_system: bool
+    details: Mapping[str, str]  # architecture, revision, digests, dtype, device: for the manifest
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[R]):
+    """What a backend would do: the batches, and what they cost at most."""
+
+    batches: tuple[tuple[R, ...], ...]
+    calls: int
+    prompt_tokens: int
+    new_tokens_max: int
+    cost_max: float | None  # USD; None: unknown
+    notes: tuple[str, ...] = ()  # for the manifest and the reader: prefixes, duplicates
+
+
+# --- what the prober makes of the answers -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One (model, bias type, template, job, instruction, setting) of the full product (METHODS §1.1)."""
+
+    model: str
+    bias_type: BiasType
+    template_id: int
+    job: str
+    job_group: str
+    labour_female_share: float | None
+    instruction_id: int
+    setting: Setting
+    prompt_form: PromptForm
+
+
+@dataclass(frozen=True, slots=True)
+class CellShares:
+    """A cell with what its stored log-probabilities say; `None` with a reason where they say nothing."""
+
+    cell: Cell
+    estimator: str | None
+    masses: tuple[float, ...] | None  # one per group, in the study's order
+    coverage: float | None  # sum of the masses
+    shares: tuple[float, ...] | None  # masses / coverage
+    reason: str | None = None

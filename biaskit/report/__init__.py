@@ -1,0 +1,1 @@
+"""One neutral document of titled tables and notes, and its renderers."""

@@ -1,0 +1,32 @@
+"""The neutral document that engines fill and renderers print: titled tables, notes, a signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One cell of a header line, over `span` columns."""
+
+    text: str
+    span: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TitledTable:
+    """Header lines from the widest heading to the narrowest, then rows of finished text."""
+
+    title: str
+    header: tuple[tuple[Heading, ...], ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a command has to say, before anyone decides how it looks."""
+
+    tables: tuple[TitledTable, ...]
+    notes: tuple[str, ...] = ()
+    signature: str = ""

@@ -1,0 +1,241 @@
+"""Jobs and templates as crossed random factors: mean squares, intervals, components (METHODS §1.4).
+
+Values are `[..., I, J]`: I jobs by J templates, any number of such tables in front, all of them complete.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+CONDITIONAL_ON_ONE_JOB = "conditional on one job"
+CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSquares:
+    """Mean squares `[...]` of tables of I jobs and J templates; None where a factor has one level."""
+
+    jobs: FloatArray | None
+    templates: FloatArray | None
+    residual: FloatArray | None
+    n_jobs: int
+    n_templates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The variance of an estimate and its degrees of freedom, both `[...]`; None where neither is defined."""
+
+    variance: FloatArray | None
+    dof: FloatArray | None
+    reason: str | None = None  # what the spread is conditional on, or why there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Variance of jobs, of templates and of what is left, negative ones as 0; the reason names those."""
+
+    job: float | None
+    template: float | None
+    residual: float | None
+    reason: str | None = None
+
+
+def mean_squares(values: FloatArray) -> MeanSquares:
+    """Mean squares of jobs, templates and residual of a crossed table with one value per cell.
+
+    Formula: A = J Σ_i (x_i. − x_..)² / (I−1);  B = I Σ_j (x_.j − x_..)² / (J−1);
+        E = Σ_ij (x_ij − x_i. − x_.j + x_..)² / ((I−1)(J−1)).
+    Arguments: values `[..., I, J]`, finite.
+    Returns: A, B, E as `[...]`, never negative; they carry no direction.
+    Missing or empty input: A is None with one job, B with one template, E with either.
+    Reference: METHODS §1.4, the two-way table without replication; checked against statsmodels'
+        `anova_lm` of `value ~ C(job) + C(template)`.
+    """
+    n_jobs, n_templates = values.shape[-2:]
+    grand = values.mean(axis=(-2, -1), keepdims=True)
+    of_jobs = values.mean(axis=-1, keepdims=True)
+    of_templates = values.mean(axis=-2, keepdims=True)
+    jobs = templates = residual = None
+    if n_jobs > 1:
+        jobs = n_templates * np.square(of_jobs - grand).sum(axis=(-2, -1)) / (n_jobs - 1)
+    if n_templates > 1:
+        templates = n_jobs * np.square(of_templates - grand).sum(axis=(-2, -1)) / (n_templates - 1)
+    if n_jobs > 1 and n_templates > 1:
+        left = values - of_jobs - of_templates + grand
+        residual = np.square(left).sum(axis=(-2, -1)) / ((n_jobs - 1) * (n_templates - 1))
+    return MeanSquares(jobs, templates, residual, n_jobs, n_templates)
+
+
+def spread_of_mean(values: FloatArray) -> Spread:
+    """Variance of the mean over jobs and templates, both taken as drawn at random.
+
+    Formula: v = max(A + B − E, A, B) / (I J);
+        dof = (I J v)² / (A²/(I−1) + B²/(J−1) + E²/((I−1)(J−1))), at least 1.
+        One job: v = s²/J over its templates, dof = J−1. One template: v = s²/I over jobs, dof = I−1.
+    Arguments: values `[..., I, J]`; for a paired contrast the differences of the cells.
+    Returns: v and dof as `[...]`.
+    Missing or empty input: no cell, or one job with one template: None with the reason; one job or one
+        template alone: defined, and the reason says what it is conditional on.
+    Reference: METHODS §1.4; checked against a plain-loop re-implementation, and in simulation (the share
+        of intervals that hold the true mean, `tests/benchmarks/interval_coverage.py`).
+    """
+    squares = mean_squares(values) if values.size else MeanSquares(None, None, None, *values.shape[-2:])
+    a, b, e = squares.jobs, squares.templates, squares.residual
+    cells = squares.n_jobs * squares.n_templates
+    if a is not None and b is not None and e is not None:
+        # A + B − E alone can fall below what one factor brings, and then the interval is too short.
+        total = np.maximum(a + b - e, np.maximum(a, b))
+        i, j = squares.n_jobs - 1, squares.n_templates - 1
+        return Spread(total / cells, _dof(total**2, a**2 / i + b**2 / j + e**2 / (i * j)))
+    if b is not None:
+        return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB)
+    if a is not None:
+        return Spread(a / cells, np.full_like(a, squares.n_jobs - 1), CONDITIONAL_ON_ONE_TEMPLATE)
+    return Spread(None, None, "one job and one template: no interval" if cells else None)
+
+
+def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
+    """Variance of the difference of two groups' means, other jobs in each, the same templates.
+
+    Formula: D = sample variance over templates of (mean of a − mean of b), for each group i
+        A_i, E_i its mean squares: V = Σ A_i/(I_i J), W = Σ E_i/(I_i J); v = max(V + D/J − W, V, D/J);
+        dof = v² / (Σ (A_i/(I_i J))²/(I_i−1) + (D/J)²/(J−1) + Σ (E_i/(I_i J))²/((I_i−1)(J−1))), at least 1.
+        A group of one job drops its A and E. One template: v = V with the dof of the A terms.
+    Arguments: a `[..., I_a, J]`, b `[..., I_b, J]`, template by template the same.
+    Returns: v and dof as `[...]`, of a − b as of b − a.
+    Missing or empty input: no cell, or one template where a group has one job: None with the reason; one
+        template or one job alone: defined, and the reason says what it is conditional on.
+    Reference: METHODS §1.4; checked against a plain-loop re-implementation.
+    """
+    n_templates = a.shape[-1]
+    one_job = 1 in (a.shape[-2], b.shape[-2])
+    if not a.size or not b.size:
+        return Spread(None, None)
+    if one_job and n_templates == 1:
+        return Spread(None, None, "one template and a group of one job: no interval")
+    zero = np.zeros(a.shape[:-2])
+    of_jobs, of_residual, below = zero, zero, zero
+    for values in (a, b):
+        squares = mean_squares(values)
+        cells = values.shape[-2] * n_templates
+        if squares.jobs is not None:
+            of_jobs = of_jobs + squares.jobs / cells
+            below = below + (squares.jobs / cells) ** 2 / (values.shape[-2] - 1)
+        if squares.residual is not None:
+            of_residual = of_residual + squares.residual / cells
+            below = below + (squares.residual / cells) ** 2 / ((values.shape[-2] - 1) * (n_templates - 1))
+    if n_templates == 1:
+        return Spread(of_jobs, _dof(of_jobs**2, below), CONDITIONAL_ON_ONE_TEMPLATE)
+    of_templates = (a.mean(axis=-2) - b.mean(axis=-2)).var(axis=-1, ddof=1) / n_templates
+    variance = np.maximum(of_jobs + of_templates - of_residual, np.maximum(of_jobs, of_templates))
+    dof = _dof(variance**2, below + of_templates**2 / (n_templates - 1))
+    return Spread(variance, dof, CONDITIONAL_ON_ONE_JOB if one_job else None)
+
+
+def _dof(above: FloatArray, below: FloatArray) -> FloatArray:
+    """`above / below`, at least 1; 1 where nothing varies, since an interval of width 0 needs none."""
+    ratio = np.divide(above, below, out=np.ones_like(above), where=below > 0)
+    return np.maximum(ratio, 1.0)
+
+
+def share_interval(
+    mean: FloatArray | float, variance: FloatArray, dof: FloatArray, *, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of a mean share, made on the logit scale so that it stays inside [0, 1].
+
+    Formula: logit(m) ± t √v / (m (1 − m)), transformed back; m exactly 0 or 1: m ± t √v, clipped.
+    Arguments: mean m, variance v and dof, elementwise `[...]`; level of confidence.
+    Returns: lower and upper ends as `[...]`, with lower ≤ m ≤ upper.
+    Missing or empty input: not for undefined spreads; v = 0 gives [m, m].
+    Reference: METHODS §1.4; checked against a plain-loop re-implementation with scipy's t.
+    """
+    from scipy.special import expit, logit
+
+    m = np.asarray(mean, dtype=np.float64)
+    half = _t(dof, level) * np.sqrt(variance)
+    inside = (m > 0.0) & (m < 1.0)
+    middle = np.where(inside, m, 0.5)
+    with np.errstate(over="ignore"):  # a reach of inf ends at 0 and 1
+        centre, reach = logit(middle), half / (middle * (1.0 - middle))
+    low = np.where(inside, expit(centre - reach), np.clip(m - half, 0.0, 1.0))
+    high = np.where(inside, expit(centre + reach), np.clip(m + half, 0.0, 1.0))
+    # The way to the logit scale and back may cost the last bit, and v = 0 must give m itself.
+    return np.minimum(low, m), np.maximum(high, m)
+
+
+def difference_interval(
+    difference: FloatArray | float,
+    variance: FloatArray,
+    dof: FloatArray,
+    *,
+    limit: float = 1.0,
+    level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of a difference of shares, clipped to what such a difference can be.
+
+    Formula: d ± t √v, clipped to [−limit, limit].
+    Arguments: difference d, variance v and dof, elementwise `[...]`; limit 1 for a difference of shares, 2
+        for a difference of differences; level of confidence.
+    Returns: lower and upper ends as `[...]`, in the direction of d.
+    Missing or empty input: not for undefined spreads; v = 0 gives [d, d].
+    Reference: METHODS §1.4; checked against a plain-loop re-implementation with scipy's t.
+    """
+    d = np.asarray(difference, dtype=np.float64)
+    half = _t(dof, level) * np.sqrt(variance)
+    return np.clip(d - half, -limit, limit), np.clip(d + half, -limit, limit)
+
+
+def _t(dof: FloatArray, level: float) -> FloatArray:
+    """Two-sided t quantile. `scipy.stats.t.ppf` gives the same and costs a hundred times as much."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(dof, 0.5 + level / 2.0), dtype=np.float64)
+
+
+def variance_components(values: FloatArray) -> Components:
+    """How much of the cells' variance lies between jobs, between templates, and in neither.
+
+    Formula: job (A − E)/J, template (B − E)/I, residual E: components, not fractions.
+    Arguments: values `[I, J]`.
+    Returns: three variances; a negative estimate is 0 and the reason names it.
+    Missing or empty input: None with one job or one template, with the reason.
+    Reference: METHODS §1.4, the method of moments; checked against a plain-loop re-implementation.
+    """
+    squares = mean_squares(values) if values.size else None
+    if squares is None or squares.jobs is None or squares.templates is None or squares.residual is None:
+        one = [name for name, n in zip(("job", "template"), values.shape, strict=True) if n == 1]
+        return Components(None, None, None, f"one {' and one '.join(one)}: no components" if one else None)
+    residual = float(squares.residual)
+    job = (float(squares.jobs) - residual) / squares.n_templates
+    template = (float(squares.templates) - residual) / squares.n_jobs
+    below = [f"var_{name} was {x:.2g}" for name, x in (("job", job), ("template", template)) if x < 0]
+    reason = f"{' and '.join(below)}, shown as 0" if below else None
+    return Components(max(job, 0.0), max(template, 0.0), residual, reason)
+
+
+def se_over_templates(values: FloatArray) -> float | None:
+    """Estimate the standard error of a group's mean over the means of its templates.
+
+    Formula: s(x_.j) / √J with the sample SD (J − 1) of the template means.
+    Arguments: values `[I, J]`.
+    Returns: a standard error; it carries no direction.
+    Missing or empty input: None with fewer than two templates.
+    Reference: METHODS §1.4: most likely the ± of OccuGender's Tables 3 and 4, the paper does not say.
+    """
+    n_templates = values.shape[-1]
+    if n_templates < 2:
+        return None
+    return float(values.mean(axis=-2).std(ddof=1)) / math.sqrt(n_templates)
+
+
+def joined(reasons: Sequence[str | None]) -> str | None:
+    """Join the reasons that are there, each once, to one text; None when there is none."""
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None

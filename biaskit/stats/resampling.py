@@ -1,0 +1,98 @@
+"""Bootstrap intervals, each from a generator of its own so that no row moves another's numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from biaskit.stats.crossed import FloatArray
+
+N_RESAMPLES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """A statistic of n units with its percentile intervals; None where the reason says why."""
+
+    estimate: float | None
+    ci95: tuple[float, float] | None = None
+    ci90: tuple[float, float] | None = None
+    reason: str | None = None
+
+
+def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.random.Generator:
+    """Make the generator of one row: PCG64 seeded by SHA-256 of (study seed, table, row key) (METHODS §2.7).
+
+    Adding a model, a job or a row therefore changes no other number.
+    """
+    text = json.dumps([study_seed, table, list(row_key)], separators=(",", ":"))
+    digest = hashlib.sha256(text.encode("ascii")).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+
+
+def crossed_bootstrap(
+    values: FloatArray, *, rng: np.random.Generator, n_resamples: int = N_RESAMPLES, level: float = 0.95
+) -> tuple[FloatArray, FloatArray] | None:
+    """Percentile interval of a mean, jobs and templates both resampled.
+
+    Formula: I jobs and J templates drawn with replacement, n times; the mean of the drawn rows and
+        columns; numpy's linear percentiles of the n means.
+    Arguments: values `[..., I, J]`, all tables under the same draws; rng; n_resamples; level.
+    Returns: lower and upper ends as `[...]`, in the direction of the values.
+    Missing or empty input: None without cells and with one job and one template; with one job (one
+        template) only templates (jobs) are resampled.
+    Reference: METHODS §1.4, `interval = bootstrap`; checked against a plain-loop re-implementation. Too
+        short with few templates: 90 % at 5, 83 % at 3.
+    """
+    n_jobs, n_templates = values.shape[-2:]
+    if n_jobs * n_templates < 2:
+        return None
+    jobs = _drawn(rng, n_resamples, n_jobs)
+    templates = _drawn(rng, n_resamples, n_templates)
+    means = ((jobs @ values) * templates).sum(axis=-1) / (n_jobs * n_templates)
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail], axis=-1)
+    return low, high
+
+
+def _drawn(rng: np.random.Generator, n_resamples: int, n: int) -> FloatArray:
+    """How often each of n levels is drawn in each resample: `[n_resamples, n]`."""
+    picks = rng.integers(0, n, size=(n_resamples, n)) + n * np.arange(n_resamples)[:, None]
+    return np.bincount(picks.ravel(), minlength=n * n_resamples).reshape(n_resamples, n).astype(np.float64)
+
+
+def bootstrap_of_units(
+    statistic: Callable[[FloatArray, FloatArray], FloatArray],
+    x: FloatArray,
+    y: FloatArray,
+    *,
+    rng: np.random.Generator,
+    n_resamples: int = N_RESAMPLES,
+) -> Resampled:
+    """Percentile interval of a statistic of paired numbers (slope, rank correlation), units resampled.
+
+    Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles.
+    Arguments: statistic of (x, y) `[..., n]` → `[...]`; x, y `[n]`; rng; n_resamples.
+    Returns: the statistic of the sample and its 95 % and 90 % intervals, in its own direction.
+    Missing or empty input: no spread in x or y: None with the reason; resamples without spread are left
+        out and counted in the reason, and if more than half are, there is no interval.
+    Reference: METHODS §1.4 and §3; checked against a plain-loop re-implementation.
+    """
+    if x.size == 0:
+        return Resampled(None, reason="no units")
+    estimate = float(statistic(x, y))
+    if np.isnan(estimate):
+        return Resampled(None, reason="zero variance: no estimate")
+    picks = rng.integers(0, x.size, size=(n_resamples, x.size))
+    drawn = statistic(x[picks], y[picks])
+    kept = drawn[~np.isnan(drawn)]
+    left_out = n_resamples - kept.size
+    reason = f"{left_out} of {n_resamples} resamples without spread left out" if left_out else None
+    if 2 * kept.size < n_resamples:
+        return Resampled(estimate, reason=f"{reason}: no interval")
+    low95, low90, high90, high95 = np.quantile(kept, [0.025, 0.05, 0.95, 0.975]).tolist()
+    return Resampled(estimate, (low95, high95), (low90, high90), reason)

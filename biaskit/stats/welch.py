@@ -1,0 +1,102 @@
+"""Welch's and the paired t-test with what a reader needs beside p: estimate, intervals, effect size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from biaskit.stats.crossed import FloatArray
+
+NO_SPREAD = 1e-12
+"""Values that differ by less than this part of their size differ by rounding: zero variance."""
+
+
+@dataclass(frozen=True, slots=True)
+class TTest:
+    """A t-test of a − b; everything but the estimate is None where the reason says why."""
+
+    estimate: float
+    effect_size: float | None = None
+    statistic: float | None = None
+    dof: float | None = None
+    p_value: float | None = None
+    ci95: tuple[float, float] | None = None
+    ci90: tuple[float, float] | None = None
+    reason: str | None = None
+
+
+def welch(a: FloatArray, b: FloatArray) -> TTest:
+    """Welch's t-test of the units of two groups, their variances not taken as equal.
+
+    Formula: t = (ā − b̄) / √(s_a²/n_a + s_b²/n_b), dof by Welch and Satterthwaite; two-sided p;
+        Hedges' g = (ā − b̄) / s_pooled · (1 − 3/(4(n_a + n_b − 2) − 1)).
+    Arguments: a `[n_a]`, b `[n_b]`: one value per unit (a job's mean share), never per cell.
+    Returns: estimate ā − b̄, positive when a is larger; statistic and effect size have its sign.
+    Missing or empty input: fewer than two units on a side, or no variance on both: only the estimate,
+        with the reason.
+    Reference: METHODS §1.4, DESIGN §4; statsmodels does the arithmetic; checked against
+        `scipy.stats.ttest_ind(equal_var=False)`.
+    """
+    from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
+
+    estimate = float(a.mean() - b.mean())
+    if min(a.size, b.size) < 2:
+        return TTest(estimate, reason="fewer than two units in a group: no test")
+    if not varies(a, a) and not varies(b, b):
+        return TTest(estimate, reason="zero variance: no test")
+    both = CompareMeans(DescrStatsW(a), DescrStatsW(b))
+    statistic, p_value, dof = both.ttest_ind(usevar="unequal")
+    degrees = a.size + b.size - 2
+    pooled = math.sqrt(((a.size - 1) * a.var(ddof=1) + (b.size - 1) * b.var(ddof=1)) / degrees)
+    return TTest(
+        estimate,
+        effect_size=estimate / pooled * (1 - 3 / (4 * degrees - 1)),
+        statistic=float(statistic),
+        dof=float(dof),
+        p_value=float(p_value),
+        ci95=_pair(both.tconfint_diff(alpha=0.05, usevar="unequal")),
+        ci90=_pair(both.tconfint_diff(alpha=0.10, usevar="unequal")),
+    )
+
+
+def paired(a: FloatArray, b: FloatArray) -> TTest:
+    """Paired t-test of the same units in two arms.
+
+    Formula: d = a − b; t = d̄ / (s_d/√n), dof n − 1; two-sided p; d_z = d̄ / s_d, uncorrected.
+    Arguments: a `[n]`, b `[n]`: the same units in the same order.
+    Returns: estimate d̄, positive when a is larger; statistic and effect size have its sign.
+    Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
+        the reason.
+    Reference: METHODS §1.4, DESIGN §4; statsmodels does the arithmetic; checked against
+        `scipy.stats.ttest_rel`.
+    """
+    from statsmodels.stats.weightstats import DescrStatsW
+
+    difference = a - b
+    estimate = float(difference.mean())
+    if difference.size < 2:
+        return TTest(estimate, reason="fewer than two units: no test")
+    if not varies(difference, np.concatenate([a, b])):
+        return TTest(estimate, reason="zero variance: no test")
+    units = DescrStatsW(difference)
+    statistic, p_value, dof = units.ttest_mean(0.0)
+    return TTest(
+        estimate,
+        effect_size=estimate / float(difference.std(ddof=1)),
+        statistic=float(statistic),
+        dof=float(dof),
+        p_value=float(p_value),
+        ci95=_pair(units.tconfint_mean(alpha=0.05)),
+        ci90=_pair(units.tconfint_mean(alpha=0.10)),
+    )
+
+
+def varies(values: FloatArray, scale_of: FloatArray) -> bool:
+    """Whether values differ by more than the rounding of the numbers they were made of."""
+    return bool(np.ptp(values) > NO_SPREAD * np.abs(scale_of).max())
+
+
+def _pair(ends: tuple[float, float]) -> tuple[float, float]:
+    return float(ends[0]), float(ends[1])

@@ -1,0 +1,375 @@
+"""The public tables: their names, columns and keys, their one writer and their one reader (DESIGN §4).
+
+A table is data. Its columns stand in the order of the file, each with a kind; its keys name the row, so
+no two rows may share them. Columns are added at the right, before `reason`, and never renamed. Rows are
+written in the order they come in, which is study order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import math
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from biaskit.errors import TableError, nearest
+from biaskit.files import write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["text", "integer", "number", "boolean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; an undefined value of any kind is an empty field."""
+
+    name: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class PerGroup:
+    """Numbers for every gender group: `<group><suffix>` for each suffix, then those of the next group."""
+
+    suffixes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The number `<first>_minus_<second>` of the study's contrast."""
+
+
+Part = Column | PerGroup | Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns of a table, from left to right, and the keys that name one of its rows."""
+
+    parts: tuple[Part, ...]
+    keys: tuple[str, ...]
+
+
+def _texts(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name) for name in names)
+
+
+def _integers(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name, "integer") for name in names)
+
+
+def _numbers(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name, "number") for name in names)
+
+
+_BLOCK = (*_texts("model", "bias_type"), *_integers("instruction_id"), *_texts("setting", "prompt_form"))
+_BLOCK_KEYS = ("model", "bias_type", "instruction_id", "setting", "prompt_form")
+_END = _texts("reason")
+
+TABLES: Mapping[str, Table] = MappingProxyType(
+    {
+        "probe_cells": Table(
+            parts=(
+                *_texts("model", "bias_type"),
+                *_integers("template_id"),
+                *_texts("job", "job_group"),
+                *_integers("instruction_id"),
+                *_texts("setting", "prompt_form", "estimator"),
+                PerGroup(("_mass",)),
+                *_numbers("coverage"),
+                PerGroup(("_share",)),
+                PerGroup(("_share_low", "_share_high")),
+                *_numbers("coverage_low", "coverage_high"),
+                Column("below_floor", "boolean"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "template_id", "job"),
+        ),
+        "probe_jobs": Table(
+            parts=(
+                *_BLOCK,
+                *_texts("estimator", "job", "job_group"),
+                *_numbers("labour_female_share"),
+                PerGroup(("_share",)),
+                Difference(),
+                *_numbers("ci_low", "ci_high", "coverage"),
+                *_integers("n_templates"),
+                *_numbers("difference_low", "difference_high"),
+                PerGroup(("_share_ci_low", "_share_ci_high")),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "job"),
+        ),
+        "probe_groups": Table(
+            parts=(
+                *_BLOCK,
+                *_texts("estimator", "job_group", "gender"),
+                *_numbers("share", "pooled_share", "se_templates", "ci_low", "ci_high"),
+                *_numbers("share_low", "share_high", "coverage"),
+                *_integers("n_jobs", "n_templates"),
+                *_numbers("coverage_median"),
+                *_integers("n_below_floor"),
+                *_numbers("se_sampling"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "job_group", "gender"),
+        ),
+        "probe_templates": Table(
+            parts=(
+                *_BLOCK,
+                *_integers("template_id"),
+                *_texts("job_group", "gender"),
+                *_numbers("share", "coverage"),
+                *_integers("n_jobs"),
+                *_texts("estimator"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "template_id", "job_group", "gender"),
+        ),
+        "probe_variance": Table(
+            parts=(
+                *_BLOCK,
+                *_texts("job_group", "gender"),
+                *_numbers("var_job", "var_template", "var_residual"),
+                *_texts("estimator"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "job_group", "gender"),
+        ),
+        "probe_levels": Table(
+            parts=(
+                *_texts("model", "bias_type", "setting", "prompt_form", "job_group", "gender", "level"),
+                *_numbers("share"),
+                *_integers("n_instructions"),
+                *_texts("estimator"),
+                *_END,
+            ),
+            keys=("model", "bias_type", "setting", "prompt_form", "job_group", "gender", "level"),
+        ),
+        "tests": Table(
+            parts=(
+                *_texts("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
+                *_texts("setting", "prompt_form", "instruction_a", "instruction_b", "group_a", "group_b"),
+                *_texts("kind", "unit"),
+                *_numbers("estimate", "effect_size", "statistic", "dof", "p_value", "p_adjusted"),
+                *_numbers("ci_low", "ci_high"),
+                *_integers("n_a", "n_b"),
+                *_numbers("ci90_low", "ci90_high", "margin"),
+                Column("equivalent", "boolean"),
+                *_END,
+            ),
+            keys=(
+                *("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
+                *("setting", "prompt_form", "instruction_a", "instruction_b", "group_a", "group_b", "kind"),
+            ),
+        ),
+    }
+)
+
+
+def columns(name: str, *, groups: Sequence[str], contrast: tuple[str, str]) -> tuple[Column, ...]:
+    """Name the columns of a table for a study's gender groups and the contrast of two of them."""
+    found: list[Column] = []
+    for part in _table(name).parts:
+        if isinstance(part, Column):
+            found.append(part)
+        elif isinstance(part, PerGroup):
+            found += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
+        else:
+            found.append(Column(f"{contrast[0]}_minus_{contrast[1]}", "number"))
+    names = [column.name for column in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"{name}.csv: two columns are called {twice[0]!r}. Rename a gender group.")
+    return tuple(found)
+
+
+def write_table(
+    path: Path,
+    name: str,
+    rows: Sequence[Mapping[str, object]],
+    *,
+    groups: Sequence[str],
+    contrast: tuple[str, str],
+) -> None:
+    """Write the rows as they come; a row that breaks the table's contract stops it, nothing is written."""
+    layout = columns(name, groups=groups, contrast=contrast)
+    names = [column.name for column in layout]
+    expected = set(names)
+    keys = _table(name).keys
+    seen: set[tuple[object, ...]] = set()
+    lines = [",".join(_quoted(name) for name in names)]
+    for number, row in enumerate(rows, 1):
+        where = f"{name}.csv, row {number}"
+        if row.keys() != expected:
+            missing, surplus = sorted(expected - row.keys()), sorted(row.keys() - expected)
+            raise TableError(f"{where}: missing {missing}, surplus {surplus}.")
+        key = tuple("" if row[column] is None else row[column] for column in keys)
+        if key in seen:
+            raise TableError(f"{where}: a row with the same keys was written before: {key}.")
+        seen.add(key)
+        lines.append(",".join(_quoted(_field(row[column.name], column, where)) for column in layout))
+    write_atomically(path, ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass"))
+
+
+def read_rows(path: Path) -> list[dict[str, object]]:
+    """Read a public table as typed rows; an empty number or boolean is None, an empty text ''."""
+    layout, body = _read(path)
+    values = [_values(path, column, [row[i] for row in body]) for i, column in enumerate(layout)]
+    names = [column.name for column in layout]
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a public table as a DataFrame: text as text ("NA" is a name), an empty number NaN or `pd.NA`."""
+    import pandas as pd
+
+    dtypes = {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
+    layout, body = _read(path)
+    frame: dict[str, pd.Series] = {}
+    for i, column in enumerate(layout):
+        # Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
+        values = _values(path, column, [row[i] for row in body])
+        frame[column.name] = pd.Series(values, dtype=dtypes[column.kind])
+    return pd.DataFrame(frame)
+
+
+def _table(name: str) -> Table:
+    if name not in TABLES:
+        raise TableError(f"There is no public table {name!r}.{nearest(name, TABLES)}")
+    return TABLES[name]
+
+
+# --- one field -------------------------------------------------------------------------------------
+
+
+def _field(value: object, column: Column, where: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):  # before the numbers, since Python counts a bool among them
+        if column.kind == "boolean":
+            return "yes" if value else "no"
+    elif column.kind == "number" and isinstance(value, numbers.Real):
+        number = float(value)
+        if not math.isfinite(number):
+            raise TableError(f"{where}: {column.name} is {number}; an undefined number is None.")
+        return repr(number)
+    elif column.kind == "integer" and isinstance(value, numbers.Integral):
+        return str(int(value))
+    elif column.kind == "text" and isinstance(value, str):
+        return _reason(value) if column.name == "reason" else _name(value, column, where)
+    raise TableError(f"{where}: {column.name} is {value!r}, and that is no {column.kind}.")
+
+
+def _quoted(field: str) -> str:
+    # The csv module, told to end lines in "\n", leaves a "\r" bare, and then cannot read it back.
+    if not any(mark in field for mark in ',"\r\n'):
+        return field
+    return '"' + field.replace('"', '""') + '"'
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _name(text: str, column: Column, where: str) -> str:
+    if text.startswith(_FORMULA_STARTS):
+        raise TableError(f"{where}: {column.name} is {text!r}, which a spreadsheet would run as a formula.")
+    return text
+
+
+def _reason(text: str) -> str:
+    # A reason may quote a server. It stays one line, and no spreadsheet runs it.
+    line = " ".join(text.split())
+    return f"reason given: {line}" if line.startswith(_FORMULA_STARTS) else line
+
+
+_BOOLEANS: Mapping[str, bool | None] = MappingProxyType({"yes": True, "no": False, "": None})
+
+
+def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
+    try:
+        if column.kind == "integer":
+            return [int(field) if field else None for field in fields]
+        if column.kind == "number":
+            return [float(field) if field else None for field in fields]
+        if column.kind == "boolean":
+            return [_BOOLEANS[field] for field in fields]
+    except (ValueError, KeyError) as error:
+        raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
+    return list(fields)
+
+
+# --- the layout of a file --------------------------------------------------------------------------
+
+
+def _read(path: Path) -> tuple[tuple[Column, ...], list[list[str]]]:
+    remedy = "`biaskit analyze` makes the tables again"
+    try:
+        text = path.read_bytes().decode("utf-8", errors="surrogatepass")
+        with _any_field_length():
+            header, *body = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+    except FileNotFoundError:
+        raise TableError(f"There is no table {path}; {remedy}.") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise TableError(f"{path}: {error}; {remedy}.") from error
+    layout = _layout(path, header)
+    for line, row in enumerate(body, 2):
+        if len(row) != len(layout):
+            raise TableError(f"{path}, record {line}: {len(row)} fields where the header has {len(layout)}.")
+    return layout, body
+
+
+def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
+    groups, contrast = _groups_of(path.stem, header)
+    layout = columns(path.stem, groups=groups, contrast=contrast)
+    expected = [column.name for column in layout]
+    if header != expected:
+        raise TableError(f"{path}: the columns are {header}, expected {expected}.")
+    return layout
+
+
+def _groups_of(name: str, header: list[str]) -> tuple[list[str], tuple[str, str]]:
+    """Find the gender groups and the contrast that a header was written with.
+
+    The groups are found by position: their number follows from the length of the header, so a group
+    may have any name, also one that looks like another column's.
+    """
+    parts = _table(name).parts
+    per_group = sum(len(part.suffixes) for part in parts if isinstance(part, PerGroup))
+    if not per_group:
+        return [], ("", "")
+    n = max(len(header) - sum(not isinstance(part, PerGroup) for part in parts), 0) // per_group
+    groups: list[str] = []
+    contrast = ("", "")
+    start = 0
+    for part in parts:
+        if isinstance(part, PerGroup):
+            width = len(part.suffixes)
+            groups = groups or [
+                column.removesuffix(part.suffixes[0]) for column in header[start : start + n * width : width]
+            ]
+            start += n * width
+            continue
+        if isinstance(part, Difference) and start < len(header):
+            pairs = {f"{first}_minus_{second}": (first, second) for first in groups for second in groups}
+            contrast = pairs.get(header[start], contrast)
+        start += 1
+    return groups, contrast
+
+
+@contextlib.contextmanager
+def _any_field_length() -> Iterator[None]:
+    """Lifts the csv module's limit on a field, which is global, for as long as a table is read."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
