@@ -1,4 +1,4 @@
-"""biaskit: how does a language model treat gender, and how sure are we?
+"""Measures how a language model treats gender, and how sure that is.
 
     import biaskit as bk
 

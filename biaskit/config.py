@@ -24,35 +24,39 @@ class Choice(_Strict):
     """A list (a shipped one, or a file) and which of its entries are used."""
 
     source: str = Field(description="corpus:NAME/FILE, or a path (relative to the study file)")
-    select: str | tuple[str, ...] = Field("all", description=SELECT_DOC)
+    select: str | tuple[str, ...] = Field(default="all", description=SELECT_DOC)
 
 
 class TemplateChoice(Choice):
     """Templates; ids count within a bias type."""
 
-    slot: str | None = Field(None, description="the slot an item replaces; default: the template file's own")
+    slot: str | None = Field(
+        default=None, description="the slot an item replaces; default: the template file's own"
+    )
 
 
 class InstructionChoice(Choice):
     """Debiasing instructions; 0 is none."""
 
-    select: str | tuple[str, ...] = Field("none", description=f"{SELECT_DOC}; 0 (none) is always among several")
+    select: str | tuple[str, ...] = Field(
+        default="none", description=f"{SELECT_DOC}; 0 (none) is always among several"
+    )
 
 
 class ExpressionChoice(_Strict):
     """Which expression set each bias type takes; a template's own set goes before it."""
 
-    source: str = Field("corpus:expressions/sets.toml", description="corpus:NAME/FILE, or a path")
-    explicit: str | None = Field(None, description="set for explicit templates")
-    implicit: str | None = Field(None, description="set for implicit templates")
-    every: str | None = Field(None, description="one set for all templates, before any other")
+    source: str = Field(default="corpus:expressions/sets.toml", description="corpus:NAME/FILE, or a path")
+    explicit: str | None = Field(default=None, description="set for explicit templates")
+    implicit: str | None = Field(default=None, description="set for implicit templates")
+    every: str | None = Field(default=None, description="one set for all templates, before any other")
 
 
 class TableTitles(_Strict):
     """What the rendered tables are called: the paper's own numbers."""
 
-    explicit: str = Field("Explicit bias", description="title over the explicit table")
-    implicit: str = Field("Implicit bias", description="title over the implicit table")
+    explicit: str = Field(default="Explicit bias", description="title over the explicit table")
+    implicit: str = Field(default="Implicit bias", description="title over the implicit table")
 
 
 class Pair(_Strict):
@@ -67,52 +71,88 @@ class ProbeStudy(_Strict):
     """Everything the prober can be asked to do otherwise."""
 
     name: str = Field(description="names the default run folder")
-    engine: Literal["probe"] = Field("probe", description="which engine runs it")
-    summary: str = Field("", description="one line: whose tables it lays out")
-    papers: tuple[str, ...] = Field((), description="corpora whose papers `biaskit cite` prints")
-    models: dict[str, str] = Field({}, description="LABEL = SPEC, used when the command names no model")
+    engine: Literal["probe"] = Field(default="probe", description="which engine runs it")
+    summary: str = Field(default="", description="one line: whose tables it lays out")
+    papers: tuple[str, ...] = Field(default=(), description="corpora whose papers `biaskit cite` prints")
+    models: dict[str, str] = Field(
+        default={}, description="LABEL = SPEC, used when the command names no model"
+    )
 
-    bias_type: Literal["explicit", "implicit", "both"] = Field("both", description="which templates")
+    bias_type: Literal["explicit", "implicit", "both"] = Field(default="both", description="which templates")
     jobs: Choice = Field(description="items that fill the slot")
     templates: TemplateChoice = Field(description="questions, and openings of answers")
-    instructions: InstructionChoice | None = Field(None, description="debiasing instructions")
-    expressions: ExpressionChoice = Field(ExpressionChoice(), description="what counts as naming a group")
-    pairs: tuple[Pair, ...] = Field((), description="an explicit list of pairs; refused unless it is the full product")
-    setting: Literal["plain", "dialogue", "both"] = Field("plain", description="question alone, or after a conversation")
-    dialogue: str = Field("corpus:mattern/dialogue.toml", description="the conversation of the dialogue setting")
-    instruction_place: Literal["own-line", "in-question"] = Field(
-        "own-line", description="plain setting: before the question's line (OccuGender) or inside it (Mattern)"
+    instructions: InstructionChoice | None = Field(default=None, description="debiasing instructions")
+    expressions: ExpressionChoice = Field(
+        default=ExpressionChoice(), description="what counts as naming a group"
     )
-    instruction_position: Literal["prompt", "system"] = Field("prompt", description="in the prompt or the system role")
-    system_prompt: str | None = Field(None, description="a system prompt's text (--system-prompt FILE)")
+    pairs: tuple[Pair, ...] = Field(
+        default=(), description="an explicit list of pairs; refused unless it is the full product"
+    )
+    setting: Literal["plain", "dialogue", "both"] = Field(
+        default="plain", description="question alone, or after a conversation"
+    )
+    dialogue: str = Field(
+        default="corpus:mattern/dialogue.toml", description="the conversation of the dialogue setting"
+    )
+    instruction_place: Literal["own-line", "in-question"] = Field(
+        default="own-line",
+        description="plain setting: before the question's line (OccuGender) or inside it (Mattern)",
+    )
+    instruction_position: Literal["prompt", "system"] = Field(
+        default="prompt", description="in the prompt or the system role"
+    )
+    system_prompt: str | None = Field(
+        default=None, description="a system prompt's text (--system-prompt FILE)"
+    )
     articles: Literal["as-published", "grammatical"] = Field(
-        "as-published", description="'a electrician' as the papers print it, or 'an electrician'"
+        default="as-published", description="'a electrician' as the papers print it, or 'an electrician'"
     )
     prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = Field(
-        "auto", description="auto: the first that every model can take"
+        default="auto", description="auto: the first that every model can take"
     )
-    estimator: Literal["auto", "exact"] = Field("auto", description="local models are exact")
+    estimator: Literal["auto", "exact"] = Field(default="auto", description="local models are exact")
     word_boundary: Literal["token", "word"] = Field(
-        "token", description="token: as the papers; word: times P(the word ends there)"
+        default="token", description="token: as the papers; word: times P(the word ends there)"
     )
     on_prefix: Literal["exclusive", "refuse"] = Field(
-        "exclusive", description="an expression that begins another group's: count without it, or stop"
+        default="exclusive",
+        description="an expression that begins another group's: count without it, or stop",
     )
 
-    coverage_floor: float = Field(0.01, ge=0, le=1, description="cells below it are flagged and counted")
-    interval: Literal["crossed", "bootstrap"] = Field("crossed", description="over jobs and templates")
-    contrast: tuple[str, str] | None = Field(None, description="two groups; default female, male or the first two")
-    reference: Literal["none", "parity", "labour"] = Field("none", description="what a share is held against")
-    margin: dict[str, float] = Field({"share": 0.05}, description="margin.QUANTITY for 'equivalent within'")
-    seed: int = Field(1, ge=0, description="of bootstrap intervals")
-    table: TableTitles = Field(TableTitles(), description="titles of the rendered tables")
+    coverage_floor: float = Field(
+        default=0.01, ge=0, le=1, description="cells below it are flagged and counted"
+    )
+    interval: Literal["crossed", "bootstrap"] = Field(
+        default="crossed", description="over jobs and templates"
+    )
+    contrast: tuple[str, str] | None = Field(
+        default=None, description="two groups; default female, male or the first two"
+    )
+    reference: Literal["none", "parity", "labour"] = Field(
+        default="none", description="what a share is held against"
+    )
+    margin: dict[str, float] = Field(
+        default={"share": 0.05}, description="margin.QUANTITY for 'equivalent within'"
+    )
+    seed: int = Field(default=1, ge=0, description="of bootstrap intervals")
+    table: TableTitles = Field(default=TableTitles(), description="titles of the rendered tables")
 
-    skip_bad_lines: bool = Field(False, description="leave out unreadable rows and count them")
-    lock: Literal["os", "none"] = Field("os", description="none: for file systems without locks")
+    skip_bad_lines: bool = Field(default=False, description="leave out unreadable rows and count them")
+    lock: Literal["os", "none"] = Field(default="os", description="none: for file systems without locks")
 
 
 ANALYSIS_KEYS = frozenset(
-    {"coverage_floor", "interval", "contrast", "reference", "margin", "seed", "table", "skip_bad_lines", "lock"}
+    {
+        "coverage_floor",
+        "interval",
+        "contrast",
+        "reference",
+        "margin",
+        "seed",
+        "table",
+        "skip_bad_lines",
+        "lock",
+    }
     | {"on_prefix", "summary", "papers"}
 )
 """Keys that change what is made of the rows, not the rows: what `analyze` takes."""
@@ -131,7 +171,8 @@ def read_study_file(name: str) -> dict[str, Any]:
         if not path.exists():
             known = study_names()
             raise StudyError(
-                f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}; or give a path."
+                f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
+                " or give a path."
             )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -244,7 +285,9 @@ def describe_keys(model: type[BaseModel] = ProbeStudy, prefix: str = "") -> Iter
         if nested is not None and name != "pairs":
             yield from describe_keys(nested, f"{prefix}{name}.")
         else:
-            default = "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
+            default = (
+                "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
+            )
             yield f"{prefix}{name}", default, field.description or ""
 
 
@@ -280,7 +323,9 @@ def select(
         elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
             low, high = int(found[1]), int(found[2] or found[1])
             if not ids or not min(ids) <= low <= high <= max(ids):
-                raise StudyError(f"There are no {what} {part}: the ids are {min(ids, default=0)} to {max(ids, default=0)}.")
+                raise StudyError(
+                    f"There are no {what} {part}: the ids are {min(ids, default=0)} to {max(ids, default=0)}."
+                )
             chosen |= {i for i, number in enumerate(ids) if low <= number <= high}
         else:
             raise StudyError(f"There is no {what.removesuffix('s')} {part!r}.{nearest(part, names)}")

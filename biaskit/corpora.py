@@ -582,7 +582,7 @@ def _check_keys(row: _Row, known: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _unlimited_fields() -> Iterator[None]:
-    """csv refuses fields of over 131,072 characters unless told otherwise, for the whole process."""
+    """Csv refuses fields of over 131,072 characters unless told otherwise, for the whole process."""
     before = csv.field_size_limit(_ANY_FIELD_LENGTH)
     try:
         yield

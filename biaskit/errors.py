@@ -1,15 +1,15 @@
 """Every error that biaskit raises for a reason the user can act on.
 
-    BiaskitError                    caught once, in `cli`: one line on stderr, no traceback
-    ├── UsageError                  the command or call is wrong (exit 2)
-    │   ├── StudyError              a study file, a key, an option
-    │   └── CorpusError             a list of items, templates, instructions or expressions
-    ├── ModelError                  the model cannot be had or cannot be trusted (exit 1)
-    │   ├── MissingExtraError       a package is not installed; the message is the install line
-    │   └── TokenizationError       prompt and expression do not meet at a token boundary
-    ├── RunError                    a run directory: locked, foreign, unreadable, full
-    ├── TableError                  a public table that does not keep its contract
-    └── Interrupted                 Ctrl-C or SIGTERM: finished rows are kept (exit 130)
+BiaskitError                    caught once, in `cli`: one line on stderr, no traceback
+├── UsageError                  the command or call is wrong (exit 2)
+│   ├── StudyError              a study file, a key, an option
+│   └── CorpusError             a list of items, templates, instructions or expressions
+├── ModelError                  the model cannot be had or cannot be trusted (exit 1)
+│   ├── MissingExtraError       a package is not installed; the message is the install line
+│   └── TokenizationError       prompt and expression do not meet at a token boundary
+├── RunError                    a run directory: locked, foreign, unreadable, full
+├── TableError                  a public table that does not keep its contract
+└── Interrupted                 Ctrl-C or SIGTERM: finished rows are kept (exit 130)
 """
 
 from __future__ import annotations

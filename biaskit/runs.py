@@ -5,6 +5,7 @@ Rows are a store, the study is the question: rows are found by key, in whatever 
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -35,7 +36,7 @@ def default_run_path(engine: str, study: str, question: object) -> Path:
 
 
 def slug(label: str) -> str:
-    """A file name for any label: letters, digits, dot, dash; told apart by a digest where that loses anything."""
+    """A file name for any label: letters, digits, dot, dash; a digest tells apart what that would merge."""
     plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60]
     reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain) is not None
     if plain == label and plain == plain.lower() and plain and not reserved:
@@ -50,7 +51,9 @@ def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:
 
 
 def _last_write(path: Path) -> float:
-    times = [(path / name).stat().st_mtime for name in (*ROWS_FILES.values(), MANIFEST) if (path / name).exists()]
+    times = [
+        (path / name).stat().st_mtime for name in (*ROWS_FILES.values(), MANIFEST) if (path / name).exists()
+    ]
     return max(times, default=0.0)
 
 
@@ -63,7 +66,9 @@ def find_run(given: str | None) -> Path:
         return runs[-1]
     path = Path(given)
     if not (path / MANIFEST).is_file():
-        raise RunError(f"{path} is no run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder.")
+        raise RunError(
+            f"{path} is no run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
+        )
     return path
 
 
@@ -74,7 +79,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         number = manifest["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{file} cannot be read: {error}. Restore it from a backup; the rows are unharmed.") from error
+        raise RunError(
+            f"{file} cannot be read: {error}. Restore it from a backup; the rows are unharmed."
+        ) from error
     if not isinstance(number, int) or number > RUN_FORMAT:
         raise RunError(
             f"{path} has run format {number}, this biaskit reads up to {RUN_FORMAT}: install a newer biaskit."
@@ -96,7 +103,9 @@ def _or_run_error(path: Path, text: str) -> None:
     try:
         write_atomically(path, text.encode("ascii"))
     except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror or error}. Choose another --out.") from error
+        raise RunError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
+        ) from error
 
 
 # --- rows --------------------------------------------------------------------------------------------
@@ -114,7 +123,9 @@ class Reading:
     notes: list[str] = field(default_factory=list)
 
 
-def read_rows(path: Path, *, skip_bad: bool = False, reading: Reading | None = None) -> Iterator[dict[str, Any]]:
+def read_rows(
+    path: Path, *, skip_bad: bool = False, reading: Reading | None = None
+) -> Iterator[dict[str, Any]]:
     """Every row of a file, as a stream; the first of two with one key.
 
     A tail that does not parse is left out with a note: it is what a killed writer leaves. A bad line
@@ -153,8 +164,7 @@ def read_rows(path: Path, *, skip_bad: bool = False, reading: Reading | None = N
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
-    opened: Any = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    with opened as file:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         yield from enumerate(file, start=1)
 
 
@@ -182,7 +192,9 @@ class RowWriter:
         try:
             self.run.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(f"{self.run} cannot be made: {error.strerror or error}. Choose another --out.") from error
+            raise RunError(
+                f"{self.run} cannot be made: {error.strerror or error}. Choose another --out."
+            ) from error
         self._take_lock()
         try:
             self._open()
@@ -214,7 +226,9 @@ class RowWriter:
                 " Wait for it, or choose another --out."
             ) from error
         except PermissionError as error:
-            raise RunError(f"{self.run} cannot be written: {error.strerror}. Choose another --out.") from error
+            raise RunError(
+                f"{self.run} cannot be written: {error.strerror}. Choose another --out."
+            ) from error
         except (OSError, NotImplementedError) as error:
             raise RunError(
                 f"{self.run} cannot be locked ({error}). If this file system has no locks and no other"
@@ -240,7 +254,9 @@ class RowWriter:
             self._finish_last_line()
             sync_directory(self.run)
         except OSError as error:
-            raise RunError(f"{self.path} cannot be opened: {error.strerror or error}. Choose another --out.") from error
+            raise RunError(
+                f"{self.path} cannot be opened: {error.strerror or error}. Choose another --out."
+            ) from error
 
     def _finish_last_line(self) -> None:
         """A whole last row may lack its line feed alone."""
@@ -269,10 +285,8 @@ class RowWriter:
                 raise OSError(28, "No space left on device")
             os.fsync(descriptor)
         except OSError as error:
-            try:
+            with contextlib.suppress(OSError):  # The next start cuts off what this cannot.
                 os.ftruncate(descriptor, end)  # back to the last whole row
-            except OSError:
-                pass  # The next start cuts the unfinished end off.
             raise RunError(
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
                 " make room and give the same command again."
@@ -286,7 +300,9 @@ class RowWriter:
         except OSError:
             same = False
         if not same:
-            raise RunError(f"{self.path} was removed or replaced during the run. Give the command again to start anew.")
+            raise RunError(
+                f"{self.path} was removed or replaced during the run. Give the command again to start anew."
+            )
 
 
 def canonical_row(row: Mapping[str, Any]) -> str:

@@ -164,7 +164,12 @@ def probe(
     if expressions is not None:
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
-    plain = {"bias_type": bias_type, "setting": setting, "prompt_form": prompt_form, "system_prompt": system_prompt}
+    plain = {
+        "bias_type": bias_type,
+        "setting": setting,
+        "prompt_form": prompt_form,
+        "system_prompt": system_prompt,
+    }
     overrides |= {name: value for name, value in plain.items() if value is not None}
     chosen = load_study(study, {**overrides, **(settings or {})})
     options = LocalOptions(device, dtype, batch_size, chosen.word_boundary, chosen.on_prefix)
@@ -172,7 +177,7 @@ def probe(
 
 
 def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any]:
-    """A list option as keys: a path replaces the list (and all of it is used), anything else chooses from it."""
+    """A list option as keys: a path replaces the whole list, anything else chooses from it."""
     if value is None:
         return {}
     if isinstance(value, str) and is_path(value):
@@ -185,11 +190,12 @@ def probe_study(
     models: Sequence[str],
     *,
     out: str | Path | None = None,
-    options: LocalOptions = LocalOptions(),
+    options: LocalOptions | None = None,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
     """Ask, analyse and compare one study; `probe` with the study already built."""
+    options = options or LocalOptions(word_boundary=study.word_boundary, on_prefix=study.on_prefix)
     questions = resolve(study)
     named = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
     if not named:
@@ -202,18 +208,28 @@ def probe_study(
         return open_scorer(
             spec,
             label=label,
-            options=LocalOptions(options.device, options.dtype, size, options.word_boundary, options.on_prefix),
+            options=LocalOptions(
+                options.device, options.dtype, size, options.word_boundary, options.on_prefix
+            ),
         )
 
     command = shlex.join(["biaskit", *sys.argv[1:]]) if sys.argv[:1] else ""
     try:
         asked = ask(
-            questions, named, run, open_model=open_model, watcher=watcher or Silent(), dry_run=dry_run, command=command
+            questions,
+            named,
+            run,
+            open_model=open_model,
+            watcher=watcher or Silent(),
+            dry_run=dry_run,
+            command=command,
         )
     except KeyboardInterrupt as error:
         raise Interrupted(_how_to_go_on(run)) from error
     if dry_run or not (run / MANIFEST).exists():
-        return ProbeResult(run, tuple(asked.notes), asked.failed_models, asked.failed_cells, tuple(asked.plans))
+        return ProbeResult(
+            run, tuple(asked.notes), asked.failed_models, asked.failed_cells, tuple(asked.plans)
+        )
     notes = [*asked.notes, *analyse(run)]
     notes += [
         f"{label}: {n} cells failed ({reason}); the same command asks them again"
@@ -237,7 +253,9 @@ def label_models(texts: Sequence[str]) -> dict[str, str]:
         label, spec = split_label(text)
         check_label(label, "The model label")
         if label in found:
-            raise UsageError(f"Two models are called {label!r}: give one of them a label, as in other={spec}.")
+            raise UsageError(
+                f"Two models are called {label!r}: give one of them a label, as in other={spec}."
+            )
         found[label] = spec
     return found
 
@@ -278,7 +296,9 @@ def merge(runs: Sequence[Path], out: Path) -> Path:
         for label, entry in manifest["models"].items():
             known = merged["models"].setdefault(label, entry)
             if known["fingerprint"] != entry["fingerprint"]:
-                raise RunError(f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels.")
+                raise RunError(
+                    f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
+                )
     with RowWriter(out, "probe") as writer:
         if (out / MANIFEST).exists():
             check_same_question(out, read_manifest(out)["question"], merged["question"])
@@ -296,8 +316,13 @@ def _union(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
     merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
     merged["dialogue"] = first["dialogue"] or second["dialogue"]
-    sets = first["expression_sets"] + [s for s in second["expression_sets"] if s not in first["expression_sets"]]
-    which = {name: sets.index(second["expression_sets"][k]) for name, k in second["expressions_of_template"].items()}
+    sets = first["expression_sets"] + [
+        s for s in second["expression_sets"] if s not in first["expression_sets"]
+    ]
+    which = {
+        name: sets.index(second["expression_sets"][k])
+        for name, k in second["expressions_of_template"].items()
+    }
     merged["expression_sets"] = sets
     merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
     return merged
@@ -367,4 +392,13 @@ def describe_run(path: Path) -> dict[str, Any]:
     }
 
 
-__all__ = ["BiaskitError", "ProbeResult", "StudyError", "analyse", "load", "merge", "probe", "score_continuations"]
+__all__ = [
+    "BiaskitError",
+    "ProbeResult",
+    "StudyError",
+    "analyse",
+    "load",
+    "merge",
+    "probe",
+    "score_continuations",
+]

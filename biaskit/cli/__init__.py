@@ -55,11 +55,13 @@ class _Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="biaskit")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """How does a language model treat gender, and how sure are we?"""
+    """Measure how a language model treats gender, and how sure that is."""
     if ctx.invoked_subcommand is None:
         click.echo(FIRST_HOUR, nl=False)
 

@@ -22,7 +22,9 @@ from biaskit.workflow import ProbeResult, analyse, merge
 @click.option("--out", metavar="RUN", help="Where the merged rows of several runs go.")
 @with_settings
 @with_format
-def command(runs: tuple[str, ...], study: str | None, out: str | None, settings: dict[str, Any], output_format: str) -> None:
+def command(
+    runs: tuple[str, ...], study: str | None, out: str | None, settings: dict[str, Any], output_format: str
+) -> None:
     """Make every table of a RUN again from its stored rows; no model is loaded.
 
     Without RUN the newest run of this folder is taken. Several runs of one study are merged into --out.
@@ -39,7 +41,7 @@ def command(runs: tuple[str, ...], study: str | None, out: str | None, settings:
 
 
 def _analysis_keys(study: str) -> dict[str, Any]:
-    """The keys of a study file that `analyze` may take; sampling keys must not differ, so they are refused."""
+    """The keys of a study file that `analyze` may take; those that change what was asked are refused."""
     from biaskit.config import ANALYSIS_KEYS
 
     content = {k: v for k, v in read_study_file(study).items() if k not in ("name", "engine")}

@@ -34,7 +34,9 @@ def command(name: str | None) -> None:
         return
     if name not in corpora and name not in studies:
         known = [*corpora, *studies]
-        raise UsageError(f"There is no corpus or study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}.")
+        raise UsageError(
+            f"There is no corpus or study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}."
+        )
     if name in corpora:
         emit("\n".join(_corpus(load_corpus(name))) + "\n")
     if name in studies:
@@ -109,7 +111,9 @@ def _study(name: str) -> str:
         value: object = study
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+        shown = (
+            ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+        )
         rows.append((key, shown, "" if shown == default or default == "(none)" else default, text))
     head = ((Heading("key"), Heading("in this study"), Heading("default, if other"), Heading("meaning")),)
     return render_text(Document((TitledTable(f"Study {name}: {study['summary']}", head, tuple(rows)),)))

@@ -17,7 +17,9 @@ def print_result(result: ProbeResult, output_format: str) -> None:
     if output_format == "json":
         emit(_as_json(result))
     elif output_format == "csv":
-        emit((result.path / "tables" / "probe_groups.csv").read_text(encoding="utf-8", errors="surrogatepass"))
+        emit(
+            (result.path / "tables" / "probe_groups.csv").read_text(encoding="utf-8", errors="surrogatepass")
+        )
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:

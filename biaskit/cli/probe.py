@@ -18,18 +18,33 @@ FINISHED_WITH_MISSING = 3
 
 @click.command("probe")
 @click.argument("models", nargs=-1, metavar="MODEL...")
-@click.option("--study", default="occugender", show_default=True, help="A shipped study or a path to a TOML file.")
+@click.option(
+    "--study", default="occugender", show_default=True, help="A shipped study or a path to a TOML file."
+)
 @click.option("--bias-type", type=click.Choice(["explicit", "implicit", "both"]), help="Which templates.")
-@click.option("--jobs", metavar="LIST", help="Names, ids or ranges of the study's jobs, or a .csv/.txt/.toml file.")
+@click.option(
+    "--jobs", metavar="LIST", help="Names, ids or ranges of the study's jobs, or a .csv/.txt/.toml file."
+)
 @click.option("--templates", metavar="LIST", help="Ids or ranges within each bias type, or a file.")
 @click.option("--instructions", metavar="LIST", help="none, all, ids such as 1,3, or a file.")
-@click.option("--setting", type=click.Choice(["plain", "dialogue", "both"]), help="Question alone or after a dialogue.")
+@click.option(
+    "--setting", type=click.Choice(["plain", "dialogue", "both"]), help="Question alone or after a dialogue."
+)
 @click.option("--expressions", metavar="LIST", help="A file of expression sets, or one shipped set for all.")
 @click.option("--prompt-form", type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"]))
-@click.option("--system-prompt", type=click.File(encoding="utf-8"), help="A file with the system prompt to test.")
+@click.option(
+    "--system-prompt", type=click.File(encoding="utf-8"), help="A file with the system prompt to test."
+)
 @click.option("--batch-size", default="auto", show_default=True, metavar="auto|N", help="Prompts at once.")
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:N, mps, or map (several devices).")
-@click.option("--dtype", default="auto", show_default=True, type=click.Choice(["auto", "float32", "bfloat16", "float16"]))
+@click.option(
+    "--device", default="auto", show_default=True, help="cpu, cuda, cuda:N, mps, or map (several devices)."
+)
+@click.option(
+    "--dtype",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+)
 @click.option("--out", metavar="RUN", help="The run's folder; by default biaskit-runs/probe-STUDY-DIGEST.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @click.option("--yes", is_flag=True, help="Start without a question, however long it takes.")
@@ -44,7 +59,7 @@ def command(
     output_format: str,
     **chosen: Any,
 ) -> None:
-    """The exact probability that each MODEL names each gender group of a job.
+    r"""The exact probability that each MODEL names each gender group of a job.
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
     The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with

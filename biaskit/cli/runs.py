@@ -18,7 +18,9 @@ from biaskit.workflow import describe_run
 
 @click.command("runs")
 @click.argument("folder", default=str(DEFAULT_PARENT))
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
 def command(folder: str, output_format: str) -> None:
     """The runs in FOLDER (default biaskit-runs): rows done of planned, last write."""
     found, broken = [], []
@@ -33,10 +35,18 @@ def command(folder: str, output_format: str) -> None:
         emit(f"No runs in {folder}/ yet.\n")
     else:
         rows = tuple(
-            (r["run"], r["study"], ", ".join(r["models"]), f"{r['rows']:,} of {r['planned'] or 0:,}", _when(r["last_write"]))
+            (
+                r["run"],
+                r["study"],
+                ", ".join(r["models"]),
+                f"{r['rows']:,} of {r['planned'] or 0:,}",
+                _when(r["last_write"]),
+            )
             for r in found
         )
-        header = ((Heading("run"), Heading("study"), Heading("models"), Heading("rows"), Heading("last write")),)
+        header = (
+            (Heading("run"), Heading("study"), Heading("models"), Heading("rows"), Heading("last write")),
+        )
         emit(render_text(Document((TitledTable("Runs", header, rows),), tuple(broken))))
 
 

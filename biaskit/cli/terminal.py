@@ -19,8 +19,10 @@ QUIET_S = 300
 
 
 def printable(text: str) -> str:
-    """Foreign text as it may reach a terminal: control characters, bidirectional overrides and lone
-    surrogates shown as escapes, so that a name can neither move the cursor nor reorder a line."""
+    """Foreign text as it may reach a terminal, so that a name can neither move the cursor nor reorder a line.
+
+    Control characters, bidirectional overrides and lone surrogates are shown as escapes.
+    """
     return "".join(
         c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else ascii(c)[1:-1] for c in text
     )

@@ -34,9 +34,7 @@ class ContinuationScorer(Protocol):
         """How long `batches` of the last plan will take, from a measured warm-up; None: unknown."""
         ...
 
-    def score(
-        self, batches: Iterable[Sequence[ScoreRequest]]
-    ) -> Iterator[Sequence[Scored | Failed]]:
+    def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer each request exactly once, in groups that became ready together.
 
         Batches are pulled lazily and come from `plan_scores`; closing the iterator stops the work.

@@ -1,4 +1,4 @@
-"""A deterministic model that answers from a script: for tests, examples, and trying a study without a model."""
+"""A deterministic model that answers from a script: for tests, examples, trying out a study."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class ScriptedScorer:
         return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
-        """Nothing to wait for."""
-        return 0.0
+        """Nothing to wait for, however many batches."""
+        return 0.0 * len(batches)
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """One group per batch."""
@@ -122,7 +122,9 @@ def _check_line(text: str, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise ModelError(f"{where}: not JSON: {error}.") from error
     if not isinstance(line, dict) or not isinstance(line.get("contains", ""), str):
-        raise ModelError(f'{where}: write an object such as {{"contains": "nurse", "log_probs": {{" She": -0.5}}}}.')
+        raise ModelError(
+            f'{where}: write an object such as {{"contains": "nurse", "log_probs": {{" She": -0.5}}}}.'
+        )
     listed = line.get("log_probs", {})
     values = [*listed.values(), line.get("else", ELSE)] if isinstance(listed, dict) else [None]
     for value in values:

@@ -43,7 +43,9 @@ def open_scorer(spec: str, *, label: str, options: LocalOptions) -> Continuation
     if kind in ("openai", "api"):
         raise ModelError(f"{spec}: API models are not part of this version yet.")
     hint = nearest(kind, KINDS) or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
-    raise ModelError(f"{spec!r} is no model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH or scripted:FILE.")
+    raise ModelError(
+        f"{spec!r} is no model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH or scripted:FILE."
+    )
 
 
 def _open_local(kind: str, name: str, spec: str, label: str, options: LocalOptions) -> ContinuationScorer:
@@ -56,10 +58,7 @@ def _open_local(kind: str, name: str, spec: str, label: str, options: LocalOptio
     require_transformers()
     from biaskit.models.huggingface.scorer import ScoringOptions, TransformersScorer
 
-    if kind == "demo":
-        folder = find_demo()
-    else:
-        folder = find_folder(name) if kind == "hf" else find_gguf(name)
+    folder = find_demo() if kind == "demo" else find_folder(name) if kind == "hf" else find_gguf(name)
     return TransformersScorer(
         folder,
         label=label,

@@ -1,1 +1,1 @@
-"""Engine 1: the probability that a model names each gender group, over the full product of jobs and templates."""
+"""Engine 1: how probable each gender group is, over the full product of jobs and templates."""

@@ -1,4 +1,4 @@
-"""Templates x jobs x instructions x settings: the full product of cells, and the prompt of each (METHODS §1.0-1.1)."""
+"""Templates x jobs x instructions x settings: every cell of the full product, and its prompt."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def resolve(study: ProbeStudy) -> Questions:
         contrast=_choose_contrast(study, groups),
     )
     if questions.n_cells > MOST_CELLS:
-        raise StudyError(f"{questions.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates.")
+        raise StudyError(
+            f"{questions.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
+        )
     _check_pairs(study, questions)
     return questions
 
@@ -132,12 +134,17 @@ def _choose_expressions(
     chosen, groups = {}, None
     for template in templates:
         usual = study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
-        name = study.expressions.every or only or _first_known(sets, template.expressions, usual, template.bias_type)
+        name = (
+            study.expressions.every
+            or only
+            or _first_known(sets, template.expressions, usual, template.bias_type)
+        )
         if name is None or name not in sets:
             raise StudyError(
                 f"{template.bias_type} template {template.id} needs an expression set"
                 f" {name or template.expressions or usual or template.bias_type!r}, which"
-                f" {study.expressions.source} does not hold.{nearest(str(name), sets)} It has {', '.join(sets)}."
+                f" {study.expressions.source} does not hold.{nearest(str(name), sets)}"
+                f" It has {', '.join(sets)}."
             )
         names = tuple(group for group, _ in sets[name].groups)
         if groups is not None and names != groups:
@@ -161,7 +168,9 @@ def _choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, s
         return ("female", "male") if {"female", "male"} <= set(groups) else (groups[0], groups[1])
     for name in study.contrast:
         if name not in groups:
-            raise StudyError(f"contrast names {name!r}; the groups are {', '.join(groups)}.{nearest(name, groups)}")
+            raise StudyError(
+                f"contrast names {name!r}; the groups are {', '.join(groups)}.{nearest(name, groups)}"
+            )
     if study.contrast[0] == study.contrast[1]:
         raise StudyError(f"contrast names {study.contrast[0]!r} twice.")
     return study.contrast
@@ -189,7 +198,9 @@ def _check_pairs(study: ProbeStudy, questions: Questions) -> None:
 # --- cells and their prompts -------------------------------------------------------------------------
 
 
-def cells(questions: Questions, model: str, form: PromptForm) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
+def cells(
+    questions: Questions, model: str, form: PromptForm
+) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
     """Every cell of one model in study order, with its prompt and expressions."""
     for template in questions.templates:
         expressions = questions.expressions[(template.bias_type, template.id)]
@@ -207,7 +218,11 @@ def cells(questions: Questions, model: str, form: PromptForm) -> Iterator[tuple[
                         setting=setting,
                         prompt_form=form,
                     )
-                    yield cell, build_prompt(questions, template, item, instruction, setting, form), expressions
+                    yield (
+                        cell,
+                        build_prompt(questions, template, item, instruction, setting, form),
+                        expressions,
+                    )
 
 
 def build_prompt(

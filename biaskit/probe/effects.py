@@ -103,7 +103,7 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, Block]:
             values,
         )
     except ValueError as error:
-        raise StudyError(f"The cells are not templates × jobs, each pair once. {error}.") from error
+        raise StudyError(f"The cells make no table of jobs by templates. {error}.") from error
 
 
 def _arm(x: CellShares) -> Arm:

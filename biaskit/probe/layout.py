@@ -20,7 +20,11 @@ def lay_out(
     """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
     groups = tables.get("probe_groups", [])
     several = len(questions.instructions) > 1
-    made = _by_instruction(questions, groups, tables.get("probe_levels", [])) if several else _by_model(questions, groups)
+    made = (
+        _by_instruction(questions, groups, tables.get("probe_levels", []))
+        if several
+        else _by_model(questions, groups)
+    )
     return Document(tuple(made), tuple(notes), signature)
 
 
@@ -76,9 +80,19 @@ def _by_instruction(questions: Questions, groups: Sequence[Row], levels: Sequenc
         split: list[tuple[str, list[tuple[str, Row]]]] = []
         if both_settings:
             for bias_type in types:
-                title = questions.study.table.explicit if bias_type == "explicit" else questions.study.table.implicit
+                title = (
+                    questions.study.table.explicit
+                    if bias_type == "explicit"
+                    else questions.study.table.implicit
+                )
                 split.append(
-                    (title, [(SETTINGS[s], {"bias_type": bias_type, "setting": s}) for s in _in_order(own, "setting")])
+                    (
+                        title,
+                        [
+                            (SETTINGS[s], {"bias_type": bias_type, "setting": s})
+                            for s in _in_order(own, "setting")
+                        ],
+                    )
                 )
         else:
             titles = {"explicit": questions.study.table.explicit, "implicit": questions.study.table.implicit}
@@ -90,7 +104,11 @@ def _by_instruction(questions: Questions, groups: Sequence[Row], levels: Sequenc
 
 
 def _instruction_table(
-    questions: Questions, title: str, rows: Sequence[Row], levels: Sequence[Row], blocks: list[tuple[str, Row]]
+    questions: Questions,
+    title: str,
+    rows: Sequence[Row],
+    levels: Sequence[Row],
+    blocks: list[tuple[str, Row]],
 ) -> TitledTable:
     job_groups = _in_order(rows, "job_group")
     lines: list[tuple[str, ...]] = []
@@ -127,7 +145,9 @@ def _header(
         lines.append((*lead, *(Heading(name, width * len(job_groups)) for name, _ in blocks)))
     lines.append((*lead, *(Heading(group, width) for _ in blocks for group in job_groups)))
     names = [Heading(LETTERS.get(g, g)) for g in questions.groups] + [Heading("cov.")]
-    lines.append((*(Heading(text) for text in first), *(h for _ in blocks for _ in job_groups for h in names)))
+    lines.append(
+        (*(Heading(text) for text in first), *(h for _ in blocks for _ in job_groups for h in names))
+    )
     return tuple(lines)
 
 

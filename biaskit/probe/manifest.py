@@ -110,7 +110,7 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
             if dialogue
             else None,
             expressions={
-                (name.split(":")[0], int(name.split(":")[1])): sets[which]  # type: ignore[misc]
+                (name.split(":")[0], int(name.split(":")[1])): sets[which]
                 for name, which in resolved["expressions_of_template"].items()
             },
             groups=tuple(resolved["groups"]),

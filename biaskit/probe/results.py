@@ -47,7 +47,9 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     notes = [*reading.notes, *_notes(cells, made, study.coverage_floor)]
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
-    choices = {name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")}
+    choices = {
+        name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")
+    }
     write_json(
         run / "tables" / "analysis.json",
         {

@@ -42,7 +42,8 @@ def cell_shares(
     coverage = math.fsum(masses)
     if coverage > 1 + COVERAGE_TOLERANCE:
         raise RunError(
-            f"Row {row['key']}: the listed expressions have a probability of {coverage:.7f} together, more than 1."
+            f"Row {row['key']}: the listed expressions have a probability of {coverage:.7f}"
+            " together, more than 1."
         )
     # Rounding may put a whole distribution a hair above one.
     return CellShares(cell, estimator, masses, min(1.0, coverage), tuple(value / total for value in sums))

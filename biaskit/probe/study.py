@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from biaskit.config import ProbeStudy
 from biaskit.errors import BiaskitError, ModelError, RunError, TokenizationError
@@ -173,7 +173,11 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _open_all(
-    models: Mapping[str, str], manifest: Mapping[str, Any], open_model: OpenModel, done: Sampled, watcher: Watcher
+    models: Mapping[str, str],
+    manifest: Mapping[str, Any],
+    open_model: OpenModel,
+    done: Sampled,
+    watcher: Watcher,
 ) -> Iterator[tuple[str, ContinuationScorer]]:
     """Every model that passes its first checks; the others are named with their reason."""
     for label, spec in models.items():
@@ -203,7 +207,9 @@ def _choose_forms(
     """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.instruction_position == "system"
     if system and study.prompt_form == "raw":
-        raise ModelError("A raw prompt has no system role: leave out the system prompt, or --prompt-form raw.")
+        raise ModelError(
+            "A raw prompt has no system role: leave out the system prompt, or --prompt-form raw."
+        )
     usable = [form for form in FORMS if not (system and form == "raw")]
     usable = usable if study.prompt_form == "auto" else [study.prompt_form]
     takes: dict[str, list[PromptForm]] = {}
@@ -256,7 +262,8 @@ def _plan_model(
     asked = asked_of(questions, label, form, scorer.identity.fingerprint)
     n_stored = sum(request.key in stored for request in asked.requests)
     pending: list[tuple[ScoreRequest, ...]] = []
-    tokens, seconds, notes = 0, 0.0, ()
+    tokens, notes = 0, cast(tuple[str, ...], ())
+    seconds: float | None = 0.0
     try:
         if n_stored < len(asked.requests):
             plan = scorer.plan_scores(asked.requests)
@@ -307,7 +314,10 @@ def _run_model(
     asked, pending = planned
     if pending:
         _keep_batch_size(scorer, writer.run, manifest)
-        cell_of = {request.key: (cell, request.prompt) for cell, request in zip(asked.cells, asked.requests, strict=True)}
+        cell_of = {
+            request.key: (cell, request.prompt)
+            for cell, request in zip(asked.cells, asked.requests, strict=True)
+        }
         missing = sum(request.key not in writer.keys for batch in pending for request in batch)
         stored = 0
         watcher.progress(label, 0, missing)
@@ -321,7 +331,9 @@ def _run_model(
                 _count_failures(label, group, done)
                 watcher.progress(label, stored, missing)
                 _keep_batch_size(scorer, writer.run, manifest)
-        _note_usage(writer.run, label, n_rows=stored, plan=done.plans[-1], seconds=time.perf_counter() - started)
+        _note_usage(
+            writer.run, label, n_rows=stored, plan=done.plans[-1], seconds=time.perf_counter() - started
+        )
     scorer.close()
 
 

@@ -50,7 +50,9 @@ def find_demo() -> ModelFolder:
             " Set XDG_CACHE_HOME to a folder with 2 GB of room."
         ) from error
     if folder is None:
-        raise ModelError(f"The demo model in {target} does not match its digest. Remove that folder and try again.")
+        raise ModelError(
+            f"The demo model in {target} does not match its digest. Remove that folder and try again."
+        )
     return folder
 
 

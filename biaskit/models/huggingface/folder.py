@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -110,7 +111,7 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(size - 8, 100_000_000):
                 raise ValueError(f"its header claims {length} bytes in a file of {size}")
-            header = json.loads(file.read(length))
+            header: dict[str, dict[str, Any]] = json.loads(file.read(length))
         header.pop("__metadata__", None)
         end = max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
         if 8 + length + end != size:
@@ -152,9 +153,7 @@ def _check_index(path: Path, present: set[str]) -> None:
             )
 
 
-def _check_sizes(
-    path: Path, config: Mapping[str, Any], headers: list[dict[str, dict[str, Any]]]
-) -> None:
+def _check_sizes(path: Path, config: Mapping[str, Any], headers: list[dict[str, dict[str, Any]]]) -> None:
     """A config that claims more than its weights hold would be built at random, or never end building."""
     n_tensors = sum(len(header) for header in headers)
     n_elements = sum(_elements(t) for header in headers for t in header.values())
@@ -195,7 +194,9 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file, kept by path, size and modification time (0.8 s per GB the first time)."""
     status = path.stat()
     stamp = f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
-    kept = cache_dir() / "digests" / (hashlib.sha256(stamp.encode("utf-8", "surrogateescape")).hexdigest()[:32])
+    kept = (
+        cache_dir() / "digests" / (hashlib.sha256(stamp.encode("utf-8", "surrogateescape")).hexdigest()[:32])
+    )
     try:
         text = kept.read_text(encoding="ascii")
         if len(text) == 64:
@@ -204,10 +205,8 @@ def file_digest(path: Path) -> str:
         pass
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    try:
+    with contextlib.suppress(OSError):  # A read-only cache only costs the time to hash again.
         write_atomically(kept, digest.encode("ascii"))
-    except OSError:
-        pass  # A read-only cache only costs the time to hash again.
     return digest
 
 

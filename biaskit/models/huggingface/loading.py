@@ -150,7 +150,9 @@ def load_config(folder: ModelFolder) -> Any:
         try:
             config = transformers.AutoConfig.from_pretrained(folder.path, local_files_only=True, **extra)
         except Exception as error:
-            raise ModelError(_first_line(f"{folder.path}: its config.json is not understood", error)) from error
+            raise ModelError(
+                _first_line(f"{folder.path}: its config.json is not understood", error)
+            ) from error
     known = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     stated = getattr(config, "architectures", None) or []
     classes = known.get(config.model_type, ())

@@ -57,7 +57,9 @@ class Renderer:
         """Whether a message of this role comes out of the template at all."""
         probe = "Sentinel7"
         try:
-            rendered = self._template([{"role": role, "content": probe}, {"role": "user", "content": "Hello"}])
+            rendered = self._template(
+                [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
+            )
         except ModelError:
             raise
         except Exception:  # A template refuses a role with an exception of any kind.
@@ -67,9 +69,7 @@ class Renderer:
     def _template(self, messages: Sequence[dict[str, str]]) -> str:
         def render() -> str:
             return str(
-                self.tokenizer.apply_chat_template(
-                    list(messages), tokenize=False, add_generation_prompt=True
-                )
+                self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
             )
 
         return within_seconds(render, TEMPLATE_SECONDS)
@@ -119,7 +119,11 @@ class Renderer:
         return self.lead + ids
 
     def continuations(
-        self, rendered: str, prompt_ids: TokenIds, texts: Sequence[tuple[Expression, str]], joint: Sequence[TokenIds]
+        self,
+        rendered: str,
+        prompt_ids: TokenIds,
+        texts: Sequence[tuple[Expression, str]],
+        joint: Sequence[TokenIds],
     ) -> tuple[Continuation, ...]:
         """The expressions' own ids after one prompt, from the ids of (prompt + expression).
 

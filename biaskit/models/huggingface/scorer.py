@@ -14,22 +14,17 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from biaskit.errors import BiaskitError, ModelError, TokenizationError
+from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
-from biaskit.models.huggingface.rendering import (
-    Continuation,
-    Renderer,
-    boundary_vocabulary,
-    join_continuation,
-)
+from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
+from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
 from biaskit.models.memory import free_memory
 from biaskit.models.prefixes import Block, Row, cut_blocks
-from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
+from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import (
     Answered,
-    Expression,
     Failed,
     LogProb,
     ModelIdentity,
@@ -43,7 +38,6 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 """Largest difference in log-probability from the model's own forward that is float noise; a missed scale
 or cap is off by over 0.6."""
 LARGEST_BATCH = 64
-ENCODE_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +50,6 @@ class ScoringOptions:
     word_boundary: Literal["token", "word"] = "token"
     on_prefix: Literal["exclusive", "refuse"] = "exclusive"
     share_prefixes: bool = True  # False only to show that sharing changes nothing
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A request in this model's tokens."""
-
-    rendered: str
-    ids: TokenIds
-    continuations: tuple[Continuation, ...]
-    trie: TokenTrie
 
 
 class TransformersScorer:
@@ -84,7 +68,7 @@ class TransformersScorer:
         self._head: OutputHead | None = None
         self._boundary: torch.Tensor | None = None
         self._batch_size = options.batch_size or 0  # 0: not resolved yet
-        self._prepared: dict[str, _Prepared] = {}
+        self._prepared: dict[str, Prepared] = {}
         self._blocks: list[Block] = []
         self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
         self._requests: list[ScoreRequest] = []
@@ -129,12 +113,10 @@ class TransformersScorer:
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
         self._requests = list(requests)
-        tries: dict[tuple[TokenIds, ...], TokenTrie] = {}
-        self._prepared = {}
-        for start in range(0, len(self._requests), 512):
-            self._prepare(self._requests[start : start + 512], tries)
+        word = self.options.word_boundary == "word"
+        self._prepared = prepare(self._renderer, self._requests, ends=word)
         prepared = [self._prepared[r.key] for r in self._requests]
-        notes = self._check_prefixes(tries)
+        notes = name_prefixes(prepared, refuse=self.options.on_prefix == "refuse")
         self._check_positions(prepared)
         if not self._batch_size:
             self._batch_size = self._affordable_batch(prepared)
@@ -159,7 +141,7 @@ class TransformersScorer:
             notes=notes,
         )
 
-    def _tokens_to_compute(self, prepared: Sequence[_Prepared]) -> int:
+    def _tokens_to_compute(self, prepared: Sequence[Prepared]) -> int:
         """Tokens through the model's body: shared prefixes once, the rest of each prompt, inner nodes."""
         tokens = sum(len(prefix) for block in self._blocks for prefix in block.prefixes)
         for block in self._blocks:
@@ -168,61 +150,7 @@ class TransformersScorer:
                 tokens += len(rows) * (len(rows[0].rest) + len(trie.nodes) - 1)
         return tokens
 
-    def _prepare(
-        self, requests: Sequence[ScoreRequest], tries: dict[tuple[TokenIds, ...], TokenTrie]
-    ) -> None:
-        rendered, texts = [], []
-        for request in requests:
-            with _naming(request):
-                text = self._renderer.render(request.prompt)
-                rendered.append(text)
-                texts.append(_forms(request, text))
-        try:
-            ids = self._renderer.encode(rendered)
-        except TokenizationError:
-            ids = []
-            for request, text in zip(requests, rendered, strict=True):
-                with _naming(request):
-                    ids.append(self._renderer.encode([text])[0])
-        joint = self._renderer.encode(
-            [text + form for text, forms in zip(rendered, texts, strict=True) for _, form in forms]
-        )
-        start = 0
-        for request, text, own, forms in zip(requests, rendered, ids, texts, strict=True):
-            with _naming(request):
-                if not own:
-                    raise TokenizationError("the prompt is empty for this tokenizer: nothing to condition on")
-                found = self._renderer.continuations(text, own, forms, joint[start : start + len(forms)])
-            start += len(forms)
-            sequences = tuple(c.ids for c in found)
-            if sequences not in tries:
-                tries[sequences] = build_trie(sequences, ends=self.options.word_boundary == "word")
-            self._prepared[request.key] = _Prepared(text, own, found, tries[sequences])
-
-    def _check_prefixes(self, tries: dict[tuple[TokenIds, ...], TokenTrie]) -> tuple[str, ...]:
-        """Name every expression that begins another one; refuse those across groups if asked to."""
-        notes: dict[str, None] = {}
-        seen: set[tuple[TokenIds, ...]] = set()
-        for prepared in self._prepared.values():
-            if prepared.trie.sequences in seen:
-                continue
-            seen.add(prepared.trie.sequences)
-            for i, extensions in enumerate(shortest_extensions(prepared.trie.sequences)):
-                for j in extensions:
-                    short, long = prepared.continuations[i], prepared.continuations[j]
-                    pair = f"{short.text!r} ({short.group}) begins {long.text!r} ({long.group})"
-                    if short.group == long.group:
-                        notes[f"{pair}: counted once"] = None
-                    elif self.options.on_prefix == "refuse":
-                        raise TokenizationError(
-                            f"in the tokens of {self.identity.label}, {pair} and on_prefix = refuse:"
-                            " change the expressions, or set on_prefix=exclusive"
-                        )
-                    else:
-                        notes[f"{pair}: {short.text!r} counts without it"] = None
-        return tuple(notes)
-
-    def _check_positions(self, prepared: Sequence[_Prepared]) -> None:
+    def _check_positions(self, prepared: Sequence[Prepared]) -> None:
         most = getattr(self._config.get_text_config(decoder=True), "max_position_embeddings", None)
         longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
         if isinstance(most, int) and 0 < most < longest:
@@ -231,7 +159,7 @@ class TransformersScorer:
                 f" has {most} positions. Shorten the templates, instructions or dialogue."
             )
 
-    def _affordable_batch(self, prepared: Sequence[_Prepared]) -> int:
+    def _affordable_batch(self, prepared: Sequence[Prepared]) -> int:
         """As many prompts at once as half of the free memory holds; at most 64, where time stops falling."""
         if self.placement.device.split(":")[0] != "cpu":
             return LARGEST_BATCH
@@ -261,7 +189,7 @@ class TransformersScorer:
     # --- scoring ---
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
-        """Load, score the first batch, and extrapolate by multiplications; its answers are kept for `score`."""
+        """Load, score the first batch, extrapolate by multiplications; `score` will not compute it again."""
         self._load()
         if not batches:
             return 0.0
@@ -337,7 +265,11 @@ class TransformersScorer:
         ]
 
     def _result(
-        self, request: ScoreRequest, prepared: _Prepared, totals: np.ndarray[Any, np.dtype[np.float64]], now: str
+        self,
+        request: ScoreRequest,
+        prepared: Prepared,
+        totals: np.ndarray[Any, np.dtype[np.float64]],
+        now: str,
     ) -> Scored | Failed:
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
@@ -381,7 +313,9 @@ class TransformersScorer:
         previous = [0]
         for level in trie.levels:
             place_of = {node: k for k, node in enumerate(previous)}
-            gather = [place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))]
+            gather = [
+                place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))
+            ]
             cache.batch_select_indices(self._index(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
             previous = list(level)
@@ -396,7 +330,8 @@ class TransformersScorer:
         out = self._model.base_model(
             input_ids=self._index(tokens), past_key_values=cache, use_cache=cache is not None
         )
-        return out.last_hidden_state[:, -1]
+        last: torch.Tensor = out.last_hidden_state[:, -1]
+        return last
 
     def _index(self, values: Sequence[Any]) -> torch.Tensor:
         return torch.tensor(values, device=self._model.device)
@@ -440,17 +375,6 @@ class TransformersScorer:
             torch.cuda.empty_cache()
 
 
-def _forms(request: ScoreRequest, rendered: str) -> list[tuple[Expression, str]]:
-    turn_start = request.prompt.form == "chat-continue" or (
-        request.prompt.form == "chat-prefill" and not request.prompt.prefill
-    )
-    return [
-        (expression, text)
-        for expression in request.expressions
-        for text in join_continuation(rendered, expression.text, turn_start=turn_start)
-    ]
-
-
 def _sum_steps(
     trie: TokenTrie,
     at_nodes: np.ndarray[Any, np.dtype[np.float64]],
@@ -464,17 +388,3 @@ def _sum_steps(
         if ends is not None and trie.ends is not None:
             totals[:, k] += ends[trie.ends[k]]
     return totals
-
-
-class _naming:
-    """Give an error the key of its request, so that the engine can name template and job."""
-
-    def __init__(self, request: ScoreRequest) -> None:
-        self.request = request
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, BiaskitError) and not hasattr(error, "request_key"):
-            error.request_key = self.request.key  # type: ignore[attr-defined]
