@@ -128,9 +128,6 @@ class ProbeStudy(_Strict):
     contrast: tuple[str, str] | None = Field(
         default=None, description="two groups; default female, male or the first two"
     )
-    reference: Literal["none", "parity", "labour"] = Field(
-        default="none", description="what a share is held against"
-    )
     margin: dict[str, float] = Field(
         default={"share": 0.05}, description="margin.QUANTITY for 'equivalent within'"
     )
@@ -146,7 +143,6 @@ ANALYSIS_KEYS = frozenset(
         "coverage_floor",
         "interval",
         "contrast",
-        "reference",
         "margin",
         "seed",
         "table",

@@ -219,6 +219,14 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
     }
 
 
+def source_digest(source: str | Path) -> str:
+    """SHA-256 of what a source holds, shipped or the user's: for the manifest."""
+    if str(source).startswith(SHIPPED):
+        name, _, path = str(source).removeprefix(SHIPPED).partition("/")
+        return next((file.sha256 for file in _read_manifest(name).files if file.path == path), "")
+    return hashlib.sha256(_read_bytes(Path(source).expanduser(), str(source))).hexdigest()
+
+
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
     """The surface forms that are scored, each once, group by group (METHODS §1.0).
 

@@ -39,7 +39,7 @@ from biaskit.tables import read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-LISTS = {"jobs": "jobs", "templates": "templates", "instructions": "instructions"}
+OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,11 @@ def probe(
     Returns the result with its tables (METHODS §1.4). Raises `BiaskitError` with one line to act on.
     """
     overrides: dict[str, Any] = {}
+    if any(
+        isinstance(value, str) and is_path(value) for value in (jobs, templates, instructions, expressions)
+    ):
+        # With lists of one's own the tables are no longer the paper's, and must not say so.
+        overrides |= {"name": f"{Path(study).stem}-own-lists", "summary": "", **OWN_TITLES}
     for name, value in (("jobs", jobs), ("templates", templates), ("instructions", instructions)):
         overrides |= list_override(name, value)
     if expressions is not None:

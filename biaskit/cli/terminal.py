@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import unicodedata
 from typing import Any
@@ -47,6 +48,7 @@ class TerminalWatcher:
         self._label = ""
         self._last = 0.0
         self._started = 0.0
+        self._alarm: threading.Timer | None = None
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """Show a model's plan; ask before more than an hour of work."""
@@ -73,6 +75,27 @@ class TerminalWatcher:
             emit(f"  {label}: {done:,} of {total:,} cells, {self._rate(done, total)}\n", err=True)
         if done == total:
             self._close()
+        else:
+            self._expect_within(
+                QUIET_S, f"{label}: still at {done:,} of {total:,} cells, waiting for the model"
+            )
+
+    def _expect_within(self, seconds: float, said: str) -> None:
+        """Say what is waited for when nothing has come for a while, and again after as long."""
+        self._disarm()
+
+        def complain() -> None:
+            emit(f"{said} (nothing for {duration(seconds)})\n", err=True)
+            self._expect_within(seconds, said)
+
+        self._alarm = threading.Timer(seconds, complain)
+        self._alarm.daemon = True
+        self._alarm.start()
+
+    def _disarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
     def note(self, text: str) -> None:
         """A line of its own above the progress."""
@@ -103,6 +126,7 @@ class TerminalWatcher:
         self._bar.update(self._task, completed=done, rate=self._rate(done, total).split(",")[0])
 
     def _close(self) -> None:
+        self._disarm()
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -15,6 +15,7 @@ from biaskit.corpora import (
     load_items,
     load_templates,
     render_forms,
+    source_digest,
 )
 from biaskit.errors import StudyError, nearest
 from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
@@ -49,6 +50,7 @@ class Questions:
     expressions: dict[tuple[BiasType, int], tuple[Expression, ...]]  # by (bias type, template id)
     groups: tuple[str, ...]
     contrast: tuple[str, str]
+    sources: dict[str, str]  # every list that was read → its SHA-256
 
     @property
     def n_cells(self) -> int:
@@ -88,6 +90,7 @@ def resolve(study: ProbeStudy) -> Questions:
         expressions=expressions,
         groups=groups,
         contrast=_choose_contrast(study, groups),
+        sources={source: source_digest(source) for source in _sources(study, settings)},
     )
     if questions.n_cells > MOST_CELLS:
         raise StudyError(
@@ -95,6 +98,13 @@ def resolve(study: ProbeStudy) -> Questions:
         )
     _check_pairs(study, questions)
     return questions
+
+
+def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
+    found = [study.jobs.source, study.templates.source, study.expressions.source]
+    if study.instructions is not None and study.instructions.select != "none":
+        found.append(study.instructions.source)
+    return found + ([study.dialogue] if "dialogue" in settings else [])
 
 
 def _check_slot(templates: tuple[Template, ...], slot: str) -> None:

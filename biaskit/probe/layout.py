@@ -62,7 +62,7 @@ def _title(questions: Questions, bias_type: str, setting: str) -> str:
 def _what(rows: Sequence[Row]) -> str:
     templates = max((r["n_templates"] or 0 for r in rows), default=0)
     counts = {r["job_group"]: r["n_jobs"] for r in rows}
-    jobs = " and ".join(f"{n} {group}" for group, n in counts.items())
+    jobs = " and ".join(f"{n} {group}" for group, n in counts.items()) + " jobs"
     return (
         f"± standard error over {templates} templates; interval over jobs and templates;"
         f" cov. = probability on the listed words (coverage); {jobs}."

@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.config import ANALYSIS_KEYS, build_study
 from biaskit.errors import RunError, StudyError, nearest
 from biaskit.probe.cells import Questions
-from biaskit.provenance import digest
+from biaskit.provenance import digest, signature, versions
 from biaskit.records import (
     Dialogue,
     Expression,
@@ -56,7 +56,28 @@ def describe_question(questions: Questions) -> dict[str, Any]:
         "groups": list(questions.groups),
         "contrast": list(questions.contrast),
     }
-    return {**content, "digest": digest(content)}
+    # Where a list lies is not part of the question; what it holds is.
+    return {**content, "digest": digest(content), "sources": questions.sources}
+
+
+def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]]) -> str:
+    """The line that stands under every table: each choice that changes one of its numbers."""
+    study, known = questions.study, versions()
+    forms = sorted({entry["prompt_form"] for entry in models.values()})
+    return signature(
+        {
+            "biaskit": known.get("biaskit", ""),
+            "study": study.name,
+            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
+            "form": ",".join(forms),
+            "estimator": "exact",
+            "word_boundary": study.word_boundary,
+            "on_prefix": study.on_prefix,
+            "articles": study.articles,
+            "interval": study.interval,
+            "question": describe_question(questions)["digest"][:12],
+        }
+    )
 
 
 def identity_of_question(questions: Questions) -> dict[str, Any]:
@@ -115,6 +136,7 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
             },
             groups=tuple(resolved["groups"]),
             contrast=(contrast[0], contrast[1]),
+            sources=dict(resolved["sources"]),
         )
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 from biaskit.probe.cells import Questions
 from biaskit.probe.effects import tables as effect_tables
-from biaskit.probe.manifest import read_question
+from biaskit.probe.manifest import read_question, sign
 from biaskit.probe.shares import cell_shares
 from biaskit.probe.study import asked_of
 from biaskit.provenance import SCORING_VERSION, canonical_json
@@ -56,7 +56,7 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
             "choices": choices,
             "methods": METHODS_VERSION,
             "scoring": SCORING_VERSION,
-            "signature": manifest["signature"],
+            "signature": sign(questions, manifest["models"]),
             "rows_digest": rows_digest,
             "n_cells": len(cells),
             "notes": notes,
@@ -116,7 +116,7 @@ def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], fl
         row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in made.get("probe_groups", [])
     )
     if edge:
-        notes.append(f"{edge} group means lie under 0.05 or over 0.95: their intervals may be too short")
+        notes.append(f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals")
     if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
         notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
     return notes

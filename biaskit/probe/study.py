@@ -14,9 +14,9 @@ from biaskit.config import ProbeStudy
 from biaskit.errors import BiaskitError, ModelError, RunError, TokenizationError
 from biaskit.models.base import ContinuationScorer
 from biaskit.probe.cells import Questions, cell_key, cells
-from biaskit.probe.manifest import describe_question, identity_of_question, model_entry
+from biaskit.probe.manifest import describe_question, identity_of_question, model_entry, sign
 from biaskit.probe.shares import as_json
-from biaskit.provenance import signature, versions
+from biaskit.provenance import versions
 from biaskit.records import Cell, Expression, Failed, Prompt, PromptForm, Scored, ScoreRequest
 from biaskit.runs import (
     MANIFEST,
@@ -129,6 +129,7 @@ def ask(
             entry = model_entry(scorer.identity, form)
             entry["batch_size"] = manifest["models"].get(label, {}).get("batch_size")
             manifest["models"][label] = entry
+            manifest["signature"] = sign(questions, manifest["models"])
             write_manifest(run, manifest)
             _run_model(questions, scorer, form, writer, manifest, done, watcher)
     return done
@@ -152,18 +153,7 @@ def _manifest(questions: Questions, run: Path, command: str) -> dict[str, Any]:
         "models": dict(stored["models"]),
         "versions": versions(),
         "command": command,
-        "signature": signature(
-            {
-                "biaskit": versions().get("biaskit", ""),
-                "study": questions.study.name,
-                "estimator": "exact",
-                "word_boundary": questions.study.word_boundary,
-                "on_prefix": questions.study.on_prefix,
-                "articles": questions.study.articles,
-                "interval": questions.study.interval,
-                "question": describe_question(questions)["digest"][:12],
-            }
-        ),
+        "signature": "",
     }
 
 

@@ -55,7 +55,7 @@ class OutputHead:
             logits = self._logits(hidden, slice(start, start + width))
             inside = (asked >= start) & (asked < start + width)
             if bool(inside.any()):
-                picked[:, inside] = logits[:, (asked[inside] - start).to(logits.device)].double().cpu()
+                picked[:, inside] = logits[:, (asked[inside] - start).to(logits.device)].cpu().double()
             if boundary is not None and bool((ends := boundary[start : start + width]).any()):
                 marked.add(logits[:, ends])
             total.add(logits)

@@ -302,12 +302,15 @@ class TransformersScorer:
     def _hidden_states(
         self, rows: Sequence[Row], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
     ) -> torch.Tensor:
-        """(nodes x rows, hidden): the last hidden state at every inner node, node by node."""
+        """(nodes x rows, hidden): the last hidden state at every inner node, node by node.
+
+        Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
+        """
         if not self._can_extend():
             return self._hidden_states_without_cache(prompts, trie)
         cache = DynamicCache(config=self._model.config) if shared is None else copy.deepcopy(shared)
         if shared is not None:
-            cache.batch_select_indices(self._index([row.prefix for row in rows]))
+            cache.batch_select_indices(torch.tensor([row.prefix for row in rows]))
         keep = shared is not None or trie.levels
         states = [self._body([row.rest for row in rows], cache if keep else None)]
         previous = [0]
@@ -316,7 +319,7 @@ class TransformersScorer:
             gather = [
                 place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))
             ]
-            cache.batch_select_indices(self._index(gather))
+            cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
             previous = list(level)
         return torch.cat(states)
