@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.config import ProbeStudy, is_path, load_study
-from biaskit.corpora import check_label
 from biaskit.errors import BiaskitError, Interrupted, ModelError, RunError, StudyError, UsageError
 from biaskit.models.spec import LocalOptions, open_scorer, split_label
 from biaskit.probe.cells import Questions, resolve
@@ -33,6 +32,7 @@ from biaskit.runs import (
     read_rows,
     write_manifest,
 )
+from biaskit.sources import check_label
 from biaskit.tables import read_rows as read_table_rows
 from biaskit.tables import read_table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from biaskit.cli.terminal import emit
-from biaskit.corpora import list_corpora, load_corpus
 from biaskit.runs import find_run, read_manifest
+from biaskit.sources import list_corpora, load_corpus
 
 
 @click.command("cite")

@@ -9,9 +9,6 @@ import click
 from biaskit.cli.terminal import emit
 from biaskit.config import describe_keys, load_study, study_names
 from biaskit.corpora import (
-    Corpus,
-    list_corpora,
-    load_corpus,
     load_dialogue,
     load_expression_sets,
     load_instructions,
@@ -21,6 +18,7 @@ from biaskit.corpora import (
 from biaskit.errors import UsageError, nearest
 from biaskit.report.document import Document, Heading, TitledTable
 from biaskit.report.text import render_text
+from biaskit.sources import Corpus, list_corpora, load_corpus
 
 
 @click.command("corpora")

@@ -15,7 +15,6 @@ from biaskit.corpora import (
     load_items,
     load_templates,
     render_forms,
-    source_digest,
 )
 from biaskit.errors import StudyError, nearest
 from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
@@ -32,6 +31,7 @@ from biaskit.records import (
     Setting,
     Template,
 )
+from biaskit.sources import source_digest
 
 MOST_CELLS = 10_000_000
 
