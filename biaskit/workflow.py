@@ -16,21 +16,20 @@ from biaskit.models.spec import LocalOptions, open_scorer, split_label
 from biaskit.probe.cells import Questions, resolve
 from biaskit.probe.layout import lay_out
 from biaskit.probe.manifest import describe_question, read_question
+from biaskit.probe.merge import merge
 from biaskit.probe.results import analyse as analyse_probe
-from biaskit.probe.study import ModelPlan, Silent, Watcher, ask, expressions_of
+from biaskit.probe.study import ask, expressions_of
+from biaskit.probe.watching import ModelPlan, Silent, Watcher
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.document import Document
 from biaskit.runs import (
     MANIFEST,
     ROWS_FILES,
-    RowWriter,
-    check_same_question,
     default_run_path,
     find_run,
     read_manifest,
     read_rows,
-    write_manifest,
 )
 from biaskit.sources import check_label
 from biaskit.tables import read_rows as read_table_rows
@@ -289,48 +288,6 @@ def load(run: str | Path) -> ProbeResult:
     """A stored run's tables, made again from its rows; needs no model."""
     path = find_run(str(run))
     return ProbeResult(path, tuple(analyse(path)))
-
-
-def merge(runs: Sequence[Path], out: Path) -> Path:
-    """Rows of several runs of one study in a folder of their own; each cell counts once."""
-    manifests = [read_manifest(run) for run in runs]
-    merged = manifests[0]
-    for run, manifest in zip(runs[1:], manifests[1:], strict=True):
-        merged["question"] = check_same_question(run, merged["question"], manifest["question"])
-        merged["resolved"] = _union(merged["resolved"], manifest["resolved"])
-        for label, entry in manifest["models"].items():
-            known = merged["models"].setdefault(label, entry)
-            if known["fingerprint"] != entry["fingerprint"]:
-                raise RunError(
-                    f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
-                )
-    with RowWriter(out, "probe") as writer:
-        if (out / MANIFEST).exists():
-            check_same_question(out, read_manifest(out)["question"], merged["question"])
-        write_manifest(out, merged)
-        for run in runs:
-            writer.append(list(read_rows(run / ROWS_FILES["probe"])))
-    return out
-
-
-def _union(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Two questions of one study as one: what either asked, in the first's order."""
-    merged = dict(first)
-    for name in ("items", "templates", "instructions", "settings"):
-        merged[name] = first[name] + [entry for entry in second[name] if entry not in first[name]]
-    merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
-    merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
-    merged["dialogue"] = first["dialogue"] or second["dialogue"]
-    sets = first["expression_sets"] + [
-        s for s in second["expression_sets"] if s not in first["expression_sets"]
-    ]
-    which = {
-        name: sets.index(second["expression_sets"][k])
-        for name, k in second["expressions_of_template"].items()
-    }
-    merged["expression_sets"] = sets
-    merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
-    return merged
 
 
 # --- a scorer without a study -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from biaskit.errors import Interrupted
-from biaskit.probe.study import ModelPlan
+from biaskit.probe.watching import ModelPlan
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _KEPT = "\n\u200c\u200d"  # joiners belong to scripts and shape their letters

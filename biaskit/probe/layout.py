@@ -96,7 +96,7 @@ def _by_instruction(questions: Questions, groups: Sequence[Row], levels: Sequenc
                 )
         else:
             titles = {"explicit": questions.study.table.explicit, "implicit": questions.study.table.implicit}
-            title = "; ".join(titles[t] for t in types)
+            title = questions.study.summary or "; ".join(titles[t] for t in types)
             split.append((title, [(t.capitalize(), {"bias_type": t}) for t in types]))
         for title, blocks in split:
             made.append(_instruction_table(questions, f"{title}, {model}", own, averages, blocks))

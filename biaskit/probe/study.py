@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from biaskit.config import ProbeStudy
 from biaskit.errors import BiaskitError, ModelError, RunError, TokenizationError
@@ -16,6 +16,7 @@ from biaskit.models.base import ContinuationScorer
 from biaskit.probe.cells import Questions, cell_key, cells
 from biaskit.probe.manifest import describe_question, identity_of_question, model_entry, sign
 from biaskit.probe.shares import as_json
+from biaskit.probe.watching import ModelPlan, Watcher
 from biaskit.provenance import versions
 from biaskit.records import Cell, Expression, Failed, Prompt, PromptForm, Scored, ScoreRequest
 from biaskit.runs import (
@@ -31,49 +32,6 @@ from biaskit.runs import (
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 OpenModel = Callable[[str, str, int | None], ContinuationScorer]
 """(label, spec, batch size of an earlier start or None) → model."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPlan:
-    """What one model is still to be asked, shown before it is asked."""
-
-    label: str
-    form: PromptForm
-    n_cells: int
-    n_stored: int
-    n_batches: int
-    prompt_tokens: int
-    seconds: float | None
-    notes: tuple[str, ...] = ()
-
-
-class Watcher(Protocol):
-    """Sees a run as it goes; the terminal's is in `cli`."""
-
-    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """A model's plan; raises to stop before it starts (a question answered with no)."""
-        ...
-
-    def progress(self, label: str, done: int, total: int) -> None:
-        """So many of a model's missing cells are stored."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something to know now, such as a model that failed its checks."""
-        ...
-
-
-class Silent:
-    """A watcher that says nothing."""
-
-    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """Nothing."""
-
-    def progress(self, label: str, done: int, total: int) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,51 @@
+"""What a run tells of itself while it goes: its plan, its progress, what was left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from biaskit.records import PromptForm
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlan:
+    """What one model is still to be asked, shown before it is asked."""
+
+    label: str
+    form: PromptForm
+    n_cells: int
+    n_stored: int
+    n_batches: int
+    prompt_tokens: int
+    seconds: float | None
+    notes: tuple[str, ...] = ()
+
+
+class Watcher(Protocol):
+    """Sees a run as it goes; the terminal's is in `cli`."""
+
+    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
+        """A model's plan; raises to stop before it starts (a question answered with no)."""
+        ...
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """So many of a model's missing cells are stored."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something to know now, such as a model that failed its checks."""
+        ...
+
+
+class Silent:
+    """A watcher that says nothing."""
+
+    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
+        """Nothing."""
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
