@@ -7,6 +7,7 @@ import importlib.util
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -335,6 +336,13 @@ def test_components_match_the_hand_computed_table() -> None:
     assert (4.0, 1.5, 1.0, None) == (found.job, found.template, found.residual, found.reason)
 
 
+def test_components_match_plain_loops_where_jobs_and_templates_differ_in_number() -> None:
+    x = table(6, 3)
+    a, b, e = loop_mean_squares(x)
+    found = variance_components(x)
+    assert [(a - e) / 3, (b - e) / 6, e] == pytest.approx([found.job, found.template, found.residual])
+
+
 def test_a_negative_component_is_zero_and_its_reason_names_it() -> None:
     # Jobs do not differ: A = 0, E = 0.5, J = 2, so the estimate is −0.25.
     found = variance_components(np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -544,6 +552,17 @@ def test_swapping_the_arms_flips_the_sign_of_every_row() -> None:
             assert float(str(row["ci_low"])) == pytest.approx(-float(str(back["ci_high"])), abs=ROUNDING)
 
 
+def test_the_crossed_row_has_the_intervals_of_a_plain_loop() -> None:
+    a, b = table(6, 5, seed=1), table(6, 5, seed=2)
+    _, crossed = within_jobs(a, b, scope=SCOPE, margins={})
+    v, dof = loop_spread_of_mean(a - b)
+    for level, low, high in ((0.95, "ci_low", "ci_high"), (0.90, "ci90_low", "ci90_high")):
+        half = stats.t.ppf(0.5 + level / 2, dof) * math.sqrt(v)
+        middle = loop_mean([float(x) for x in (a - b).ravel()])
+        assert (middle - half, middle + half) == pytest.approx((crossed[low], crossed[high]))
+    assert dof == pytest.approx(crossed["dof"])
+
+
 def test_a_difference_is_equivalent_when_its_90_percent_interval_lies_inside_the_margin() -> None:
     a, b = table(6, 5, seed=1), table(6, 5, seed=2)
     _, crossed = within_jobs(a, b, scope=SCOPE, margins={"share": 0.9})
@@ -575,6 +594,16 @@ def test_fewer_than_ten_labour_shares_give_a_row_with_their_number() -> None:
     for row in against_labour(table(12, 3), labour, scope=SCOPE, margins={}, seed=1):
         assert (None, 9) == (row["estimate"], row["n_a"])
         assert "9 items" in str(row["reason"])
+
+
+def test_two_rows_about_labour_are_not_resampled_alike() -> None:
+    shares, labour = table(12, 3), np.linspace(0, 1, 12)
+    own = replace(SCOPE, contrast="labour", group_a="b")
+    first = against_labour(shares, labour, scope=SCOPE, margins={}, seed=1)
+    second = against_labour(shares, labour, scope=own, margins={}, seed=1)
+    for a, b in zip(first, second, strict=True):
+        assert a["estimate"] == b["estimate"]
+        assert a["ci_low"] != b["ci_low"]
 
 
 def test_the_families_of_adjusted_rows_are_engine_quantity_kind_and_contrast() -> None:

@@ -46,7 +46,10 @@ def _overview(corpora: list[Corpus], studies: list[str]) -> str:
     rows = tuple((c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora)
     head_studies = ((Heading("study"), Heading("what it lays out")),)
     rows_studies = tuple((name, load_study(name).summary) for name in studies)
-    tables = (TitledTable("Corpora", head, rows), TitledTable("Studies", head_studies, rows_studies))
+    tables = (
+        TitledTable("Corpora", head, rows, n_text=4),
+        TitledTable("Studies", head_studies, rows_studies, n_text=2),
+    )
     return render_text(Document(tables)) + "\nbiaskit corpora NAME shows one of them.\n"
 
 
@@ -114,4 +117,6 @@ def _study(name: str) -> str:
         )
         rows.append((key, shown, "" if shown == default or default == "(none)" else default, text))
     head = ((Heading("key"), Heading("in this study"), Heading("default, if other"), Heading("meaning")),)
-    return render_text(Document((TitledTable(f"Study {name}: {study['summary']}", head, tuple(rows)),)))
+    return render_text(
+        Document((TitledTable(f"Study {name}: {study['summary']}", head, tuple(rows), n_text=4),))
+    )

@@ -47,7 +47,7 @@ def command(folder: str, output_format: str) -> None:
         header = (
             (Heading("run"), Heading("study"), Heading("models"), Heading("rows"), Heading("last write")),
         )
-        emit(render_text(Document((TitledTable("Runs", header, rows),), tuple(broken))))
+        emit(render_text(Document((TitledTable("Runs", header, rows, n_text=3),), tuple(broken))))
 
 
 def _when(stamp: float | None) -> str:

@@ -15,12 +15,16 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class TitledTable:
-    """Header lines from the widest heading to the narrowest, then rows of finished text."""
+    """Header lines from the widest heading to the narrowest, then rows of finished text.
+
+    The first `n_text` columns are words and begin at the left; the others are numbers and end at the right.
+    """
 
     title: str
     header: tuple[tuple[Heading, ...], ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    n_text: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def _table(table: TitledTable) -> str:
         r"\begin{table}",
         r"\centering",
         f"\\caption{{{escape(table.title)}}}",
-        f"\\begin{{tabular}}{{l{'r' * (n - 1)}}}",
+        f"\\begin{{tabular}}{{{'l' * table.n_text}{'r' * (n - table.n_text)}}}",
         r"\toprule",
     ]
     for i, line in enumerate(table.header):

@@ -21,9 +21,9 @@ def render_text(document: Document) -> str:
 def _table(table: TitledTable) -> str:
     widths = _widths(table)
     lines = [table.title]
-    lines += [_header_line(line, widths) for line in table.header]
+    lines += [_header_line(line, widths, table.n_text) for line in table.header]
     lines.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
-    lines += [_line(row, widths) for row in table.rows]
+    lines += [_line(row, widths, table.n_text) for row in table.rows]
     if table.note:
         lines.append(table.note)
     return "\n".join(line.rstrip() for line in lines)
@@ -43,23 +43,23 @@ def _widths(table: TitledTable) -> list[int]:
     return widths
 
 
-def _header_line(line: Sequence[Heading], widths: Sequence[int]) -> str:
+def _header_line(line: Sequence[Heading], widths: Sequence[int], n_text: int) -> str:
     out, start = [], 0
     for heading in line:
         inside = sum(widths[start : start + heading.span]) + 2 * (heading.span - 1)
         pad = inside - cell_width(heading.text)
-        # A heading over one column of numbers ends where they end; the first column is names.
-        left = pad if heading.span == 1 and start > 0 else 0
+        # A heading over one column of numbers ends where they end.
+        left = pad if heading.span == 1 and start >= n_text else 0
         out.append(" " * left + heading.text + " " * (pad - left))
         start += heading.span
     return "  ".join(out)
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+def _line(row: Sequence[str], widths: Sequence[int], n_text: int) -> str:
     cells = []
     for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
         pad = " " * (width - cell_width(cell))
-        cells.append(cell + pad if i == 0 else pad + cell)
+        cells.append(cell + pad if i < n_text else pad + cell)
     return "  ".join(cells)
 
 

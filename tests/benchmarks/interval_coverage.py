@@ -91,6 +91,14 @@ def ends_of_difference(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatA
     return difference_interval(a.mean(axis=(-2, -1)) - b.mean(axis=(-2, -1)), variance, dof)
 
 
+def ends_with_cells_of_groups_as_units(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What must not be done: the difference of two groups with every cell as an independent unit."""
+    n = a.shape[-2] * a.shape[-1]
+    variance = (a.var(axis=(-2, -1), ddof=1) + b.var(axis=(-2, -1), ddof=1)) / n
+    difference = a.mean(axis=(-2, -1)) - b.mean(axis=(-2, -1))
+    return difference_interval(difference, variance, np.full_like(variance, 2 * n - 2))
+
+
 def defined(spread: Spread) -> tuple[FloatArray, FloatArray]:
     """Variance and dof of a spread that has both."""
     assert spread.variance is not None
@@ -129,6 +137,7 @@ def main() -> None:
         other = World("other", world.mean - 0.2, world.job, world.template, world.cell)
         pairs = [cells_of_two(world, other, n, seed=seed) for n in (25, 5, 3)]
         numbers = [held(ends_of_difference(a, b), 0.2) for a, b in pairs]
+        numbers += [held(ends_with_cells_of_groups_as_units(a, b), 0.2) for a, b in pairs]
         print(f"difference, {world.name:<20}{'':>24}" + "".join(f"{100 * x:8.1f}" for x in numbers))
 
 
