@@ -266,6 +266,14 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
     return where, suffix, _decode(content, where)
 
 
+def read_text(path: str) -> str:
+    """A user's text file without the white space around it; an empty one is an error."""
+    text = _decode(_read_bytes(Path(path).expanduser(), path), path).strip()
+    if not text:
+        raise CorpusError(f"{path} is empty. Write the text into it.")
+    return text
+
+
 def _find_shipped(reference: str, kind: str) -> tuple[Corpus, CorpusFile]:
     name, _, path = reference.removeprefix(SHIPPED).partition("/")
     corpus = _read_manifest(name)

@@ -202,6 +202,11 @@ def probe_study(
     options = options or LocalOptions(word_boundary=study.word_boundary, on_prefix=study.on_prefix)
     questions = resolve(study)
     named = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
+    watcher = watcher or Silent()
+    if named and not models:
+        # A study file from somebody else may name any folder or server.
+        listed = ", ".join(f"{label} = {spec}" for label, spec in named.items())
+        watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
     if not named:
         raise UsageError("Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH or scripted:FILE.")
     question = [describe_question(questions)["digest"], list(named)]
@@ -224,7 +229,7 @@ def probe_study(
             named,
             run,
             open_model=open_model,
-            watcher=watcher or Silent(),
+            watcher=watcher,
             dry_run=dry_run,
             command=command,
         )

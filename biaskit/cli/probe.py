@@ -11,6 +11,7 @@ import click
 from biaskit.cli.options import with_format, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.sources import read_text
 from biaskit.workflow import probe
 
 FINISHED_WITH_MISSING = 3
@@ -32,9 +33,7 @@ FINISHED_WITH_MISSING = 3
 )
 @click.option("--expressions", metavar="LIST", help="A file of expression sets, or one shipped set for all.")
 @click.option("--prompt-form", type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"]))
-@click.option(
-    "--system-prompt", type=click.File(encoding="utf-8"), help="A file with the system prompt to test."
-)
+@click.option("--system-prompt", metavar="FILE", help="A file with the system prompt to test.")
 @click.option("--batch-size", default="auto", show_default=True, metavar="auto|N", help="Prompts at once.")
 @click.option(
     "--device", default="auto", show_default=True, help="cpu, cuda, cuda:N, mps, or map (several devices)."
@@ -52,7 +51,7 @@ FINISHED_WITH_MISSING = 3
 @with_format
 def command(
     models: tuple[str, ...],
-    system_prompt: Any,
+    system_prompt: str | None,
     batch_size: str,
     dry_run: bool,
     yes: bool,
@@ -71,11 +70,10 @@ def command(
     biaskit probe demo --jobs fields.csv --templates questions.csv --expressions groups.toml
     """
     watcher = TerminalWatcher(assume_yes=yes)
-    text = system_prompt.read().strip() if system_prompt else None
     try:
         result = probe(
             *models,
-            system_prompt=text,
+            system_prompt=read_text(system_prompt) if system_prompt else None,
             batch_size=parse_batch_size(batch_size),
             dry_run=dry_run,
             watcher=watcher,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from biaskit.errors import Interrupted
+from biaskit.errors import Interrupted, UsageError
 from biaskit.probe.watching import ModelPlan
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -54,11 +54,18 @@ class TerminalWatcher:
         """Show a model's plan; ask before more than an hour of work."""
         self._close()
         emit(_plan_line(plan) + "\n", err=True)
-        if dry_run or self._assume_yes or plan.seconds is None or plan.seconds <= LONG_RUN_S:
+        if not dry_run and plan.seconds is not None and plan.seconds > LONG_RUN_S:
+            self.confirm("This takes over an hour.")
+
+    def confirm(self, text: str) -> None:
+        """Ask for a typed yes; --yes is one, and without a terminal there is nobody to ask."""
+        self._close()
+        if self._assume_yes:
             return
         if not sys.stdin.isatty():
-            raise click.UsageError("This takes over an hour: give --yes to start it without a question.")
-        if click.prompt("This takes over an hour. Type yes to start", err=True).strip().lower() != "yes":
+            raise UsageError(f"{text} Give --yes to start without a question.")
+        emit(f"{text}\n", err=True)
+        if click.prompt("Type yes to start", err=True).strip().lower() != "yes":
             raise Interrupted("Not started.")
 
     def progress(self, label: str, done: int, total: int) -> None:

@@ -36,7 +36,7 @@ def _by_model(questions: Questions, groups: Sequence[Row]) -> list[TitledTable]:
             rows = [r for r in groups if r["bias_type"] == bias_type and r["setting"] == setting]
             if not rows:
                 continue
-            job_groups = _in_order(rows, "job_group")
+            job_groups = _job_groups(rows)
             lines = []
             for model in _in_order(rows, "model"):
                 own = [r for r in rows if r["model"] == model]
@@ -110,7 +110,7 @@ def _instruction_table(
     levels: Sequence[Row],
     blocks: list[tuple[str, Row]],
 ) -> TitledTable:
-    job_groups = _in_order(rows, "job_group")
+    job_groups = _job_groups(rows)
     lines: list[tuple[str, ...]] = []
 
     def add(name: str, found: Sequence[Row], *, average: bool = False) -> None:
@@ -201,6 +201,12 @@ def _bracketed(shown: str, row: Row | None, questions: Questions) -> str:
 def _coverage(found: Sequence[Row | None]) -> str:
     value = next((row["coverage"] for row in found if row is not None), None)
     return "–" if value is None else f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
+
+
+def _job_groups(rows: Sequence[Row]) -> list[str]:
+    """As the papers print them where they have the papers' names, else in order of appearance."""
+    found = _in_order(rows, "job_group")
+    return sorted(found, key=lambda group: group != "female-dominated")
 
 
 def _in_order(rows: Sequence[Row], name: str) -> list[Any]:

@@ -44,7 +44,7 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
             write_table(path, name, rows, groups=questions.groups, contrast=questions.contrast)
         else:
             path.unlink(missing_ok=True)  # a table that was not made is absent
-    notes = [*reading.notes, *_notes(cells, made, study.coverage_floor)]
+    notes = [*reading.notes, *_prefix_notes(manifest), *_notes(cells, made, study.coverage_floor)]
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
     choices = {
@@ -98,6 +98,16 @@ def _read_cells(
 def _asked(questions: Questions, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:
     asked = asked_of(questions, label, entry["prompt_form"], entry["fingerprint"])
     return asked.cells, asked.requests
+
+
+def _prefix_notes(manifest: Mapping[str, Any]) -> list[str]:
+    """One line a model where expressions begin those of other groups; the pairs stand in the manifest."""
+    found = []
+    for label, entry in manifest["models"].items():
+        pairs = [note for note in entry.get("notes") or () if note.endswith("counts without it")]
+        if pairs:
+            found.append(f"{label}: {pairs[0]} ({len(pairs)} such pairs in manifest.json)")
+    return found
 
 
 def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], floor: float) -> list[str]:

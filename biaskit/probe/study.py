@@ -85,7 +85,8 @@ def ask(
         for label, form in forms.items():
             scorer = scorers[label]
             entry = model_entry(scorer.identity, form)
-            entry["batch_size"] = manifest["models"].get(label, {}).get("batch_size")
+            earlier = manifest["models"].get(label, {})
+            entry |= {name: earlier.get(name) for name in ("batch_size", "notes")}
             manifest["models"][label] = entry
             manifest["signature"] = sign(questions, manifest["models"])
             write_manifest(run, manifest)
@@ -225,7 +226,6 @@ def _plan_model(
             raise named from error
         _give_up(label, named, done, watcher)
         return None
-    done.notes += [f"{label}: {note}" for note in notes]
     shown = ModelPlan(label, form, len(asked.requests), n_stored, len(pending), tokens, seconds, notes)
     done.plans.append(shown)
     watcher.planned(shown, dry_run=dry_run)
@@ -261,6 +261,8 @@ def _run_model(
         return
     asked, pending = planned
     if pending:
+        # What the expressions' tokens have in common belongs beside the numbers at every later reading.
+        manifest["models"][label]["notes"] = list(done.plans[-1].notes)
         _keep_batch_size(scorer, writer.run, manifest)
         cell_of = {
             request.key: (cell, request.prompt)

@@ -33,6 +33,10 @@ class Watcher(Protocol):
         """So many of a model's missing cells are stored."""
         ...
 
+    def confirm(self, text: str) -> None:
+        """Something that needs a yes before it happens; raises where it is refused."""
+        ...
+
     def note(self, text: str) -> None:
         """Something to know now, such as a model that failed its checks."""
         ...
@@ -46,6 +50,9 @@ class Silent:
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Nothing."""
+
+    def confirm(self, text: str) -> None:
+        """Nothing: a caller in Python has said yes by calling."""
 
     def note(self, text: str) -> None:
         """Nothing."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
 from biaskit.report.document import Document, Heading, TitledTable
+
+LINE = 100
+"""Where sentences are broken; tables are as wide as their columns."""
 
 
 def render_text(document: Document) -> str:
     """Tables, then notes, then the signature; lines end without spaces."""
     parts = [_table(table) for table in document.tables]
     if document.notes:
-        parts.append("\n".join(f"Note: {note}." for note in document.notes))
+        parts.append("\n".join(_wrapped(f"Note: {note}.") for note in document.notes))
     if document.signature:
-        parts.append(document.signature)
+        parts.append(_wrapped(document.signature))
     return "\n\n".join(parts) + "\n"
 
 
@@ -25,8 +29,12 @@ def _table(table: TitledTable) -> str:
     lines.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
     lines += [_line(row, widths, table.n_text) for row in table.rows]
     if table.note:
-        lines.append(table.note)
+        lines.append(_wrapped(table.note))
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, LINE, break_long_words=False, break_on_hyphens=False)
 
 
 def _widths(table: TitledTable) -> list[int]:

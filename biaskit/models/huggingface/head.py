@@ -25,9 +25,10 @@ class OutputHead:
         self.scale = _scale(config)
         self.softcap: float | None = getattr(config, "final_logit_softcapping", None)
 
-    def _logits(self, hidden: torch.Tensor, part: slice) -> torch.Tensor:
-        """Float32 logits (rows, tokens) of one part of the vocabulary."""
-        logits = hidden @ self.weight[part].float().T
+    def _logits(self, hidden: torch.Tensor, part: slice, room: torch.Tensor) -> torch.Tensor:
+        """Float32 logits (rows, tokens) of one part of the vocabulary, computed in `room`."""
+        weight = self.weight[part].float()
+        logits = torch.mm(hidden, weight.T, out=room[:, : weight.shape[0]])
         if self.bias is not None:
             logits += self.bias[part].float()
         if self.scale != 1.0:
@@ -51,8 +52,10 @@ class OutputHead:
         total, marked = _RunningLogSumExp(hidden), _RunningLogSumExp(hidden)
         # Read from the same slices that are summed, so that probabilities add up to one and no more.
         picked = torch.empty(rows, len(asked), dtype=torch.float64)
+        # One piece of memory for all slices: fresh pages for each cost a fifth of the time.
+        room = torch.empty(rows, width, device=hidden.device)
         for start in range(0, vocabulary, width):
-            logits = self._logits(hidden, slice(start, start + width))
+            logits = self._logits(hidden, slice(start, start + width), room)
             inside = (asked >= start) & (asked < start + width)
             if bool(inside.any()):
                 picked[:, inside] = logits[:, (asked[inside] - start).to(logits.device)].cpu().double()

