@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from biaskit.config import ProbeStudy
-from biaskit.errors import BiaskitError, ModelError, RunError, TokenizationError
+from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer
 from biaskit.probe.cells import Questions, cell_key, cells
 from biaskit.probe.manifest import describe_question, identity_of_question, model_entry, sign

@@ -18,7 +18,7 @@ from biaskit.models.memory import free_memory
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
-INSTALL_LOCAL = 'pip install "biaskit[local]"'
+INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
 
 
 @dataclass(frozen=True, slots=True)
