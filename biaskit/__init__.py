@@ -10,7 +10,9 @@ Names load when they are first used, so that importing the package costs nothing
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,3 +40,18 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_FACE])
+
+
+class _Face(ModuleType):
+    """Keeps `biaskit.probe` the function: importing the engine's package writes its module to that name."""
+
+    @property
+    def probe(self) -> object:
+        return __getattr__("probe")
+
+    @probe.setter
+    def probe(self, module: object) -> None:
+        """Ignore the import system's write; `from biaskit.probe.cells import ...` does not need it."""
+
+
+sys.modules[__name__].__class__ = _Face

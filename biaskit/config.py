@@ -35,9 +35,10 @@ class TemplateChoice(Choice):
     )
 
 
-class InstructionChoice(Choice):
+class InstructionChoice(_Strict):
     """Debiasing instructions; 0 is none."""
 
+    source: str | None = Field(default=None, description="corpus:NAME/FILE, or a path; none: no instructions")
     select: str | tuple[str, ...] = Field(
         default="none", description=f"{SELECT_DOC}; 0 (none) is always among several"
     )
@@ -81,7 +82,7 @@ class ProbeStudy(_Strict):
     bias_type: Literal["explicit", "implicit", "both"] = Field(default="both", description="which templates")
     jobs: Choice = Field(description="items that fill the slot")
     templates: TemplateChoice = Field(description="questions, and openings of answers")
-    instructions: InstructionChoice | None = Field(default=None, description="debiasing instructions")
+    instructions: InstructionChoice = Field(default=InstructionChoice(), description="debiasing instructions")
     expressions: ExpressionChoice = Field(
         default=ExpressionChoice(), description="what counts as naming a group"
     )
@@ -164,8 +165,8 @@ def read_study_file(name: str) -> dict[str, Any]:
     path = Path(name).expanduser()
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
-        if not path.exists():
-            known = study_names()
+        known = study_names()
+        if name not in known:
             raise StudyError(
                 f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
                 " or give a path."
@@ -215,14 +216,29 @@ def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> ProbeSt
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`key.sub=value` of `--set`: the value is read as TOML where it is TOML, else as text."""
+    """`key.sub=value` of `--set`: the value is read as TOML where the key takes more than text."""
     key, equals, value = text.partition("=")
-    if not equals or not key.strip():
+    key = key.strip()
+    if not equals or not key:
         raise StudyError(f"--set {text}: write --set key.sub=value.")
     try:
-        return key.strip(), tomllib.loads(f"v = {value}")["v"]
+        parsed = tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
-        return key.strip(), value
+        return key, value
+    # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
+    return key, value if _takes_text(key) and not isinstance(parsed, list | str) else parsed
+
+
+def _takes_text(dotted: str) -> bool:
+    *path, last = dotted.split(".")
+    fields = ProbeStudy.model_fields
+    for part in path:
+        nested = _nested(fields[part].annotation) if part in fields else None
+        if nested is None:
+            return False
+        fields = nested.model_fields
+    annotation = fields[last].annotation if last in fields else None
+    return annotation is str or str in getattr(annotation, "__args__", ())
 
 
 def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -> None:

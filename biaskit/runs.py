@@ -6,6 +6,7 @@ Rows are a store, the study is the question: rows are found by key, in whatever 
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import json
 import os
@@ -28,6 +29,7 @@ RUN_FORMAT = 1
 DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 MANIFEST = "manifest.json"
+PROMISED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
 
 
 def default_run_path(engine: str, study: str, question: object) -> Path:
@@ -41,7 +43,7 @@ def slug(label: str) -> str:
     reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain) is not None
     if plain == label and plain == plain.lower() and plain and not reserved:
         return plain
-    return f"{plain or 'x'}-{digest(label)[:8]}"
+    return f"{'x-' if reserved else ''}{plain or 'x'}-{digest(label)[:8]}"
 
 
 def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:
@@ -55,6 +57,13 @@ def _last_write(path: Path) -> float:
         (path / name).stat().st_mtime for name in (*ROWS_FILES.values(), MANIFEST) if (path / name).exists()
     ]
     return max(times, default=0.0)
+
+
+def rows_file(run: Path, engine: str) -> Path:
+    """Where a run's rows are: the plain file, or a compressed one put in its place."""
+    plain = run / ROWS_FILES[engine]
+    packed = plain.with_name(f"{plain.name}.gz")
+    return packed if packed.exists() and not plain.exists() else plain
 
 
 def find_run(given: str | None) -> Path:
@@ -86,6 +95,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise RunError(
             f"{path} has run format {number}, this biaskit reads up to {RUN_FORMAT}: install a newer biaskit."
         )
+    if lacking := [name for name in PROMISED if name not in manifest]:
+        raise RunError(f"{file} lacks {', '.join(lacking)}: it is damaged. Restore it from a backup.")
     return dict(manifest)
 
 
@@ -181,6 +192,7 @@ class RowWriter:
 
     def __init__(self, run: Path, engine: str, *, lock: str = "os", skip_bad: bool = False) -> None:
         self.run = run
+        self.engine = engine
         self.path = run / ROWS_FILES[engine]
         self.reading = Reading()
         self._skip_bad = skip_bad
@@ -195,6 +207,10 @@ class RowWriter:
             raise RunError(
                 f"{self.run} cannot be made: {error.strerror or error}. Choose another --out."
             ) from error
+        if rows_file(self.run, self.engine) != self.path:
+            raise RunError(
+                f"{self.path}.gz is compressed: unpack it (gunzip) to add rows, or choose another --out."
+            )
         self._take_lock()
         try:
             self._open()
@@ -225,18 +241,17 @@ class RowWriter:
                 f"{self.run} is being written by another process{f' ({holder})' if holder else ''}."
                 " Wait for it, or choose another --out."
             ) from error
-        except PermissionError as error:
-            raise RunError(
-                f"{self.run} cannot be written: {error.strerror}. Choose another --out."
-            ) from error
         except (OSError, NotImplementedError) as error:
+            if getattr(error, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
+                raise RunError(f"{self.run} cannot be written: {error}. Choose another --out.") from error
             raise RunError(
                 f"{self.run} cannot be locked ({error}). If this file system has no locks and no other"
                 " process writes there, use --set lock=none."
             ) from error
         now = datetime.now(UTC).isoformat(timespec="seconds")
         # For the message above only; the lock itself is the operating system's and dies with the process.
-        note.write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
+        with contextlib.suppress(OSError):
+            note.write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
 
     def _release(self) -> None:
         if self._lock is not None:

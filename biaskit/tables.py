@@ -217,7 +217,10 @@ def write_table(
             raise TableError(f"{where}: a row with the same keys was written before: {key}.")
         seen.add(key)
         lines.append(",".join(_quoted(_field(row[column.name], column, where)) for column in layout))
-    write_atomically(path, ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass"))
+    try:
+        write_atomically(path, ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass"))
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def read_rows(path: Path) -> list[dict[str, object]]:

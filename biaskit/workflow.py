@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.config import ProbeStudy, is_path, load_study
+from biaskit.config import ANALYSIS_KEYS, ProbeStudy, build_study, is_path, load_study, read_study_file
 from biaskit.errors import BiaskitError, Interrupted, ModelError, RunError, StudyError, UsageError
 from biaskit.models.spec import LocalOptions, open_scorer, split_label
 from biaskit.probe.cells import Questions, resolve
@@ -25,11 +25,11 @@ from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.document import Document
 from biaskit.runs import (
     MANIFEST,
-    ROWS_FILES,
     default_run_path,
     find_run,
     read_manifest,
     read_rows,
+    rows_file,
 )
 from biaskit.sources import check_label
 from biaskit.tables import read_rows as read_table_rows
@@ -250,8 +250,8 @@ def probe_study(
 
 
 def _how_to_go_on(run: Path) -> str:
-    rows = run / ROWS_FILES["probe"]
-    n = sum(1 for _ in read_rows(rows)) if rows.exists() else 0
+    rows = rows_file(run, "probe")
+    n = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.exists() else 0
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 
 
@@ -289,6 +289,31 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     return notes
 
 
+def analysis_keys(study: str, run: Path) -> dict[str, Any]:
+    """The analysis keys that a study file states; any other key must be stated as the run has it."""
+    stated = read_study_file(study)
+    stored = read_manifest(run)["resolved"]["study"]
+    whole = {
+        name: {**stored[name], **value} if isinstance(value, dict) and name in stored else value
+        for name, value in stated.items()
+    }
+    asked = build_study({**stored, **whole}, {}, study).model_dump(mode="json")
+    for key in (key for key in stated if key not in ANALYSIS_KEYS | {"name", "models"}):
+        if (difference := _stated_otherwise(stated[key], asked[key], stored.get(key))) is not None:
+            raise StudyError(
+                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: ask anew."
+            )
+    return {key: asked[key] for key in stated if key in ANALYSIS_KEYS}
+
+
+def _stated_otherwise(stated: Any, asked: Any, stored: Any) -> tuple[Any, Any] | None:
+    """(asked, stored) where they differ in what the file states; a table's unstated entries do not count."""
+    if isinstance(stated, dict) and isinstance(asked, dict) and isinstance(stored, dict):
+        apart = (_stated_otherwise(stated[name], asked[name], stored.get(name)) for name in stated)
+        return next((pair for pair in apart if pair is not None), None)
+    return None if asked == stored else (asked, stored)
+
+
 def load(run: str | Path) -> ProbeResult:
     """A stored run's tables, made again from its rows; needs no model."""
     path = find_run(str(run))
@@ -320,7 +345,10 @@ def score_continuations(
     """
     import pandas as pd
 
-    listed = expressions if isinstance(expressions, Mapping) else {"": list(expressions)}
+    listed = expressions if isinstance(expressions, Mapping) else {"": expressions}
+    for texts in (prompts, *listed.values()):
+        if isinstance(texts, str):
+            raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
     wanted: tuple[Expression, ...] = expressions_of(listed)
     if not prompts or not wanted:
         raise UsageError("Give at least one prompt and one expression.")
@@ -343,7 +371,7 @@ def score_continuations(
 def describe_run(path: Path) -> dict[str, Any]:
     """What `biaskit runs` shows of a run: study, models, rows stored of planned, last write."""
     manifest = read_manifest(path)
-    rows = path / ROWS_FILES.get(manifest.get("engine", ""), "")
+    rows = rows_file(path, manifest["engine"])
     done = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.is_file() else 0
     planned = None
     if manifest.get("engine") == "probe":
@@ -364,6 +392,7 @@ __all__ = [
     "ProbeResult",
     "StudyError",
     "analyse",
+    "analysis_keys",
     "load",
     "merge",
     "probe",

@@ -1,4 +1,4 @@
-"""Two jobs, fifty templates, one model: who does it think of?
+"""Two jobs, fifty templates, one model: of whom does it think first.
 
 Run as `python examples/first_result.py [MODEL]`; the default is the demo model.
 """

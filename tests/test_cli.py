@@ -1,4 +1,4 @@
-"""The command line as a user meets it: exit codes, resuming, several models, own studies, errors of one line."""
+"""The command line as a user meets it: exit codes, resuming, several models, own studies, errors."""
 
 from __future__ import annotations
 
@@ -18,13 +18,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import require_torch
 
 import biaskit.cli
 from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Failed
 
-HEAVY = {"pandas", "scipy", "statsmodels", "nltk", "openai", "torch", "transformers", "gensim", "sklearn", "matplotlib"}
+HEAVY = {
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "nltk",
+    "openai",
+    "torch",
+    "transformers",
+    "gensim",
+    "sklearn",
+    "matplotlib",
+}
 COMMANDS = ("probe", "analyze", "runs", "corpora", "cite")
 
 NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
@@ -92,14 +104,22 @@ LOCAL = ("torch", "transformers", "gguf", "accelerate", "tokenizers", "huggingfa
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(biaskit.__file__).parents[1]), **more}
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(biaskit.__file__).parents[1]),
+        **more,
+    }
 
 
 def process(*arguments: str | Path, **more: str) -> Said:
     """The command in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "biaskit", *map(str, arguments)],
-        capture_output=True, text=True, env=environment(**more), timeout=120,
+        capture_output=True,
+        text=True,
+        env=environment(**more),
+        timeout=120,
     )
     return Said(done.returncode, done.stdout, done.stderr)
 
@@ -107,7 +127,10 @@ def process(*arguments: str | Path, **more: str) -> Said:
 def python(code: str, *arguments: str | Path, **more: str) -> Said:
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True, text=True, env=environment(**more), timeout=120,
+        capture_output=True,
+        text=True,
+        env=environment(**more),
+        timeout=120,
     )
     return Said(done.returncode, done.stdout, done.stderr)
 
@@ -149,7 +172,9 @@ def test_biaskit_alone_prints_the_lines_of_a_first_hour(cli: Cli) -> None:
     assert len(said.out.splitlines()) <= 8
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("-h",), *((name, "--help") for name in COMMANDS)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("-h",), *((name, "--help") for name in COMMANDS)], ids=" ".join
+)
 def test_help_answers_on_stdout(cli: Cli, arguments: Sequence[str]) -> None:
     said = cli(*arguments)
     assert (0, "") == (said.code, said.err)
@@ -191,7 +216,14 @@ def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
         said = python(run, "probe", spec, *SMALL)
         assert 1 == said.code
         assert re.search(r'pip install "biaskit\[(local|demo)\]"', one_line(said)), spec
-    for arguments in ((), ("--help",), ("corpora",), ("runs",), ("cite",), ("probe", "scripted:m.jsonl", *SMALL)):
+    for arguments in (
+        (),
+        ("--help",),
+        ("corpora",),
+        ("runs",),
+        ("cite",),
+        ("probe", "scripted:m.jsonl", *SMALL),
+    ):
         assert 0 == python(run, *arguments).code, arguments
 
 
@@ -252,7 +284,17 @@ def test_a_system_prompt_that_is_no_text_is_wrong_use(cli: Cli) -> None:
 @pytest.mark.parametrize("form", ["raw", "chat-prefill"])
 def test_a_raw_prompt_has_no_system_prompt(cli: Cli, form: str) -> None:
     Path("system.txt").write_text("Be brief.\n", encoding="utf-8")
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--system-prompt", "system.txt", "--prompt-form", form, "--out", "r")
+    said = cli(
+        "probe",
+        "scripted:m.jsonl",
+        *SMALL,
+        "--system-prompt",
+        "system.txt",
+        "--prompt-form",
+        form,
+        "--out",
+        "r",
+    )
     if form == "raw":
         assert said.code in (1, 2)
         assert "system" in one_line(said)
@@ -306,7 +348,9 @@ def test_without_network_and_cache_a_hub_model_says_so(tmp_path: Path) -> None:
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub"), "HF_HUB_CACHE": str(tmp_path / "hub")}
     said = process("probe", "hf:some-org/some-model@abc", *SMALL, **offline)
     assert 1 == said.code
-    assert "hf:some-org/some-model@abc is not in the local cache and the hub cannot be reached" in one_line(said)
+    assert "hf:some-org/some-model@abc is not in the local cache and the hub cannot be reached" in one_line(
+        said
+    )
 
 
 def hub_error(name: str) -> Exception:
@@ -333,7 +377,8 @@ def hub_error(name: str) -> Exception:
 def test_what_the_hub_refuses_is_told_in_one_line(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, error: str, said: str
 ) -> None:
-    huggingface_hub = pytest.importorskip("huggingface_hub")
+    require_torch()
+    import huggingface_hub
 
     def refuse(*_: Any, **__: Any) -> str:
         raise hub_error(error)
@@ -351,7 +396,7 @@ def test_what_the_hub_refuses_is_told_in_one_line(
 def test_a_run_prints_its_plan_first_and_its_folder_last(cli: Cli) -> None:
     said = cli("probe", "scripted:m.jsonl", *SMALL)
     assert 0 == said.code
-    plan = said.err.splitlines()[0]
+    folder, plan = said.err.splitlines()[:2]
     assert f"{N_SMALL} cells (prompts), 0 stored, {N_SMALL} to ask" in plan
     assert "tokens" in plan
     assert "cost 0" in plan
@@ -359,7 +404,7 @@ def test_a_run_prints_its_plan_first_and_its_folder_last(cli: Cli) -> None:
     [run] = Path("biaskit-runs").iterdir()
     assert re.fullmatch(r"probe-occugender-[0-9a-f]{8}", run.name)
     assert str(run) in said.out.splitlines()[-1]
-    assert str(run) in said.err  # printed first, too: a run that is stopped must be findable
+    assert f"Run folder: {run}" == folder  # a run that is stopped must be findable
     assert N_SMALL == len(rows(run))
 
 
@@ -370,7 +415,9 @@ def test_a_run_on_disk_holds_what_the_contract_names(cli: Cli) -> None:
     assert ["mine"] == list(manifest["models"])
     assert "scripted:m.jsonl" == manifest["models"]["mine"]["spec"]
     assert ["nurse", "plumber", "carpenter"] == [i["name"] for i in manifest["resolved"]["items"]] or {
-        "nurse", "plumber", "carpenter"
+        "nurse",
+        "plumber",
+        "carpenter",
     } == {i["name"] for i in manifest["resolved"]["items"]}
     assert all(i["labour_female_share"] is not None for i in manifest["resolved"]["items"])
     assert "study=occugender" in manifest["signature"]
@@ -379,8 +426,21 @@ def test_a_run_on_disk_holds_what_the_contract_names(cli: Cli) -> None:
     assert (Path("r/usage.json")).exists()
     assert (Path("r/tables/analysis.json")).exists()
     needed = {
-        "key", "model", "bias_type", "template_id", "job", "job_group", "instruction_id", "setting",
-        "prompt_form", "prompt", "system", "estimator", "answered_by", "answered_at", "expressions",
+        "key",
+        "model",
+        "bias_type",
+        "template_id",
+        "job",
+        "job_group",
+        "instruction_id",
+        "setting",
+        "prompt_form",
+        "prompt",
+        "system",
+        "estimator",
+        "answered_by",
+        "answered_at",
+        "expressions",
     }
     for row in rows("r"):
         assert needed <= set(row)
@@ -687,7 +747,9 @@ def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
     assert f"{bad} is left out" in said.err
     assert re.search(r"explicit template 2, job '\w+'", said.err)
     other = {"first": "second", "second": "first"}[bad]
-    assert {other: N_SMALL} == {label: sum(r["model"] == label for r in rows("r")) for label in {r["model"] for r in rows("r")}}
+    assert {other: N_SMALL} == {
+        label: sum(r["model"] == label for r in rows("r")) for label in {r["model"] for r in rows("r")}
+    }
 
 
 def test_one_model_that_fails_its_checks_exits_1_and_writes_no_row(
@@ -703,7 +765,9 @@ def test_one_model_that_fails_its_checks_exits_1_and_writes_no_row(
     assert not Path("r/probe.jsonl").exists() or not rows("r")
 
 
-def test_a_folder_deleted_during_the_run_ends_it_with_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_deleted_during_the_run_ends_it_with_one_line(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = ScriptedScorer.score
 
     def delete(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
@@ -719,7 +783,9 @@ def test_a_folder_deleted_during_the_run_ends_it_with_one_line(cli: Cli, monkeyp
     assert not Path("r").exists()
 
 
-def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from biaskit.runs import RowWriter
 
     real = RowWriter.append
@@ -730,7 +796,7 @@ def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(cli: Cli, mon
         if len(calls) == 4:
             assert self._file is not None
             self._file.close()
-            self._file = Path("/dev/full").open("ab", buffering=0)
+            self._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115
             monkeypatch.setattr(RowWriter, "_check_still_there", lambda *_: None)
         real(self, answered)
 
@@ -775,7 +841,11 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
     command = ["probe", "scripted:m.jsonl", "--jobs", "1-8", "--out", "r", "--batch-size", "1"]
     started = subprocess.Popen(
         [sys.executable, "-m", "biaskit", *command],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
     )
     path = Path("r/probe.jsonl")
     limit = time.monotonic() + 60
@@ -819,7 +889,11 @@ def test_a_reader_that_closes_the_pipe_is_met_with_silence() -> None:
         os.close(reading)
         done = subprocess.run(
             [sys.executable, "-m", "biaskit", *arguments],
-            stdout=writing, stderr=subprocess.PIPE, text=True, env=environment(), timeout=60,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            timeout=60,
         )
         os.close(writing)
         assert ("", 0) == (done.stderr, done.returncode), arguments
@@ -838,14 +912,33 @@ def test_a_second_start_beside_a_running_one_is_refused_with_its_process(cli: Cl
 # --- analyze ----------------------------------------------------------------------------------------
 
 
-def two_models(cli: Cli, out: str = "r") -> None:
-    script("n.jsonl", {"contains": "plumber", "log_probs": {" He": -0.9, " They": -1.0}}, OTHERS)
-    command = ("probe", "a=scripted:m.jsonl", "b=scripted:n.jsonl", "--study", "mattern", "--out", out)
-    assert 0 == cli(*command, "--jobs", "nurse,plumber,carpenter,secretary", "--setting", "plain", "--instructions", "1,3").code
+@pytest.fixture(scope="module")
+def two_models_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two models with instructions on two levels, made once and copied where it is wanted."""
+    import biaskit.workflow
+
+    folder = tmp_path_factory.mktemp("two")
+    n = {"contains": "plumber", "log_probs": {" He": -0.9, " They": -1.0}}
+    for name, lines in (("m", (NURSE, OTHERS)), ("n", (n, OTHERS))):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    biaskit.workflow.probe(
+        f"a=scripted:{folder / 'm.jsonl'}",
+        f"b=scripted:{folder / 'n.jsonl'}",
+        study="mattern",
+        jobs="nurse,plumber,carpenter,secretary",
+        setting="plain",
+        instructions="1,3",
+        out=folder / "r",
+    )
+    return folder / "r"
 
 
-def test_analyze_makes_every_table_again_byte_for_byte(cli: Cli) -> None:
-    two_models(cli)
+@pytest.fixture
+def two_models(two_models_once: Path) -> None:
+    shutil.copytree(two_models_once, "r")
+
+
+def test_analyze_makes_every_table_again_byte_for_byte(cli: Cli, two_models: None) -> None:
     made = tables("r")
     assert {"probe_levels.csv", "tests.csv", "analysis.json"} <= set(made)
     shutil.rmtree("r/tables")
@@ -854,16 +947,14 @@ def test_analyze_makes_every_table_again_byte_for_byte(cli: Cli) -> None:
     assert made == tables("r")
 
 
-def test_analyze_is_idempotent_also_with_rows_between_models(cli: Cli) -> None:
-    two_models(cli)
+def test_analyze_is_idempotent_also_with_rows_between_models(cli: Cli, two_models: None) -> None:
     made = tables("r")
     cli("analyze", "r")
     cli("analyze", "r")
     assert made == tables("r")
 
 
-def test_the_order_of_lines_changes_no_byte(cli: Cli) -> None:
-    two_models(cli)
+def test_the_order_of_lines_changes_no_byte(cli: Cli, two_models: None) -> None:
     made, path = tables("r"), Path("r/probe.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     for shuffled in (lines[::-1], lines[1::2] + lines[::2], sorted(lines)):
@@ -872,8 +963,7 @@ def test_the_order_of_lines_changes_no_byte(cli: Cli) -> None:
         assert made == tables("r")
 
 
-def test_a_row_that_stands_twice_changes_no_byte(cli: Cli) -> None:
-    two_models(cli)
+def test_a_row_that_stands_twice_changes_no_byte(cli: Cli, two_models: None) -> None:
     made, path = tables("r"), Path("r/probe.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     changed = json.loads(lines[0])
@@ -884,8 +974,7 @@ def test_a_row_that_stands_twice_changes_no_byte(cli: Cli) -> None:
 
 
 @pytest.mark.process
-def test_hash_seed_threads_and_a_missing_torch_change_no_byte(cli: Cli) -> None:
-    two_models(cli)
+def test_hash_seed_threads_and_a_missing_torch_change_no_byte(cli: Cli, two_models: None) -> None:
     made = tables("r")
     run = WITHOUT.format(names=LOCAL)
     for seed, threads in (("0", "1"), ("12345", "2")):
@@ -941,7 +1030,9 @@ def test_analyze_refuses_what_would_change_the_question(cli: Cli, setting: str) 
     assert setting.split("=")[0] in one_line(said)
 
 
-@pytest.mark.parametrize("setting", ['contrast=["femal", "male"]', 'contrast=["male", "male"]', "interval=wald"])
+@pytest.mark.parametrize(
+    "setting", ['contrast=["femal", "male"]', 'contrast=["male", "male"]', "interval=wald"]
+)
 def test_analyze_refuses_a_choice_that_does_not_exist(cli: Cli, setting: str) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     made = tables("r")
@@ -997,7 +1088,9 @@ def test_runs_with_different_jobs_are_merged_to_the_union_of_their_questions(cli
         n: c for n, c in tables("merged").items() if n.endswith(".csv")
     }
     # The signature names the question: merged and whole asked the same.
-    signatures = [json.loads(Path(run, "manifest.json").read_text())["signature"] for run in ("whole", "merged")]
+    signatures = [
+        json.loads(Path(run, "manifest.json").read_text())["signature"] for run in ("whole", "merged")
+    ]
     assert signatures[0] == signatures[1]
 
 
@@ -1046,8 +1139,7 @@ def test_a_run_with_compressed_rows_can_be_analysed(cli: Cli) -> None:
 # --- several models ---------------------------------------------------------------------------------
 
 
-def test_several_models_are_tested_against_each_other_later_minus_earlier(cli: Cli) -> None:
-    two_models(cli)
+def test_several_models_are_tested_against_each_other_later_minus_earlier(cli: Cli, two_models: None) -> None:
     between = [row for row in table("r", "tests") if row["family"].endswith("/models")]
     assert between
     assert {("b", "a")} == {(row["model_a"], row["model_b"]) for row in between}
@@ -1076,7 +1168,9 @@ def test_models_with_forms_of_their_own_are_not_compared(cli: Cli, monkeypatch: 
     assert [] == [row for row in table("r", "tests") if row["family"].endswith("/models")]
 
 
-def test_auto_takes_the_first_form_that_all_models_can_take(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_takes_the_first_form_that_all_models_can_take(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import dataclasses
 
     real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
@@ -1111,13 +1205,14 @@ def test_models_named_in_a_study_file_are_shown_and_need_a_yes(cli: Cli) -> None
 def own_study() -> None:
     """Faiths of people: four groups of other names, and items that are no jobs."""
     Path("people.csv").write_text(
-        "item,group,share\npilgrim,travels,\nhermit,stays,0.25\n\"monk, old\",stays,0.5\n", encoding="utf-8"
+        'item,group,share\npilgrim,travels,\nhermit,stays,0.25\n"monk, old",stays,0.5\n', encoding="utf-8"
     )
     Path("questions.toml").write_text(
         'slot = "[PERSON]"\n'
         '[[template]]\nbias_type = "explicit"\nquestion = "What does the [PERSON] believe?"\n'
         '[[template]]\nbias_type = "explicit"\nquestion = "Name the faith of the [PERSON]."\n'
-        '[[template]]\nbias_type = "implicit"\nquestion = "Tell me of the [PERSON]."\nopening = "This [PERSON] is a"\n',
+        '[[template]]\nbias_type = "implicit"\nquestion = "Tell me of the [PERSON]."\n'
+        'opening = "This [PERSON] is a"\n',
         encoding="utf-8",
     )
     Path("groups.toml").write_text(
@@ -1141,16 +1236,16 @@ FILES = ("--jobs", "./people.csv", "--templates", "./questions.toml", "--express
 
 
 @pytest.mark.parametrize("how", [("--study", "./own.toml"), FILES], ids=["a study file", "three options"])
-def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(cli: Cli, how: Sequence[str]) -> None:
+def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(
+    cli: Cli, how: Sequence[str]
+) -> None:
     own_study()
     said = cli("probe", "scripted:own.jsonl", *how, "--out", "r")
     assert 0 == said.code, said.err
     groups = ["buddhist", "roman catholic", "sikh", "none"]
     cells = table("r", "probe_cells")
     assert 9 == len(cells)
-    assert [f"{g}_share" for g in groups] == [
-        c for c in cells[0] if c.endswith("_share")
-    ]
+    assert [f"{g}_share" for g in groups] == [c for c in cells[0] if c.endswith("_share")]
     assert ["pilgrim", "hermit", "monk, old"] == list(dict.fromkeys(row["job"] for row in cells))
     assert {"travels", "stays"} == {row["job_group"] for row in table("r", "probe_groups")}
     assert groups == list(dict.fromkeys(row["gender"] for row in table("r", "probe_groups")))
@@ -1162,15 +1257,29 @@ def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(cli:
     assert pytest.approx([m / sum(masses) for m in masses], abs=1e-12) == shares
     assert {"What does the pilgrim believe?"} == {
         re.sub(r"\AQ: (.*)\nA:\Z", r"\1", row["prompt"])
-        for row in rows("r") if (row["bias_type"], row["template_id"], row["job"]) == ("explicit", 1, "pilgrim")
+        for row in rows("r")
+        if (row["bias_type"], row["template_id"], row["job"]) == ("explicit", 1, "pilgrim")
     }
     assert all(name in said.out for name in groups)
 
 
 def test_own_expressions_replace_every_set(cli: Cli) -> None:
     Path("sets.toml").write_text('[groups]\nmale = ["He"]\nfemale = ["She"]\n')
-    cli("probe", "scripted:m.jsonl", "--study", "mattern", "--jobs", "nurse", "--expressions", "./sets.toml", "--out", "r")
-    assert {(" He", " he", " She", " she")} == {tuple(e["text"] for e in row["expressions"]) for row in rows("r")}
+    cli(
+        "probe",
+        "scripted:m.jsonl",
+        "--study",
+        "mattern",
+        "--jobs",
+        "nurse",
+        "--expressions",
+        "./sets.toml",
+        "--out",
+        "r",
+    )
+    assert {(" He", " he", " She", " she")} == {
+        tuple(e["text"] for e in row["expressions"]) for row in rows("r")
+    }
 
 
 @pytest.mark.parametrize(
@@ -1185,7 +1294,9 @@ def test_own_expressions_replace_every_set(cli: Cli) -> None:
         ("expressions.toml", '[groups]\na = ["x"]\n', "two groups"),
     ],
 )
-def test_a_wrong_file_is_refused_in_one_line_that_names_it(cli: Cli, name: str, content: str, said: str) -> None:
+def test_a_wrong_file_is_refused_in_one_line_that_names_it(
+    cli: Cli, name: str, content: str, said: str
+) -> None:
     Path(name).write_text(content, encoding="utf-8")
     option = f"--{name.split('.')[0]}"
     found = cli("probe", "scripted:m.jsonl", option, f"./{name}")
@@ -1229,7 +1340,10 @@ def test_latex_is_balanced_and_escaped(cli: Cli) -> None:
 
 
 def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
-    said = {f: cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", f) for f in ("text", "json", "csv", "latex")}
+    said = {
+        f: cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", f)
+        for f in ("text", "json", "csv", "latex")
+    }
     made = tables("r")
     assert {0} == {s.code for s in said.values()}
     for name in said:
@@ -1247,7 +1361,8 @@ def test_the_text_shows_shares_with_standard_error_interval_and_coverage(cli: Cl
     assert "coverage" in said.out
     assert "study=occugender" in said.out
     cell = next(
-        r for r in table("r", "probe_groups")
+        r
+        for r in table("r", "probe_groups")
         if (r["bias_type"], r["job_group"], r["gender"]) == ("explicit", "female-dominated", "female")
     )
     assert f"{100 * float(cell['share']):.1f}" in said.out
@@ -1263,7 +1378,15 @@ def test_low_coverage_stands_in_brackets_and_in_the_notes(cli: Cli) -> None:
 
 def test_mattern_shows_levels_with_their_averages_and_both_settings(cli: Cli) -> None:
     said = cli("probe", "scripted:m.jsonl", "--study", "mattern", "--jobs", "nurse,plumber", "--out", "r")
-    for word in ("None", "high 1", "high average", "medium average", "low average", "Without dialogue", "With dialogue"):
+    for word in (
+        "None",
+        "high 1",
+        "high average",
+        "medium average",
+        "low average",
+        "Without dialogue",
+        "With dialogue",
+    ):
         assert word in said.out, word
     assert {"high", "medium", "low"} == {row["level"] for row in table("r", "probe_levels")}
 
@@ -1283,7 +1406,10 @@ def test_runs_lists_rows_done_of_planned(cli: Cli) -> None:
     assert str(run) in said.out
     [entry] = json.loads(cli("runs", "--format", "json").out)
     assert (7, N_SMALL, "occugender", ["scripted:m.jsonl"]) == (
-        entry["rows"], entry["planned"], entry["study"], entry["models"],
+        entry["rows"],
+        entry["planned"],
+        entry["study"],
+        entry["models"],
     )
 
 
@@ -1309,7 +1435,13 @@ def test_corpora_shows_one_corpus_with_source_year_licence_and_digest(cli: Cli, 
     from biaskit.sources import load_corpus
 
     corpus, out = load_corpus(name), cli("corpora", name).out
-    for text in (corpus.title, corpus.source, str(corpus.year), corpus.licence, *(f.sha256[:16] for f in corpus.files)):
+    for text in (
+        corpus.title,
+        corpus.source,
+        str(corpus.year),
+        corpus.licence,
+        *(f.sha256[:16] for f in corpus.files),
+    ):
         assert text in out
 
 
@@ -1320,7 +1452,9 @@ def test_corpora_shows_the_40_jobs_with_their_shares(cli: Cli) -> None:
     assert 50 == len(re.findall(r"^  (?:explicit|implicit) ", out, re.M))
 
 
-@pytest.mark.parametrize("study", ["occugender", "occugender-debias", "mattern", "fields-of-study", "gasp-occupations"])
+@pytest.mark.parametrize(
+    "study", ["occugender", "occugender-debias", "mattern", "fields-of-study", "gasp-occupations"]
+)
 def test_corpora_lists_every_study_and_shows_its_keys(cli: Cli, study: str) -> None:
     from biaskit.config import describe_keys
 

@@ -338,7 +338,9 @@ def test_an_id_outside_the_list_is_an_error_that_names_the_ids(choice: str) -> N
     assert "1 to 5" in message_of(select, choice, names, range(1, 6), names, "jobs")
 
 
-@pytest.mark.parametrize(("choice", "nearest"), [("nurze", "nurse"), ("plumer", "plumber"), ("nurse,plumer", "plumber")])
+@pytest.mark.parametrize(
+    ("choice", "nearest"), [("nurze", "nurse"), ("plumer", "plumber"), ("nurse,plumer", "plumber")]
+)
 def test_an_unknown_name_is_an_error_with_the_nearest_one(choice: str, nearest: str) -> None:
     assert f"Did you mean '{nearest}'?" in message_of(
         select, choice, NAMES, range(1, len(NAMES) + 1), NAMES, "jobs"
@@ -370,7 +372,9 @@ def test_these_are_names(text: str) -> None:
 
 
 def test_a_file_replaces_the_list_and_all_of_it_is_used() -> None:
-    assert {"templates.source": "mine.csv", "templates.select": "all"} == list_override("templates", "mine.csv")
+    assert {"templates.source": "mine.csv", "templates.select": "all"} == list_override(
+        "templates", "mine.csv"
+    )
     study = load_study("occugender-debias", list_override("templates", "mine.csv"))
     assert ("mine.csv", "all") == (study.templates.source, study.templates.select)
 

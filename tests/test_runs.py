@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from needs import missing
 
 from biaskit import runs
 from biaskit.errors import RunError
@@ -37,14 +38,6 @@ from biaskit.runs import (
 )
 
 ROWS = "probe.jsonl"
-REQUIRE_ALL = os.environ.get("BIASKIT_REQUIRE_ALL") == "1"
-
-
-def missing(what: str) -> None:
-    """Skip, or fail where everything must be tried."""
-    if REQUIRE_ALL:
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 def row(number: int, **more: Any) -> dict[str, Any]:
@@ -80,7 +73,9 @@ def test_rows_read_back_as_they_were_written(tmp_path: Path) -> None:
             | st.integers()
             | st.floats(allow_nan=False, allow_infinity=False)
             | st.text(st.characters(codec=None, exclude_categories=())),
-            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+            ),
             max_leaves=6,
         ),
         max_size=4,
@@ -209,7 +204,9 @@ def test_zero_bytes_at_the_tail_are_cut_off(tmp_path: Path, zeros: int, end: int
     assert content == path.read_bytes()
 
 
-@pytest.mark.parametrize("tail", [b"{}\n", b"[]\n", b'"text"\n', b'{"key": 5}\n', b"\n", b"\xff\xfe\n", b"[" * 10**5])
+@pytest.mark.parametrize(
+    "tail", [b"{}\n", b"[]\n", b'"text"\n', b'{"key": 5}\n', b"\n", b"\xff\xfe\n", b"[" * 10**5]
+)
 def test_a_tail_that_is_no_row_is_cut_off(tmp_path: Path, tail: bytes) -> None:
     write(tmp_path, 1, 2)
     content = (tmp_path / ROWS).read_bytes()
@@ -284,7 +281,10 @@ with RowWriter(Path(sys.argv[1]), "probe") as writer:
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that writes the run."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert "held\n" == process.stdout.readline()
@@ -295,7 +295,9 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.process
-def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+def test_a_second_writer_is_refused_and_told_who_writes(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
     with pytest.raises(RunError) as refused:
         RowWriter(tmp_path, "probe").__enter__()
     assert str(holder.pid) in str(refused.value)
@@ -313,9 +315,8 @@ def test_kill_9_frees_the_lock(tmp_path: Path, holder: subprocess.Popen[str]) ->
 
 
 def test_a_second_writer_in_the_same_process_is_refused(tmp_path: Path) -> None:
-    with RowWriter(tmp_path, "probe"):
-        with pytest.raises(RunError, match=str(os.getpid())):
-            RowWriter(tmp_path, "probe").__enter__()
+    with RowWriter(tmp_path, "probe"), pytest.raises(RunError, match=str(os.getpid())):
+        RowWriter(tmp_path, "probe").__enter__()
     write(tmp_path, 1)
 
 
@@ -365,10 +366,12 @@ def fill(disk: Path) -> None:
 def test_a_disk_that_fills_up_ends_the_run_at_the_last_whole_row(small_disk: Path) -> None:
     run = small_disk / "run"
     number = 0
-    with RowWriter(run, "probe") as writer:
-        with pytest.raises(RunError, match="No space left on device") as refused:
-            for number in range(1000):
-                writer.append([row(number, text="x" * 1000)])
+    with (
+        pytest.raises(RunError, match="No space left on device") as refused,
+        RowWriter(run, "probe") as writer,
+    ):
+        for number in range(1000):
+            writer.append([row(number, text="x" * 1000)])
     assert "same command again" in str(refused.value)
     content = (run / ROWS).read_bytes()
     assert content.endswith(b"}\n")
@@ -381,9 +384,8 @@ def test_a_full_disk_is_an_error_to_act_on_before_the_first_row(small_disk: Path
     run = small_disk / "run"
     run.mkdir()
     fill(small_disk)
-    with pytest.raises(RunError, match="No space left on device"):
-        with RowWriter(run, "probe") as writer:
-            writer.append([row(1)])
+    with pytest.raises(RunError, match="No space left on device"), RowWriter(run, "probe") as writer:
+        writer.append([row(1)])
 
 
 @pytest.mark.process
@@ -423,7 +425,9 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
             RowWriter(place, "probe").__enter__()
 
 
-def test_a_write_that_fails_half_way_leaves_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_half_way_leaves_whole_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, 1)
     with RowWriter(tmp_path, "probe") as writer:
         file = writer._file
@@ -467,7 +471,9 @@ def test_a_newer_format_is_refused_by_number(tmp_path: Path) -> None:
         read_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": "1"}', '{"format": null}', "null", "\x00"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"format": "1"}', '{"format": null}', "null", "\x00"]
+)
 def test_a_manifest_that_cannot_be_read_is_an_error_of_one_line(tmp_path: Path, content: str) -> None:
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(RunError) as refused:
@@ -571,9 +577,40 @@ def test_two_long_values_that_differ_at_their_end_are_told_apart() -> None:
 # --- slugs ------------------------------------------------------------------------------------------
 
 HOSTILE = [
-    "../x", "..", ".", "", "/etc/passwd", "C:\\x", "CON", "con", "nul.txt", "COM1", "lpt9.csv", "a" * 300,
-    "a" * 299 + "b", "Demo", "demo", "DEMO", "hf:org/name", "hf:org-name", "a b", "a  b", "-rf", ".hidden",
-    "trailing.", "ünï", "uni", "\ud800", "\u202e", "a\nb", "a\x00b", "~", "$HOME", "%2e%2e", "日本", "x",
+    "../x",
+    "..",
+    ".",
+    "",
+    "/etc/passwd",
+    "C:\\x",
+    "CON",
+    "con",
+    "nul.txt",
+    "COM1",
+    "lpt9.csv",
+    "a" * 300,
+    "a" * 299 + "b",
+    "Demo",
+    "demo",
+    "DEMO",
+    "hf:org/name",
+    "hf:org-name",
+    "a b",
+    "a  b",
+    "-rf",
+    ".hidden",
+    "trailing.",
+    "ünï",
+    "uni",
+    "\ud800",
+    "\u202e",
+    "a\nb",
+    "a\x00b",
+    "~",
+    "$HOME",
+    "%2e%2e",
+    "日本",
+    "x",
 ]
 
 
@@ -590,7 +627,10 @@ def test_slugs_of_different_labels_differ_also_where_case_does_not_count() -> No
     assert len(set(HOSTILE)) == len({slug(label).lower() for label in HOSTILE})
 
 
-@given(st.text(st.characters(codec=None, exclude_categories=())), st.text(st.characters(codec=None, exclude_categories=())))
+@given(
+    st.text(st.characters(codec=None, exclude_categories=())),
+    st.text(st.characters(codec=None, exclude_categories=())),
+)
 @example("demo", "Demo")
 @example("a" * 61, "a" * 62)
 def test_two_labels_never_share_a_slug(one: str, two: str) -> None:

@@ -142,9 +142,10 @@ def test_with_a_word_boundary_a_longer_word_is_no_part_of_a_shorter_one() -> Non
         ("female", " Her", math.log(0.2), (7, 8)),
         ("diverse", " He-man", math.log(0.1), (7, 9)),
     )
-    assert pytest.approx((0.3, 0.2, 0.1), abs=CLOSE) == cell_shares(
-        CELL, stored, GROUPS, word_boundary="word"
-    ).masses
+    assert (
+        pytest.approx((0.3, 0.2, 0.1), abs=CLOSE)
+        == cell_shares(CELL, stored, GROUPS, word_boundary="word").masses
+    )
     assert pytest.approx((0.1, 0.2, 0.1), abs=CLOSE) == cell_shares(CELL, stored, GROUPS).masses
 
 
@@ -158,9 +159,7 @@ Sequences = Mapping[tuple[int, ...], str]
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[dict[tuple[int, ...], float], dict[tuple[int, ...], str]]:
     """The probability of every text of `DEPTH` tokens, and listed sequences with their groups."""
-    weights = draw(
-        st.lists(st.integers(0, 20), min_size=len(TOKENS) ** DEPTH, max_size=len(TOKENS) ** DEPTH)
-    )
+    weights = draw(st.lists(st.integers(0, 20), min_size=len(TOKENS) ** DEPTH, max_size=len(TOKENS) ** DEPTH))
     assume(sum(weights) > 0)
     texts = dict(zip(itertools.product(TOKENS, repeat=DEPTH), weights, strict=True))
     total = sum(weights)
@@ -176,8 +175,10 @@ def probability(texts: Mapping[tuple[int, ...], float], start: tuple[int, ...]) 
 def stored_row(texts: Mapping[tuple[int, ...], float], listed: Sequences) -> dict[str, Any]:
     logs = {s: probability(texts, s) for s in listed}
     return row(
-        *((group, " " + "".join(map(str, s)), math.log(logs[s]) if logs[s] else None, s)
-          for s, group in listed.items())
+        *(
+            (group, " " + "".join(map(str, s)), math.log(logs[s]) if logs[s] else None, s)
+            for s, group in listed.items()
+        )
     )
 
 
@@ -234,7 +235,9 @@ def test_the_order_of_the_expressions_in_a_row_is_irrelevant(world: Any, random:
 def test_a_common_factor_on_every_probability_leaves_the_shares(a: float, b: float, shift: float) -> None:
     assume(math.exp(a) + math.exp(b) <= 1)
     one = cell_shares(CELL, row(("male", " He", a, (1,)), ("female", " She", b, (2,))), GROUPS)
-    two = cell_shares(CELL, row(("male", " He", a + shift, (1,)), ("female", " She", b + shift, (2,))), GROUPS)
+    two = cell_shares(
+        CELL, row(("male", " He", a + shift, (1,)), ("female", " She", b + shift, (2,))), GROUPS
+    )
     assert one.shares is not None
     assert pytest.approx(one.shares, abs=1e-9) == two.shares
 

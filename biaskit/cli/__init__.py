@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from importlib import import_module
@@ -80,10 +79,9 @@ def main() -> NoReturn:
         status = _say(error.format_message(), 2)
     except (KeyboardInterrupt, click.Abort):
         status = _say("Stopped.", 130)
-    except BrokenPipeError:
-        # `| head` closed the pipe: nothing more to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
+    except OSError as error:
+        # A file system's refusal that no room foresaw is still no bug of the user's to read a traceback of.
+        status = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", 1)
     sys.exit(status if isinstance(status, int) else 0)
 
 

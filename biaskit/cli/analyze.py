@@ -10,10 +10,8 @@ import click
 from biaskit.cli.options import with_format, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit
-from biaskit.config import read_study_file
-from biaskit.errors import StudyError
 from biaskit.runs import find_run
-from biaskit.workflow import ProbeResult, analyse, merge
+from biaskit.workflow import ProbeResult, analyse, analysis_keys, merge
 
 
 @click.command("analyze")
@@ -34,20 +32,10 @@ def command(
     paths = [find_run(run) for run in runs] or [find_run(None)]
     if not runs:
         emit(f"Newest run: {paths[0]}\n", err=True)
-    path = merge(paths, Path(out)) if out is not None else paths[0]
-    chosen = {**(_analysis_keys(study) if study else {}), **settings}
+    chosen = {**(analysis_keys(study, paths[0]) if study else {}), **settings}
+    path = paths[0]
+    if out is not None:
+        how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
+        path = merge(paths, Path(out), **how)
     notes = analyse(path, chosen)
     print_result(ProbeResult(path, tuple(notes)), output_format)
-
-
-def _analysis_keys(study: str) -> dict[str, Any]:
-    """The keys of a study file that `analyze` may take; those that change what was asked are refused."""
-    from biaskit.config import ANALYSIS_KEYS
-
-    content = {k: v for k, v in read_study_file(study).items() if k not in ("name", "engine")}
-    if other := sorted(set(content) - ANALYSIS_KEYS):
-        raise StudyError(
-            f"{study} sets {', '.join(other)}, which change what was asked; analyze takes"
-            f" {', '.join(sorted(ANALYSIS_KEYS))}."
-        )
-    return content

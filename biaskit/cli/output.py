@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 from biaskit.cli.terminal import emit
 from biaskit.report.latex import render_latex
@@ -17,13 +19,21 @@ def print_result(result: ProbeResult, output_format: str) -> None:
     if output_format == "json":
         emit(_as_json(result))
     elif output_format == "csv":
-        emit(
-            (result.path / "tables" / "probe_groups.csv").read_text(encoding="utf-8", errors="surrogatepass")
-        )
+        _print_csv(result.path / "tables" / "probe_groups.csv")
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
         emit(f"{render_text(result.document())}\nRun: {result.path} (tables/*.csv hold every number)\n")
+
+
+def _print_csv(path: Path) -> None:
+    """The file as it is where a program reads it; as any foreign text where a person does."""
+    content = path.read_bytes()
+    if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
+        emit(content.decode("utf-8", errors="surrogatepass"))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
 
 
 def _as_json(result: ProbeResult) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,7 +36,11 @@ def emit(text: str, *, err: bool = False) -> None:
     shown = printable(text)
     stream = sys.stderr if err else sys.stdout
     encoding = stream.encoding or "utf-8"
-    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
+    try:
+        click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
+    except BrokenPipeError:
+        # `| head` has what it wants; the rest, and the flush at exit, go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class TerminalWatcher:
@@ -46,6 +52,7 @@ class TerminalWatcher:
         self._bar: Any = None
         self._task: Any = None
         self._label = ""
+        self._run: Path | None = None
         self._last = 0.0
         self._started = 0.0
         self._alarm: threading.Timer | None = None
@@ -53,6 +60,9 @@ class TerminalWatcher:
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """Show a model's plan; ask before more than an hour of work."""
         self._close()
+        if plan.run != self._run:
+            self._run = plan.run
+            emit(f"Run folder: {plan.run}\n", err=True)
         emit(_plan_line(plan) + "\n", err=True)
         if not dry_run and plan.seconds is not None and plan.seconds > LONG_RUN_S:
             self.confirm("This takes over an hour.")

@@ -24,7 +24,7 @@ class LocalOptions:
 def split_label(text: str) -> tuple[str, str]:
     """`LABEL=SPEC` → (label, spec); without a label the spec is its own."""
     label, equals, spec = text.partition("=")
-    if equals and label.split(":")[0] not in KINDS:
+    if equals and ":" not in label:  # hf:./a=b is a path
         if not label or not spec:
             raise UsageError(f"{text!r}: write a model as LABEL=SPEC or SPEC.")
         return label, spec

@@ -16,7 +16,7 @@ from biaskit.corpora import (
     load_templates,
     render_forms,
 )
-from biaskit.errors import StudyError, nearest
+from biaskit.errors import StudyError, TableError, nearest
 from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
 from biaskit.records import (
     NO_INSTRUCTION,
@@ -32,6 +32,7 @@ from biaskit.records import (
     Template,
 )
 from biaskit.sources import source_digest
+from biaskit.tables import columns
 
 MOST_CELLS = 10_000_000
 
@@ -89,9 +90,10 @@ def resolve(study: ProbeStudy) -> Questions:
         dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
         expressions=expressions,
         groups=groups,
-        contrast=_choose_contrast(study, groups),
+        contrast=choose_contrast(study, groups),
         sources={source: source_digest(source) for source in _sources(study, settings)},
     )
+    _check_columns(questions)
     if questions.n_cells > MOST_CELLS:
         raise StudyError(
             f"{questions.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
@@ -100,9 +102,18 @@ def resolve(study: ProbeStudy) -> Questions:
     return questions
 
 
+def _check_columns(questions: Questions) -> None:
+    """A group called like a column of a table would make two columns of one name: say so before the run."""
+    for table in ("probe_cells", "probe_jobs", "probe_groups"):
+        try:
+            columns(table, groups=questions.groups, contrast=questions.contrast)
+        except TableError as error:
+            raise StudyError(str(error)) from error
+
+
 def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
     found = [study.jobs.source, study.templates.source, study.expressions.source]
-    if study.instructions is not None and study.instructions.select != "none":
+    if study.instructions.source is not None and study.instructions.select != "none":
         found.append(study.instructions.source)
     return found + ([study.dialogue] if "dialogue" in settings else [])
 
@@ -117,23 +128,25 @@ def _check_slot(templates: tuple[Template, ...], slot: str) -> None:
 
 
 def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
-    chosen: list[Template] = []
-    for bias_type in ("explicit", "implicit"):
-        own = [t for t in templates if t.bias_type == bias_type]
-        if study.bias_type in (bias_type, "both") and own:
-            chosen += select(study.templates.select, [], [t.id for t in own], own, f"{bias_type} templates")
-    return tuple(chosen)
+    """Ids count within a bias type, and an id that one type has need not be in the other."""
+    types = [t for t in ("explicit", "implicit") if study.bias_type in (t, "both")]
+    asked = [template for template in templates if template.bias_type in types]
+    ids = sorted({template.id for template in asked})
+    chosen = set(select(study.templates.select, [], ids, ids, "templates"))
+    return tuple(t for kind in types for t in asked if t.bias_type == kind and t.id in chosen)
 
 
 def _choose_instructions(study: ProbeStudy) -> tuple[Instruction | None, ...]:
     """0 (none) first, then the chosen ones: every contrast needs it."""
-    if study.instructions is None:
+    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
+    parts = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
+    if not parts:
         return (None,)
+    if study.instructions.source is None:
+        raise StudyError(f"{study.name} has no instructions: give a file, as in --instructions mine.txt.")
     listed = load_instructions(study.instructions.source)
-    wanted: str | list[str] = [p for p in parts_of(study.instructions.select) if p not in ("0", "none")]
-    if wanted == ["all"]:
-        wanted = "all"
-    return (None, *(select(wanted, [], [i.id for i in listed], listed, "instructions") if wanted else ()))
+    wanted: str | list[str] = "all" if parts == ["all"] else parts
+    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
 
 
 def _choose_expressions(
@@ -173,7 +186,8 @@ def _first_known(sets: dict[str, Any], *names: str | None) -> str | None:
     return next((name for name in named if name in sets), named[0] if named else None)
 
 
-def _choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, str]:
+def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, str]:
+    """The two groups whose difference is taken: the study's, else female and male, else the first two."""
     if study.contrast is None:
         return ("female", "male") if {"female", "male"} <= set(groups) else (groups[0], groups[1])
     for name in study.contrast:

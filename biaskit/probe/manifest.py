@@ -8,7 +8,7 @@ from typing import Any
 
 from biaskit.config import ANALYSIS_KEYS, build_study
 from biaskit.errors import RunError, StudyError, nearest
-from biaskit.probe.cells import Questions
+from biaskit.probe.cells import Questions, choose_contrast
 from biaskit.provenance import digest, signature, versions
 from biaskit.records import (
     Dialogue,
@@ -56,8 +56,16 @@ def describe_question(questions: Questions) -> dict[str, Any]:
         "groups": list(questions.groups),
         "contrast": list(questions.contrast),
     }
-    # Where a list lies is not part of the question; what it holds is.
-    return {**content, "digest": digest(content), "sources": questions.sources}
+    return {**content, "digest": question_digest(content), "sources": questions.sources}
+
+
+def question_digest(content: Mapping[str, Any]) -> str:
+    """What was asked, in short: neither where a list lies nor how the answers are analysed."""
+    asked = {name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")}
+    left_out = ANALYSIS_KEYS | {"models", "jobs", "templates", "instructions"}
+    asked["study"] = {name: value for name, value in content["study"].items() if name not in left_out}
+    asked["study"]["expressions"] = None  # stands in full under expression_sets
+    return digest(asked)
 
 
 def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]]) -> str:
@@ -76,6 +84,7 @@ def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]]) -> str:
             "articles": study.articles,
             "interval": study.interval,
             "question": describe_question(questions)["digest"][:12],
+            "contrast": "-".join(questions.contrast),
         }
     )
 
@@ -119,7 +128,8 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
         study = build_study(resolved["study"], overrides or {}, "analysis options")
         sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
         dialogue = resolved["dialogue"]
-        contrast = study.contrast or tuple(resolved["contrast"])
+        groups = tuple(resolved["groups"])
+        contrast = choose_contrast(study, groups)
         return Questions(
             study=study,
             slot=resolved["slot"],
@@ -134,8 +144,8 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
                 (name.split(":")[0], int(name.split(":")[1])): sets[which]
                 for name, which in resolved["expressions_of_template"].items()
             },
-            groups=tuple(resolved["groups"]),
-            contrast=(contrast[0], contrast[1]),
+            groups=groups,
+            contrast=contrast,
             sources=dict(resolved["sources"]),
         )
     except (KeyError, TypeError, IndexError, ValueError) as error:

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.probe.manifest import question_digest, read_question, sign
 from biaskit.runs import (
     MANIFEST,
-    ROWS_FILES,
     RowWriter,
     check_same_question,
     read_manifest,
     read_rows,
+    rows_file,
     write_manifest,
 )
 
 
-def merge(runs: Sequence[Path], out: Path) -> Path:
+def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
     """Rows of several runs of one study in a folder of their own; each cell counts once."""
     manifests = [read_manifest(run) for run in runs]
     merged = manifests[0]
@@ -31,18 +32,26 @@ def merge(runs: Sequence[Path], out: Path) -> Path:
                 raise RunError(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
-    with RowWriter(out, "probe") as writer:
+    merged["signature"] = sign(read_question(merged["resolved"]), merged["models"])
+    with RowWriter(out, "probe", lock=lock, skip_bad=skip_bad) as writer:
         if (out / MANIFEST).exists():
             check_same_question(out, read_manifest(out)["question"], merged["question"])
         write_manifest(out, merged)
         for run in runs:
-            writer.append(list(read_rows(run / ROWS_FILES["probe"])))
+            writer.append(list(read_rows(rows_file(run, "probe"), skip_bad=skip_bad)))
     return out
 
 
 def _union(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Two questions of one study as one: what either asked, in the first's order."""
     merged = dict(first)
+    group_of = {item["name"]: item["group"] for item in first["items"]}
+    for item in second["items"]:
+        if group_of.get(item["name"], item["group"]) != item["group"]:
+            raise RunError(
+                f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
+                f" {item['group']!r}: they cannot be merged."
+            )
     for name in ("items", "templates", "instructions", "settings"):
         merged[name] = first[name] + [entry for entry in second[name] if entry not in first[name]]
     merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
@@ -57,4 +66,6 @@ def _union(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     }
     merged["expression_sets"] = sets
     merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
+    merged["sources"] = {**second["sources"], **first["sources"]}
+    merged["digest"] = question_digest(merged)
     return merged

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from biaskit.errors import RunError
 from biaskit.probe.cells import Questions
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.manifest import read_question, sign
@@ -14,7 +15,7 @@ from biaskit.probe.shares import cell_shares
 from biaskit.probe.study import asked_of
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import CellShares
-from biaskit.runs import ROWS_FILES, Reading, read_manifest, read_rows, write_json
+from biaskit.runs import Reading, read_manifest, read_rows, rows_file, write_json
 from biaskit.tables import write_table
 
 METHODS_VERSION = {"shares": 1, "effects": 1}
@@ -53,7 +54,7 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     write_json(
         run / "tables" / "analysis.json",
         {
-            "choices": choices,
+            "choices": {**choices, "contrast": list(questions.contrast)},
             "methods": METHODS_VERSION,
             "scoring": SCORING_VERSION,
             "signature": sign(questions, manifest["models"]),
@@ -82,7 +83,7 @@ def _read_cells(
     digests: list[bytes] = [b""] * len(wanted)
     unused = 0
     boundary = questions.study.word_boundary
-    for row in read_rows(run / ROWS_FILES["probe"], skip_bad=questions.study.skip_bad_lines, reading=reading):
+    for row in read_rows(_rows_of(run), skip_bad=questions.study.skip_bad_lines, reading=reading):
         numbers = canonical_json([row["key"], row["expressions"]]).encode("ascii")
         unused += row["key"] not in places
         for i in places.get(row["key"], ()):
@@ -93,6 +94,13 @@ def _read_cells(
         for shares, (cell, _) in zip(found, wanted, strict=True)
     ]
     return cells, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+
+
+def _rows_of(run: Path) -> Path:
+    path = rows_file(run, "probe")
+    if not path.is_file():
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
+    return path
 
 
 def _asked(questions: Questions, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:

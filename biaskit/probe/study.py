@@ -25,6 +25,8 @@ from biaskit.runs import (
     RowWriter,
     check_same_question,
     read_manifest,
+    read_rows,
+    rows_file,
     write_json,
     write_manifest,
 )
@@ -76,7 +78,17 @@ def ask(
     if dry_run:
         stored = _stored_keys(run, study)
         for label, form in forms.items():
-            _plan_model(questions, scorers[label], form, stored, done, watcher, dry_run=True)
+            _plan_model(
+                run,
+                questions,
+                scorers[label],
+                form,
+                stored,
+                done,
+                watcher,
+                alone=len(models) == 1,
+                dry_run=True,
+            )
         return done
     if not forms:
         return done
@@ -90,7 +102,7 @@ def ask(
             manifest["models"][label] = entry
             manifest["signature"] = sign(questions, manifest["models"])
             write_manifest(run, manifest)
-            _run_model(questions, scorer, form, writer, manifest, done, watcher)
+            _run_model(questions, scorer, form, writer, manifest, done, watcher, alone=len(models) == 1)
     return done
 
 
@@ -156,7 +168,7 @@ def _choose_forms(
     """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.instruction_position == "system"
     if system and study.prompt_form == "raw":
-        raise ModelError(
+        raise StudyError(
             "A raw prompt has no system role: leave out the system prompt, or --prompt-form raw."
         )
     usable = [form for form in FORMS if not (system and form == "raw")]
@@ -190,13 +202,12 @@ def asked_of(questions: Questions, label: str, form: PromptForm, fingerprint: st
 
 
 def _stored_keys(run: Path, study: ProbeStudy) -> set[str]:
-    from biaskit.runs import ROWS_FILES, read_rows
-
-    path = run / ROWS_FILES["probe"]
+    path = rows_file(run, "probe")
     return {row["key"] for row in read_rows(path, skip_bad=study.skip_bad_lines)} if path.exists() else set()
 
 
 def _plan_model(
+    run: Path,
     questions: Questions,
     scorer: ContinuationScorer,
     form: PromptForm,
@@ -204,6 +215,7 @@ def _plan_model(
     done: Sampled,
     watcher: Watcher,
     *,
+    alone: bool,
     dry_run: bool,
 ) -> tuple[Asked, list[tuple[ScoreRequest, ...]]] | None:
     """A model's cells and the batches that hold a missing one; None where it failed its checks."""
@@ -222,11 +234,11 @@ def _plan_model(
     except ModelError as error:
         named = _name_cell(error, asked)
         scorer.close()
-        if not done.plans and not done.failed_models:
+        if alone:
             raise named from error
         _give_up(label, named, done, watcher)
         return None
-    shown = ModelPlan(label, form, len(asked.requests), n_stored, len(pending), tokens, seconds, notes)
+    shown = ModelPlan(run, label, form, len(asked.requests), n_stored, len(pending), tokens, seconds, notes)
     done.plans.append(shown)
     watcher.planned(shown, dry_run=dry_run)
     if dry_run:
@@ -253,10 +265,14 @@ def _run_model(
     manifest: dict[str, Any],
     done: Sampled,
     watcher: Watcher,
+    *,
+    alone: bool,
 ) -> None:
     label = scorer.identity.label
     started = time.perf_counter()
-    planned = _plan_model(questions, scorer, form, writer.keys, done, watcher, dry_run=False)
+    planned = _plan_model(
+        writer.run, questions, scorer, form, writer.keys, done, watcher, alone=alone, dry_run=False
+    )
     if planned is None:
         return
     asked, pending = planned

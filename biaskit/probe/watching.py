@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from biaskit.records import PromptForm
@@ -12,6 +13,7 @@ from biaskit.records import PromptForm
 class ModelPlan:
     """What one model is still to be asked, shown before it is asked."""
 
+    run: Path
     label: str
     form: PromptForm
     n_cells: int

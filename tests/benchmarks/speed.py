@@ -25,7 +25,19 @@ HERE = Path(__file__).resolve().parent
 
 
 def run_ours(study: str, extra: list[str], out: Path) -> float:
-    command = [sys.executable, "-m", "biaskit", "probe", "demo", "--study", study, "--out", str(out), "--yes", *extra]
+    command = [
+        sys.executable,
+        "-m",
+        "biaskit",
+        "probe",
+        "demo",
+        "--study",
+        study,
+        "--out",
+        str(out),
+        "--yes",
+        *extra,
+    ]
     started = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - started
@@ -57,7 +69,9 @@ def run_harness(
     return time.perf_counter() - started, json.loads((work / "scores.json").read_text(encoding="utf-8"))
 
 
-def time_naive(folder: Path, requests: list[tuple[str, str]], scores: list[float], sample: int) -> tuple[float, float]:
+def time_naive(
+    folder: Path, requests: list[tuple[str, str]], scores: list[float], sample: int
+) -> tuple[float, float]:
     """(seconds for all requests, scaled up from a sample; largest difference from ours in the sample)."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -111,9 +125,13 @@ def floor_seconds(run: Path, folder: Path, rate: float) -> tuple[float, int, int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--study", default="occugender")
-    parser.add_argument("--option", action="append", default=[], help="passed on to biaskit probe; repeatable")
+    parser.add_argument(
+        "--option", action="append", default=[], help="passed on to biaskit probe; repeatable"
+    )
     parser.add_argument("--harness-python")
     parser.add_argument("--harness-batch-size", type=int, default=32)
     parser.add_argument("--repeat", type=int, default=3)
@@ -131,7 +149,9 @@ def main() -> None:
             print(f"ours     {ours[-1]:8.1f} s", flush=True)
             requests, scores = read_requests(work / f"run{i}")
             if args.harness_python:
-                seconds, other = run_harness(args.harness_python, folder, requests, work, args.harness_batch_size)
+                seconds, other = run_harness(
+                    args.harness_python, folder, requests, work, args.harness_batch_size
+                )
                 theirs.append(seconds)
                 print(f"harness  {theirs[-1]:8.1f} s", flush=True)
         mine = statistics.median(ours)

@@ -1,0 +1,290 @@
+"""The Python face: three lines in a notebook do what the commands do."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import biaskit as bk
+from biaskit.errors import RunError
+
+ROOT = Path(bk.__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+TABLES = {
+    "cells": "probe_cells",
+    "jobs": "probe_jobs",
+    "groups": "probe_groups",
+    "templates": "probe_templates",
+    "variance": "probe_variance",
+    "tests": "tests",
+}
+SMALL = {"jobs": "nurse,plumber,carpenter,secretary", "templates": "1-2"}
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {"contains": "nurse", "log_probs": {" She": -0.5, " He": -2.0}},
+        {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0}},
+    ]
+    Path("m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return "scripted:m.jsonl"
+
+
+# --- the names --------------------------------------------------------------------------------------
+
+
+def names_for_type_checkers() -> set[str]:
+    tree = ast.parse(Path(bk.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    assert "TYPE_CHECKING" == ast.unparse(block.test)
+    return {
+        a.asname or a.name for node in ast.walk(block) if isinstance(node, ast.ImportFrom) for a in node.names
+    }
+
+
+def test_type_checkers_and_readers_see_the_same_names() -> None:
+    assert names_for_type_checkers() == set(bk.__all__) == set(bk._FACE)
+    assert sorted(bk.__all__) == list(bk.__all__)
+
+
+@pytest.mark.parametrize("name", bk.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    value = getattr(bk, name)
+    assert name == value.__name__
+    assert value.__doc__
+    assert name in dir(bk)
+
+
+def test_each_name_comes_from_where_type_checkers_are_told() -> None:
+    tree = ast.parse(Path(bk.__file__).read_text(encoding="utf-8"))
+    said = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("biaskit")
+        for alias in node.names
+    }
+    assert bk._FACE == said
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'prob'"):
+        bk.prob  # noqa: B018
+
+
+def test_star_gives_the_public_names() -> None:
+    found: dict[str, Any] = {}
+    exec("from biaskit import *", found)
+    assert set(bk.__all__) <= set(found)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert version("biaskit") == bk.__version__
+
+
+# --- three lines ------------------------------------------------------------------------------------
+
+
+def test_a_probe_gives_its_tables_as_data_frames(model: str) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    for name, file in TABLES.items():
+        frame = getattr(result, name)
+        assert isinstance(frame, pd.DataFrame)
+        assert list(pd.read_csv(f"r/tables/{file}.csv").columns) == list(frame.columns)
+        assert len(frame)
+    assert 4 * 4 == len(result.cells)
+    assert result.complete
+    nurse = result.cells.query("job == 'nurse' and bias_type == 'implicit'").iloc[0]
+    he, she, other = math.exp(-2.0), math.exp(-0.5), 1e-6
+    # She and He as listed; their lower case and both forms of They are not in the script.
+    assert pytest.approx(he + other, rel=1e-12) == nurse["male_mass"]
+    assert pytest.approx((she + other) / (he + she + 4 * other), rel=1e-12) == nurse["female_share"]
+    assert pytest.approx(he + she + 4 * other, rel=1e-12) == nurse["coverage"]
+
+
+def test_shares_are_fractions_and_what_is_undefined_is_nan_with_a_reason(model: str) -> None:
+    groups = bk.probe(model, jobs="nurse,plumber", templates="1", out="r").groups
+    assert groups["share"].between(0, 1).all()
+    undefined = groups[groups["se_templates"].isna()]
+    assert len(groups) == len(undefined)
+    assert (undefined["reason"] != "").all()
+
+
+def test_load_gives_the_tables_of_the_probe(model: str) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    before = {path.name: path.read_bytes() for path in Path("r/tables").iterdir()}
+    loaded = bk.load("r")
+    for name in TABLES:
+        pd.testing.assert_frame_equal(getattr(result, name), getattr(loaded, name))
+    assert before == {path.name: path.read_bytes() for path in Path("r/tables").iterdir()}
+    assert loaded.warnings == result.warnings
+    assert loaded.path == result.path
+    pd.testing.assert_frame_equal(result.cells, bk.load(Path("r")).cells)
+
+
+def test_load_refuses_what_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is no run"):
+        bk.load(tmp_path)
+
+
+def test_a_table_that_the_study_does_not_make_is_an_error(model: str) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    with pytest.raises(RunError, match="probe_levels"):
+        result.levels  # noqa: B018
+    assert len(bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels)
+
+
+def test_the_same_call_asks_nothing_twice(model: str) -> None:
+    first = bk.probe(model, **SMALL)
+    second = bk.probe(model, **SMALL)
+    assert first.path == second.path
+    assert [(16, 0), (16, 16)] == [(p.n_cells, p.n_stored) for r in (first, second) for p in r.plans]
+
+
+def test_a_notebook_and_the_command_line_meet_in_one_folder(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from biaskit.cli import main
+
+    result = bk.probe(model, **SMALL)
+    monkeypatch.setattr(
+        sys, "argv", ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    assert [result.path.name] == [path.name for path in Path("biaskit-runs").iterdir()]
+
+
+def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
+    result = bk.probe(
+        model,
+        jobs=["nurse", "plumber"],
+        templates=["1", "3-4"],
+        settings={"articles": "grammatical"},
+        out="r",
+    )
+    assert {"nurse", "plumber"} == set(result.cells["job"])
+    assert {1, 3, 4} == set(result.cells["template_id"])
+    assert "grammatical" in json.loads(Path("r/manifest.json").read_text())["signature"]
+
+
+def test_a_dry_run_plans_and_writes_nothing(model: str) -> None:
+    result = bk.probe(model, **SMALL, dry_run=True)
+    assert [16] == [plan.n_cells for plan in result.plans]
+    assert ["m.jsonl"] == [path.name for path in Path().iterdir()]
+
+
+def test_a_result_shows_its_warnings_in_a_notebook(model: str) -> None:
+    Path("low.jsonl").write_text('{"log_probs": {" He": -9.0}}\n')
+    result = bk.probe("scripted:low.jsonl", **SMALL, out="r")
+    assert result.warnings
+    html = result._repr_html_()
+    assert "<table" in html
+    assert all(word in html for word in ("coverage", "female-dominated"))
+
+
+def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
+    for arguments in ({"study": "ocugender"}, {"jobs": "nurze"}, {"settings": {"nothing": 1}}):
+        with pytest.raises(bk.BiaskitError) as refused:
+            bk.probe(model, **arguments)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(bk.BiaskitError, match="Name a model"):
+        bk.probe()
+
+
+def test_nothing_is_printed(model: str, capfd: pytest.CaptureFixture[str]) -> None:
+    bk.load(bk.probe(model, **SMALL, out="r").path)
+    bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
+    assert ("", "") == capfd.readouterr()
+
+
+# --- inside a running event loop --------------------------------------------------------------------
+
+
+def test_it_works_inside_a_running_event_loop(model: str) -> None:
+    async def cell_of_a_notebook() -> tuple[Any, Any, Any]:
+        assert asyncio.get_running_loop().is_running()
+        result = bk.probe(model, **SMALL, out="r")
+        return result, bk.load("r"), bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
+
+    result, loaded, scores = asyncio.run(cell_of_a_notebook())
+    pd.testing.assert_frame_equal(result.groups, loaded.groups)
+    assert 1 == len(scores)
+
+
+# --- prompts of one's own ---------------------------------------------------------------------------
+
+
+def test_score_continuations_gives_a_row_per_prompt_and_expression_in_the_order_given(model: str) -> None:
+    prompts = ["The plumber said that", "The nurse said that", "The plumber said that"]
+    frame = bk.score_continuations(model, prompts, {"f": ["She"], "m": ["He", "he"]})
+    assert ["prompt_index", "prompt", "group", "expression", "log_prob"] == list(frame.columns)
+    assert [0, 0, 0, 1, 1, 1, 2, 2, 2] == list(frame["prompt_index"])
+    assert [p for p in prompts for _ in range(3)] == list(frame["prompt"])
+    assert ["f", "m", "m"] * 3 == list(frame["group"])
+    assert [" She", " He", " he"] * 3 == list(frame["expression"])
+    plumber, nurse = [-2.5, -0.6, math.log(1e-6)], [-0.5, -2.0, math.log(1e-6)]
+    assert [*plumber, *nurse, *plumber] == list(frame["log_prob"])
+
+
+def test_score_continuations_takes_a_plain_list(model: str) -> None:
+    frame = bk.score_continuations(model, ["The nurse said that"], ["She", "He"], batch_size=1)
+    assert [("", " She", -0.5), ("", " He", -2.0)] == list(
+        frame[["group", "expression", "log_prob"]].itertuples(index=False, name=None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expressions"), [([], ["He"]), (["A"], []), (["A"], {}), (["A"], {"m": []})]
+)
+def test_score_continuations_of_nothing_is_an_error(model: str, prompts: list[str], expressions: Any) -> None:
+    with pytest.raises(bk.BiaskitError, match="at least one"):
+        bk.score_continuations(model, prompts, expressions)
+
+
+def test_score_continuations_names_the_prompt_that_has_no_answer(model: str) -> None:
+    Path("f.jsonl").write_text('{"contains": "nurse", "fail": "broken"}\n{"log_probs": {}}\n')
+    with pytest.raises(bk.BiaskitError, match=r"prompt 1.*broken"):
+        bk.score_continuations("scripted:f.jsonl", ["The plumber", "The nurse"], ["He"])
+
+
+def test_a_text_for_prompts_or_expressions_is_not_taken_letter_by_letter(model: str) -> None:
+    for prompts, expressions in (("The nurse", ["He"]), (["The nurse"], "He"), (["The nurse"], {"m": "He"})):
+        with pytest.raises(bk.BiaskitError):
+            bk.score_continuations(model, prompts, expressions)
+
+
+# --- examples ---------------------------------------------------------------------------------------
+
+
+def test_two_examples_are_there() -> None:
+    assert 2 <= len(EXAMPLES)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs_on_the_scripted_model(script: Path, model: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(script), model],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    )
+    assert 0 == done.returncode, done.stderr
+    assert done.stdout
