@@ -68,6 +68,7 @@ def cli(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """Run a command; the only place where an error becomes a line and an exit code."""
     signal.signal(signal.SIGTERM, _as_interrupt)
+    stdout = sys.stdout
     try:
         status = cli.main(standalone_mode=False)
     except BiaskitError as error:
@@ -79,6 +80,9 @@ def main() -> NoReturn:
         status = _say(error.format_message(), 2)
     except (KeyboardInterrupt, click.Abort):
         status = _say("Stopped.", 130)
+    except SystemExit as error:
+        # click meets `| head` by replacing stdout and leaving with 1; a reader that has enough is no failure.
+        status = error.code if sys.stdout is stdout else 0
     except OSError as error:
         # A file system's refusal that no room foresaw is still no bug of the user's to read a traceback of.
         status = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -36,11 +35,7 @@ def emit(text: str, *, err: bool = False) -> None:
     shown = printable(text)
     stream = sys.stderr if err else sys.stdout
     encoding = stream.encoding or "utf-8"
-    try:
-        click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
-    except BrokenPipeError:
-        # `| head` has what it wants; the rest, and the flush at exit, go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
 
 
 class TerminalWatcher:
