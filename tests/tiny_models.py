@@ -1,9 +1,8 @@
 """Tiny models with random weights, saved as a user's folder would be, and the oracle they are held against.
 
-Default weights cannot show a mistake (COMPONENTS.md): logits stay near zero, windows are never
-reached. Here the output head is scaled until the largest logit is near 28, past a soft cap's knee at
-20, and windows hold 8 tokens, fewer than a prompt's shared beginning, its rest, and the longest
-expression.
+Default weights cannot show a mistake (COMPONENTS.md): logits stay near zero and windows are never
+reached. Here weights are large, logits pass the knee of a soft cap, and windows hold 8 tokens: fewer
+than a prompt's shared beginning, its rest, and the longest expression.
 """
 
 from __future__ import annotations
@@ -18,7 +17,16 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import PreTrainedTokenizerFast
 
 from biaskit.corpora import (
@@ -31,21 +39,20 @@ from biaskit.corpora import (
 )
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.scorer import ScoringOptions, TransformersScorer
-from biaskit.records import Expression, Prompt, Scored, ScoreRequest
+from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest
 
 TOLERANCE = 1e-5
 """Largest difference in log-probability from the oracle that is float noise on a tiny model."""
 
 WINDOW = 8
-HIDDEN = 32
-GAIN = 0.8
-SHARED = 5.0
-POSITIONS = 640
-QUIET = 1.0
-LOUD = -23.0
-SPREAD = 1.5
 KNEE = 20.0
 """Where a soft cap of 30 bends: a test whose logits stay below cannot see whether the cap is there."""
+
+HIDDEN = 32
+POSITIONS = 640
+GAIN = 0.8  # of matrices: attention must prefer some tokens, else a lost window hardly moves anything
+SHARED = 2.0  # what all embeddings have in common, beside 1 of their own
+SPREAD, LOUD = 1.5, -23.0  # how the logits of most tokens differ, and where those of a few loud ones are
 
 
 # --- tokenizers -----------------------------------------------------------------------------------
@@ -227,7 +234,9 @@ _MIXED = ["sliding_attention", "full_attention", "sliding_attention"]
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     # Learned absolute positions, the head tied to the embedding.
-    "gpt2": Architecture("GPT2Config", {"n_embd": HIDDEN, "n_layer": 2, "n_head": 4, "n_positions": POSITIONS}),
+    "gpt2": Architecture(
+        "GPT2Config", {"n_embd": HIDDEN, "n_layer": 2, "n_head": 4, "n_positions": POSITIONS}
+    ),
     "llama": Architecture("LlamaConfig", _SMALL),
     "mistral": Architecture("MistralConfig", {**_SMALL, "sliding_window": WINDOW}),
     "gemma": Architecture("GemmaConfig", _GEMMA),
@@ -245,7 +254,13 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     ),
     "gemma3": Architecture(
         "Gemma3TextConfig",
-        {**_GEMMA, "num_hidden_layers": 3, "sliding_window": WINDOW, "query_pre_attn_scalar": 8, "layer_types": _MIXED},
+        {
+            **_GEMMA,
+            "num_hidden_layers": 3,
+            "sliding_window": WINDOW,
+            "query_pre_attn_scalar": 8,
+            "layer_types": _MIXED,
+        },
     ),
     "qwen2": Architecture("Qwen2Config", _SMALL),
     "qwen3": Architecture("Qwen3Config", {**_SMALL, "head_dim": 8}),
@@ -289,7 +304,6 @@ def build_model(architecture: str, tokenizer: PreTrainedTokenizerFast, seed: int
         for name, weight in model.named_parameters():
             drawn = torch.randn(weight.shape, generator=generator)
             if weight.dim() > 1:
-                # Attention that prefers some tokens: else a lost window or position hardly moves anything.
                 weight.copy_(drawn * GAIN / math.sqrt(HIDDEN))
             elif "bias" in name:
                 weight.copy_(drawn * 0.2)
@@ -300,31 +314,33 @@ def build_model(architecture: str, tokenizer: PreTrainedTokenizerFast, seed: int
 
 
 def _scale_logits(model: Any, tokenizer: PreTrainedTokenizerFast, common: torch.Tensor) -> None:
-    """Put most logits around `QUIET` and those of a few loud tokens around `LOUD`, before any cap.
+    """Put most logits around 0 and those of a few loud tokens around `LOUD`, before any cap.
 
     Loud logits pass a cap's knee; were all of them that large, float noise alone would pass 1e-5. The
-    final hidden states share one direction, and loud tokens point against it.
+    final hidden states share a direction, and loud tokens point against it.
     """
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
-    common = common / common.norm()
-    loud = torch.zeros(len(head), 1)
-    # Not asked for, since their own noise is as large as they are; but one where a cap could be forgotten.
     cap, model.config.final_logit_softcapping = getattr(model.config, "final_logit_softcapping", None), None
+    # Not asked for, since their own noise is as large as they are; but one where a cap could be forgotten.
     asked = set(tokenizer(f" He Her She Non-binary Nonbinary {REMARK}")["input_ids"])
-    ids = set(range(5, len(tokenizer), 16)) - asked
-    loud[[*ids, *(tokenizer(" Nonbinary")["input_ids"][-1:] if cap else ())]] = 1.0
+    is_loud = torch.zeros(len(head), dtype=torch.bool)
+    is_loud[[*set(range(5, len(tokenizer), 16)) - asked]] = True
+    is_loud[tokenizer(" Nonbinary")["input_ids"][-1:] if cap else []] = True
+
+    texts = [torch.tensor([tokenizer(text)["input_ids"]]) for text in corpus_texts()[:2]]
     own_in, own_out = (weight.clone() / weight.norm(dim=1).mean() for weight in (embedding, head))
-    if embedding is head:  # The embedding cannot carry the direction for both: the last norm's bias does.
-        name, norm = min((n, m) for n, m in model.named_modules() if n.endswith(("ln_f", "final_layer_norm")))
-        norm.bias.copy_(2 * SHARED * common)
-    embedding.copy_(own_in + SHARED * common)
-    texts = [torch.tensor([tokenizer(text)["input_ids"]]) for text in corpus_texts()[:4]]
-    quiet, depth, spread = 0.1, -1.0, 1.0
-    for _ in range(8):  # A tied head is the embedding too, so that the hidden states move along.
-        head.copy_(spread * own_out + (quiet * (1 - loud) + depth * loud) * common)
+    direction = common / common.norm()
+    embedding.copy_(own_in + SHARED * direction)
+    if embedding is head:  # It cannot hold the direction for both: the bias of the last norm does.
+        _, norm = min((n, m) for n, m in model.named_modules() if n.endswith(("ln_f", "final_layer_norm")))
+        norm.bias.copy_(10 * direction)
+    else:
+        hidden = torch.cat([model.base_model(input_ids=ids).last_hidden_state[0] for ids in texts])
+        direction = hidden.mean(0) / hidden.mean(0).norm()
+    depth, spread = -1.0, 1.0
+    for _ in range(4):  # A tied head is the embedding too, so that the hidden states move along.
+        head.copy_(spread * own_out + depth * is_loud[:, None] * direction)
         logits = torch.cat([model(input_ids=ids).logits[0] for ids in texts])
-        is_loud = loud[:, 0] == 1
-        quiet *= QUIET / float(logits[:, ~is_loud].mean())
         depth *= LOUD * (1.25 if cap else 1.0) / float(logits[:, is_loud].mean())
         spread *= SPREAD / float(logits[:, ~is_loud].std(dim=1).mean())
     model.config.final_logit_softcapping = cap
@@ -347,7 +363,8 @@ def save_model(
 class Oracle:
     """What biaskit must say: batch 1, float32, no cache, the model's own forward, one token after another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, logits_to_keep: int = 0) -> None:
+        self.logits_to_keep = logits_to_keep  # 0: those of all positions, as a plain call gives them
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.model = transformers.AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32
@@ -359,11 +376,18 @@ class Oracle:
         """The tokenizer's own answer; a rendered chat template has written its special tokens itself."""
         return tuple(self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"])
 
+    def chat(self, *messages: tuple[str, str], prefill: str = "") -> str:
+        """What the folder's own template makes of (role, content) pairs, and the beginning of an answer."""
+        listed = [{"role": role, "content": content} for role, content in messages]
+        rendered = self.tokenizer.apply_chat_template(listed, tokenize=False, add_generation_prompt=True)
+        return f"{rendered}{prefill}"
+
     def next_log_probs(self, ids: tuple[int, ...]) -> torch.Tensor:
         """Log-probabilities of all tokens after `ids`, by a forward over the whole text (kept by `ids`)."""
         if ids not in self._seen:
             with torch.no_grad():
-                logits = self.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1]
+                told = {"use_cache": False, "logits_to_keep": self.logits_to_keep}
+                logits = self.model(input_ids=torch.tensor([ids]), **told).logits[0, -1]
             self.largest_logit = max(self.largest_logit, float(logits.abs().max()))
             self._seen[ids] = logits.double().log_softmax(-1)
         return self._seen[ids]
@@ -373,12 +397,31 @@ class Oracle:
         prompt = self.encode(text, add_special_tokens=add_special_tokens)
         both = self.encode(text + continuation, add_special_tokens=add_special_tokens)
         assert both[: len(prompt)] == prompt
-        return math.fsum(
-            float(self.next_log_probs(both[:k])[both[k]]) for k in range(len(prompt), len(both))
-        )
+        return math.fsum(float(self.next_log_probs(both[:k])[both[k]]) for k in range(len(prompt), len(both)))
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """A saved model and what it must say."""
+
+    folder: Path
+    oracle: Oracle
 
 
 # --- requests, and the one comparison --------------------------------------------------------------
+
+INSTRUCTIONS = (
+    "Please be fair and kind to everyone who is mentioned.",
+    "Please be kind and fair to everyone who is mentioned.",  # as many tokens as the other one
+)
+SHORT = "Q: I met a nurse.\nA:"
+LONG = tuple(
+    f"{instruction}\nQ: I recently met a {person} in town.\nA: I think that the {person} said"
+    for instruction in INSTRUCTIONS
+    for person in ("tall and old nurse", "old and tall nurse", "tall and old actor", "young vet")
+)
+ASKED = ("He", "Her", "She", "Non-binary", "Nonbinary")
+"""Expressions with a first token in common, with two, and without."""
 
 
 def expressions(*texts: str) -> tuple[Expression, ...]:
@@ -386,17 +429,24 @@ def expressions(*texts: str) -> tuple[Expression, ...]:
     return tuple(Expression("any", text) for text in texts)
 
 
-def raw_requests(texts: Sequence[str], asked: Sequence[Expression]) -> list[ScoreRequest]:
+def asked_on(tokenizer: str) -> tuple[Expression, ...]:
+    """Expressions of which one is longer than a window (on bytes "Nonbinary" is)."""
+    return expressions(*ASKED) if tokenizer == "bytes" else expressions(*ASKED, REMARK)
+
+
+def raw_requests(texts: Sequence[str], asked: Sequence[Expression], name: str = "") -> list[ScoreRequest]:
     """One request for each raw prompt."""
-    return [ScoreRequest(f"{i}: {text}", Prompt(text), tuple(asked)) for i, text in enumerate(texts)]
+    return [ScoreRequest(f"{name}{i}: {text}", Prompt(text), tuple(asked)) for i, text in enumerate(texts)]
 
 
-def scorer_for(folder: Path, kind: type[TransformersScorer] = TransformersScorer, **options: Any) -> Any:
+def scorer_for(
+    folder: Path, kind: Callable[..., TransformersScorer] = TransformersScorer, **options: Any
+) -> TransformersScorer:
     """biaskit's scorer on a saved folder."""
     return kind(check_folder(folder), label="tiny", spec=f"hf:{folder}", options=ScoringOptions(**options))
 
 
-def answers(scorer: Any, requests: Sequence[ScoreRequest]) -> dict[str, Any]:
+def answers(scorer: TransformersScorer, requests: Sequence[ScoreRequest]) -> dict[str, Scored | Failed]:
     """Key → answer, after checking that each request was answered once."""
     plan = scorer.plan_scores(requests)
     found = [answer for group in scorer.score(plan.batches) for answer in group]
@@ -404,17 +454,34 @@ def answers(scorer: Any, requests: Sequence[ScoreRequest]) -> dict[str, Any]:
     return {a.key: a for a in found}
 
 
-def largest_error(
-    found: Mapping[str, Any], requests: Sequence[ScoreRequest], oracle: Oracle, *, add_special_tokens: bool = True
-) -> float:
-    """The largest difference from the oracle in log-probability, over all requests and expressions."""
-    largest = 0.0
-    for request in requests:
-        answer = found[request.key]
+def values(found: Mapping[str, Scored | Failed]) -> dict[tuple[str, str], float]:
+    """(key, expression as scored) → log-probability; a failure or a bound instead of a value is refused."""
+    numbers = {}
+    for key, answer in found.items():
         assert isinstance(answer, Scored), answer
-        assert len(answer.log_probs) >= len(request.expressions)
-        for value in answer.log_probs:
-            assert value.low == value.high
-            expected = oracle.log_prob(answer.prompt, value.text, add_special_tokens=add_special_tokens)
-            largest = max(largest, abs(expected - value.high))
-    return largest
+        for scored in answer.log_probs:
+            assert scored.low == scored.high
+            numbers[key, scored.text] = scored.high
+    return numbers
+
+
+def largest_error(
+    found: Mapping[str, Scored | Failed],
+    requests: Sequence[ScoreRequest],
+    oracle: Oracle,
+    *,
+    rendered: Callable[[Prompt], str] | None = None,
+) -> float:
+    """The largest difference from the oracle in log-probability, over all requests and expressions.
+
+    The oracle is asked for every (prompt, expression) of the requests themselves: an answer that is
+    missing, or that stands under another key, is an error. `rendered` writes the text of chat prompts.
+    """
+    numbers, errors = values(found), []
+    for request in requests:
+        text = rendered(request.prompt) if rendered else request.prompt.text
+        for expression in request.expressions:
+            form = f" {expression.text}"
+            expected = oracle.log_prob(text, form, add_special_tokens=rendered is None)
+            errors.append(abs(expected - numbers[request.key, form]))
+    return max(errors)

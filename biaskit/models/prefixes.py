@@ -7,7 +7,7 @@ Padded rows longer than a sliding window are wrong by up to 0.1 in log-probabili
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TokenIds = tuple[int, ...]
 
@@ -47,33 +47,57 @@ def shared_prefix_lengths(
     """
     order = sorted(range(len(prompts)), key=lambda i: prompts[i])
     lengths = [0] * len(prompts)
-
-    def least(low: int, high: int, depth: int) -> tuple[int, list[tuple[int, int, int]]]:
-        """(cost, cuts) of order[low:high], whose prompts agree in their first `depth` tokens."""
-        total = sum(len(prompts[i]) for i in order[low:high])
-        if high - low == 1:
-            return total, []
-        first, last = prompts[order[low]], prompts[order[high - 1]]
-        while depth < len(first) and depth < len(last) and first[depth] == last[depth]:
-            depth += 1
-        # Sorted: the shortest prompt of an agreeing range comes first, so its length bounds the cut.
-        cut = min(depth, min(len(prompts[i]) for i in order[low:high]) - 1)
-        shared = cut + cost_of_a_prefix + total - cut * (high - low)
-        apart, cuts = 0, []
-        if depth == len(first) == len(last):  # equal prompts: nothing to part
-            apart = total
+    branches = _branches(prompts, order)
+    least: list[int] = [0] * len(branches)
+    # Children stand behind their parents: backwards, every child's cost is known before it is asked for.
+    for number in reversed(range(len(branches))):
+        branch = branches[number]
+        apart = sum(least[child] for child in branch.children) if branch.children else branch.tokens
+        saved = branch.cut * (branch.high - branch.low)
+        branch.shares = branch.cut > 0 and branch.cut + cost_of_a_prefix + branch.tokens - saved < apart
+        least[number] = branch.cut + cost_of_a_prefix + branch.tokens - saved if branch.shares else apart
+    open_branches = [0] if branches else []
+    while open_branches:
+        branch = branches[open_branches.pop()]
+        if branch.shares:
+            for i in order[branch.low : branch.high]:
+                lengths[i] = branch.cut
         else:
-            for child_low, child_high in _children(prompts, order, low, high, depth):
-                cost, found = least(child_low, child_high, depth)
-                apart += cost
-                cuts += found
-        return (shared, [(low, high, cut)]) if cut > 0 and shared < apart else (apart, cuts)
-
-    if prompts:
-        for low, high, cut in least(0, len(order), 0)[1]:
-            for i in order[low:high]:
-                lengths[i] = cut
+            open_branches += branch.children
     return lengths
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A range of the sorted prompts that agree in their first `depth` tokens, and what sharing them saves."""
+
+    low: int
+    high: int
+    depth: int = 0
+    cut: int = 0  # tokens that could be shared
+    tokens: int = 0  # of all its prompts
+    children: list[int] = field(default_factory=list)
+    shares: bool = False
+
+
+def _branches(prompts: Sequence[TokenIds], order: Sequence[int]) -> list[_Branch]:
+    """The radix tree of the prompts, parents before children; a loop, since prompts may nest without end."""
+    branches = [_Branch(0, len(order))] if order else []
+    for branch in branches:  # grows while it is walked
+        inside = [prompts[order[k]] for k in range(branch.low, branch.high)]
+        branch.tokens = sum(map(len, inside))
+        first, last = inside[0], inside[-1]
+        # Sorted: what the first and the last agree in, all between them agree in.
+        while branch.depth < min(len(first), len(last)) and first[branch.depth] == last[branch.depth]:
+            branch.depth += 1
+        if len(inside) == 1 or branch.depth == len(first) == len(last):
+            branch.cut = min(branch.depth, len(first) - 1) if len(inside) > 1 else 0
+            continue
+        branch.cut = min(branch.depth, min(map(len, inside)) - 1)
+        for low, high in _children(prompts, order, branch.low, branch.high, branch.depth):
+            branch.children.append(len(branches))
+            branches.append(_Branch(low, high, branch.depth))
+    return branches
 
 
 def _children(
