@@ -51,10 +51,13 @@ Patch = pytest.MonkeyPatch
 
 
 class Unchecked(TransformersScorer):
-    """Without biaskit's own check of the head, so that it is the oracle that notices."""
+    """Without biaskit's own checks of head and cache, so that it is the oracle that notices."""
 
-    def _check_head(self) -> None:
+    def _check_head(self, first: object) -> None:
         pass
+
+    def _cache_is_exact(self, first: object) -> bool:
+        return True
 
 
 # --- the head ---------------------------------------------------------------------------------------
@@ -277,7 +280,7 @@ def _read_steps(monkeypatch: Patch, change: Callable[[Any], Any]) -> None:
 
 
 def follow_the_models_own_path(monkeypatch: Patch) -> type[TransformersScorer]:
-    class Greedy(TransformersScorer):
+    class Greedy(Unchecked):
         """Later tokens are read after the model's own most probable ones (one expression: a chain)."""
 
         _last: torch.Tensor

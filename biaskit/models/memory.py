@@ -46,3 +46,26 @@ def _inactive_file(folder: Path) -> int:
         if name in ("inactive_file", "total_inactive_file"):
             return int(value)
     return 0
+
+
+def affordable_batch(
+    *,
+    layers: int,
+    width: int,
+    tokens: int,
+    nodes: int,
+    bytes_per_number: int,
+    still_to_load: int,
+    largest: int,
+) -> int:
+    """Prompts that half of the free memory holds at once, a power of two from 1 to `largest`.
+
+    Counted per prompt: keys and values of every layer for itself and each of its `nodes` rows, and a dozen
+    activations of one layer.
+    """
+    free = free_memory()
+    if free is None:
+        return largest
+    per_prompt = bytes_per_number * width * tokens * (2 * layers * (1 + nodes) + 12 * 4)
+    affordable = max(1, int(0.5 * (free - still_to_load)) // max(1, per_prompt))
+    return min(largest, 1 << (affordable.bit_length() - 1))

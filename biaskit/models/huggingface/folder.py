@@ -94,7 +94,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """config.json as a mapping; refuses what can never be scored, before any class is built from it."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as JSON: {error}. Download the model again.") from error
     if not isinstance(config, dict):
         raise ModelError(f"{path} is no model configuration: it holds a {type(config).__name__}.")
@@ -113,10 +113,15 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
                 raise ValueError(f"its header claims {length} bytes in a file of {size}")
             header: dict[str, dict[str, Any]] = json.loads(file.read(length))
         header.pop("__metadata__", None)
+        for name, tensor in header.items():
+            if not isinstance(tensor["dtype"], str) or not all(
+                type(n) is int and n >= 0 for n in tensor["shape"]
+            ):
+                raise ValueError(f"its entry for {name[:60]!r} has no dtype and shape")
         end = max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
         if 8 + length + end != size:
             raise ValueError(f"it is {size} bytes long and should be {8 + length + end}")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise ModelError(
             f"{path} is truncated or corrupt: {error}. Download or save the weights again."
         ) from error
@@ -143,8 +148,11 @@ def _check_index(path: Path, present: set[str]) -> None:
     index = path / "model.safetensors.index.json"
     if index.exists():
         try:
-            wanted = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            named = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            if not all(isinstance(name, str) for name in named):
+                raise TypeError("its weight_map names no files")
+            wanted = set(named)
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise ModelError(f"{index} cannot be read: {error}. Download the model again.") from error
         if missing := sorted(wanted - present):
             raise ModelError(
@@ -161,13 +169,13 @@ def _check_sizes(path: Path, config: Mapping[str, Any], headers: list[dict[str, 
     text = text if isinstance(text, dict) else config
     for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
         layers = text.get(name)
-        if isinstance(layers, int) and layers > n_tensors:
+        if isinstance(layers, int) and not 0 < layers <= n_tensors:
             raise ModelError(
                 f"{path}/config.json claims {layers} layers ({name}), its weight files hold {n_tensors}"
                 " tensors: this is not the configuration of these weights."
             )
     vocabulary, width = text.get("vocab_size"), text.get("hidden_size") or text.get("n_embd")
-    if isinstance(vocabulary, int) and isinstance(width, int) and width < 10**6:
+    if isinstance(vocabulary, int) and isinstance(width, int):
         narrowest = min(width, int(text.get("word_embed_proj_dim") or text.get("embedding_size") or width))
         if vocabulary * narrowest > n_elements:
             raise ModelError(

@@ -180,17 +180,24 @@ def load_model(folder: ModelFolder, placement: Placement) -> Any:
         extra["device_map"] = "auto"
     with _quiet():
         try:
-            model = transformers.AutoModelForCausalLM.from_pretrained(
+            model, loaded = transformers.AutoModelForCausalLM.from_pretrained(
                 folder.path,
                 local_files_only=True,
                 trust_remote_code=False,
                 dtype=getattr(torch, placement.dtype),
+                output_loading_info=True,
                 **extra,
             )
         except ImportError as error:
             raise MissingExtraError(f"{folder.path} needs a package: {error}. {INSTALL_LOCAL}") from error
         except Exception as error:
             raise ModelError(_first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
+    # transformers draws what a file lacks at random, and says so only in its log.
+    if lacking := sorted(map(str, loaded["missing_keys"])):
+        raise ModelError(
+            f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
+            f" {lacking[0]}. Save or download the model again."
+        )
     return model.eval() if placement.device == "map" else model.to(placement.device).eval()
 
 
@@ -228,5 +235,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _first_line(what: str, error: Exception) -> str:
+    if "ignore_mismatched_sizes" in str(error):
+        return (
+            f"{what}: their shapes are not those that config.json asks for. Save or download the model again."
+        )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{what}: {lines[0][:300] if lines else type(error).__name__}"

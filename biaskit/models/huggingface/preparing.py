@@ -51,6 +51,8 @@ def prepare(renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool)
 
 def _render(renderer: Renderer, request: ScoreRequest) -> str:
     with _Naming(request):
+        if not request.expressions:
+            raise TokenizationError("nothing is asked after this prompt: give at least one expression")
         return renderer.render(request.prompt)
 
 

@@ -20,7 +20,7 @@ from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
-from biaskit.models.memory import free_memory
+from biaskit.models.memory import affordable_batch
 from biaskit.models.prefixes import Block, Row, cut_blocks
 from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import (
@@ -37,7 +37,11 @@ from biaskit.records import (
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 """Largest difference in log-probability from the model's own forward that is float noise; a missed scale
 or cap is off by over 0.6."""
+BFLOAT16_STEP = 2.0**-8
+"""Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 LARGEST_BATCH = 64
+_TOO_LARGE = object()
+"""Stands for a prefix cache that the device has no room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,9 @@ class TransformersScorer:
         self.placement: Placement = place(folder, options.device, options.dtype)
         self.identity = self._identify(label, spec)
         self._model: Any = None
+        self._decoder: Any = None  # the model without its head
         self._head: OutputHead | None = None
+        self._extends = True  # whether a prefix's cache may be extended
         self._boundary: torch.Tensor | None = None
         self._batch_size = options.batch_size or 0  # 0: not resolved yet
         self._prepared: dict[str, Prepared] = {}
@@ -113,18 +119,22 @@ class TransformersScorer:
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
         self._requests = list(requests)
+        self._ready, self._where = {}, {}
+        if len({request.key for request in self._requests}) < len(self._requests):
+            raise ValueError("two requests have one key")
         word = self.options.word_boundary == "word"
         self._prepared = prepare(self._renderer, self._requests, ends=word)
         prepared = [self._prepared[r.key] for r in self._requests]
         notes = name_prefixes(prepared, refuse=self.options.on_prefix == "refuse")
         self._check_positions(prepared)
+        self._extends = self._can_extend(max((len(p.ids) + p.trie.depth for p in prepared), default=0))
         if not self._batch_size:
             self._batch_size = self._affordable_batch(prepared)
         self._blocks = cut_blocks(
             [p.ids for p in prepared],
             [p.trie.sequences for p in prepared],
             batch_size=self._batch_size,
-            share=self.options.share_prefixes and self._can_extend(),
+            share=self.options.share_prefixes and self._extends,
         )
         batches: list[tuple[ScoreRequest, ...]] = []
         for b, block in enumerate(self._blocks):
@@ -160,26 +170,32 @@ class TransformersScorer:
             )
 
     def _affordable_batch(self, prepared: Sequence[Prepared]) -> int:
-        """As many prompts at once as half of the free memory holds; at most 64, where time stops falling."""
-        if self.placement.device.split(":")[0] != "cpu":
-            return LARGEST_BATCH
-        free = free_memory()
-        if free is None or not prepared:
+        """On a CPU what half of the free memory holds; elsewhere the largest, halved when memory runs out."""
+        if self.placement.device.split(":")[0] != "cpu" or not prepared:
             return LARGEST_BATCH
         text = self._config.get_text_config(decoder=True)
-        layers = int(getattr(text, "num_hidden_layers", 0) or 12)
-        width = int(getattr(text, "hidden_size", 0) or 1024)
         number = 4 if self.placement.dtype == "float32" else 2
-        longest = max(len(p.ids) + p.trie.depth for p in prepared)
-        nodes = max(len(p.trie.nodes) for p in prepared)
-        # Keys and values of every layer for each inner node's row, and a dozen activations of one layer.
-        per_prompt = number * width * longest * (2 * layers * (1 + nodes) + 12 * 4)
-        weights = 0 if self._model is not None else self._folder.n_parameters * number
-        affordable = max(1, int(0.5 * (free - weights)) // max(1, per_prompt))
-        return min(LARGEST_BATCH, 1 << (affordable.bit_length() - 1))
+        return affordable_batch(
+            layers=int(getattr(text, "num_hidden_layers", 0) or 12),
+            width=int(getattr(text, "hidden_size", 0) or 1024),
+            tokens=max(len(p.ids) + p.trie.depth for p in prepared),
+            nodes=max(len(p.trie.nodes) for p in prepared),
+            bytes_per_number=number,
+            still_to_load=0 if self._model is not None else self._folder.n_parameters * number,
+            largest=LARGEST_BATCH,
+        )
 
-    def _can_extend(self) -> bool:
-        """Whether this architecture's cache is made of layers whose rows can be gathered exactly."""
+    def _can_extend(self, longest: int) -> bool:
+        """Whether this architecture's cache is made of layers whose rows can be gathered exactly.
+
+        Rotary factors that change with the length of the whole text would meet others in one cache.
+        """
+        text = self._config.get_text_config(decoder=True)
+        rope = getattr(text, "rope_parameters", None) or {}
+        if rope.get("rope_type") in ("longrope", "dynamic"):
+            most = getattr(text, "max_position_embeddings", 0)
+            if longest > int(rope.get("original_max_position_embeddings") or most):
+                return False
         try:
             layers = DynamicCache(config=self._config).layers
         except Exception:
@@ -291,12 +307,18 @@ class TransformersScorer:
         )
 
     def _prefix_cache(self, block: Block) -> Any:
-        """The keys and values of a block's prefixes, one row each; None where nothing is shared."""
-        if not block.prefixes:
+        """The keys and values of a block's prefixes, one row each; None where nothing is shared.
+
+        Prefixes that the device has no room for are not shared: their prompts go through whole.
+        """
+        if not block.prefixes or not self._extends:
             return None
-        with torch.inference_mode():
-            cache = DynamicCache(config=self._model.config)
-            self._body(block.prefixes, cache)
+        try:
+            with torch.inference_mode():
+                cache = DynamicCache(config=self._model.config)
+                self._body(block.prefixes, cache)
+        except torch.OutOfMemoryError:
+            return _TOO_LARGE
         return cache
 
     def _hidden_states(
@@ -306,7 +328,7 @@ class TransformersScorer:
 
         Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
         """
-        if not self._can_extend():
+        if not self._extends or shared is _TOO_LARGE:
             return self._hidden_states_without_cache(prompts, trie)
         cache = DynamicCache(config=self._model.config) if shared is None else copy.deepcopy(shared)
         if shared is not None:
@@ -319,7 +341,8 @@ class TransformersScorer:
             gather = [
                 place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))
             ]
-            cache.batch_select_indices(torch.tensor(gather))
+            if gather != list(range(len(rows) * len(previous))):  # else every row goes on as it is
+                cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
             previous = list(level)
         return torch.cat(states)
@@ -330,9 +353,7 @@ class TransformersScorer:
 
     def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
         """(rows, hidden): last hidden states of equally long rows, extending `cache` in place."""
-        out = self._model.base_model(
-            input_ids=self._index(tokens), past_key_values=cache, use_cache=cache is not None
-        )
+        out = self._decoder(input_ids=self._index(tokens), past_key_values=cache, use_cache=cache is not None)
         last: torch.Tensor = out.last_hidden_state[:, -1]
         return last
 
@@ -344,35 +365,94 @@ class TransformersScorer:
     def _load(self) -> None:
         if self._model is not None:
             return
-        self._model = load_model(self._folder, self.placement)
-        self._head = OutputHead(self._model)
+        model = load_model(self._folder, self.placement)
+        try:
+            self._take(model)
+        except (AttributeError, IndexError, KeyError, TypeError, RuntimeError) as error:
+            self.close()
+            raise ModelError(
+                f"{self.identity.label}: {self.identity.details['architecture']} is built in a way that"
+                f" biaskit does not know ({str(error)[:120]!r}). Please report this architecture."
+            ) from error
+        except ModelError:
+            self.close()
+            raise
+
+    def _take(self, model: Any) -> None:
+        """Use a loaded model, after holding head and cache against its own plain forward."""
+        self._model = model
+        # A prefix that names no part (Llama 4) makes base_model the whole model.
+        self._decoder = model.base_model if model.base_model is not model else model.model
+        self._head = OutputHead(model)
+        self._check_vocabulary()
         if self.options.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
-        self._check_head()
-
-    def _check_head(self) -> None:
-        """Hold our head against the model's own forward on one prompt; no unknown head is trusted."""
         first = next(iter(self._prepared.values()), None)
-        if first is None or self._head is None:
+        if first is None:
             return
-        ids, asked = first.ids[:64], torch.tensor(sorted({c.ids[0] for c in first.continuations}))
         with torch.inference_mode():
-            ours, _ = self._head.log_probs(self._body([ids]), asked)
-            own = self._model(input_ids=self._index([ids])).logits[0, -1].float().log_softmax(-1)
-        theirs = own[asked.to(own.device)].cpu()
+            self._check_head(first)
+            self._extends = self._extends and self._cache_is_exact(first)
+
+    def _check_vocabulary(self) -> None:
+        """Ids beyond the embedding would be read from memory that is not the model's."""
+        assert self._head is not None
+        rows = min(self._head.weight.shape[0], self._model.get_input_embeddings().weight.shape[0])
+        used = {i for p in self._prepared.values() for i in p.ids} | {
+            i for p in self._prepared.values() for i in p.trie.asked
+        }
+        if used and max(used) >= rows:
+            raise ModelError(
+                f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
+                " tokens: tokenizer and weights do not belong together."
+            )
+
+    def _own_log_probs(self, ids: TokenIds, asked: torch.Tensor) -> tuple[torch.Tensor, float]:
+        """The model's own plain forward: log-probabilities of `asked`, and what float noise may add."""
+        logits = self._model(input_ids=self._index([ids])).logits[0, -1].float()
+        allowed = HEAD_TOLERANCE[self.placement.dtype]
+        if self.placement.dtype != "float32":
+            allowed += BFLOAT16_STEP * float(logits.abs().max())
+        return logits.log_softmax(-1)[asked.to(logits.device)].cpu(), allowed
+
+    def _check_head(self, first: Prepared) -> None:
+        """Hold our head against the model's own on one prompt; no unknown head is trusted."""
+        assert self._head is not None
+        ids, asked = first.ids[:64], torch.tensor(sorted({c.ids[0] for c in first.continuations}))
+        ours, _ = self._head.log_probs(self._body([ids]), asked)
+        theirs, allowed = self._own_log_probs(ids, asked)
         largest = float((ours[0] - theirs).abs().max())
         # NaN logits are no matter of the head: every cell will fail with that reason.
-        if bool(torch.isfinite(theirs).all()) and not largest <= HEAD_TOLERANCE[self.placement.dtype]:
+        if bool(torch.isfinite(theirs).all()) and not largest <= allowed:
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
-                f" (allowed {HEAD_TOLERANCE[self.placement.dtype]:g}). Please report this architecture."
+                f" (allowed {allowed:g}). Please report this architecture."
             )
+
+    def _cache_is_exact(self, first: Prepared) -> bool:
+        """Whether a prompt cut into prefix, rest and one token more gives the plain forward's numbers.
+
+        Some architectures take a cache and ignore it; those are scored by whole forwards.
+        """
+        assert self._head is not None
+        ids = first.ids[:64]
+        if len(ids) < 3:
+            return True
+        cache, third = DynamicCache(config=self._model.config), max(1, len(ids) // 3)
+        self._body([ids[:third]], cache)
+        self._body([ids[third:-1]], cache)
+        cache.batch_select_indices(torch.tensor([0, 0]))
+        hidden = self._body([ids[-1:], ids[-1:]], cache)
+        asked = torch.tensor(first.trie.asked)
+        ours, _ = self._head.log_probs(hidden, asked)
+        theirs, allowed = self._own_log_probs(ids, asked)
+        return not bool(torch.isfinite(theirs).all()) or float((ours - theirs).abs().max()) <= allowed
 
     def close(self) -> None:
         """Free the weights."""
-        self._model = self._head = self._boundary = None
+        self._model = self._decoder = self._head = self._boundary = None
         self._ready = {}
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
