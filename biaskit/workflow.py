@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -104,14 +105,19 @@ class ProbeResult:
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
-        manifest = read_manifest(self.path)
-        questions = read_question(manifest["resolved"])
+        made = self.analysis()
+        questions = read_question(read_manifest(self.path)["resolved"], made["choices"])
         tables = {
             name: read_table_rows(file)
             for name in ("probe_groups", "probe_levels")
             if (file := self.path / "tables" / f"{name}.csv").exists()
         }
-        return lay_out(questions, tables, self.warnings, manifest["signature"])
+        return lay_out(questions, tables, self.warnings, made["signature"])
+
+    def analysis(self) -> dict[str, Any]:
+        """How the stored tables were made: choices, signature, digest of the rows (analysis.json)."""
+        made: dict[str, Any] = json.loads((self.path / "tables" / "analysis.json").read_text("ascii"))
+        return made
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)

@@ -1481,3 +1481,16 @@ def test_a_path_that_is_no_run_is_an_error_of_one_line(cli: Cli, command: str) -
     said = cli(command, "nothing")
     assert 1 == said.code
     assert "nothing is no run" in one_line(said)
+
+
+def test_the_printed_signature_is_that_of_the_analysis_made_last(cli: Cli) -> None:
+    assert "interval=crossed" in cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r").out
+    assert "interval=bootstrap" in cli("analyze", "r", "--set", "interval=bootstrap").out
+
+
+def test_a_table_that_was_not_made_is_absent_though_it_was_there(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    stale = Path("r/tables/probe_levels.csv")
+    stale.write_text("left over\n", encoding="utf-8")
+    assert 0 == cli("analyze", "r").code
+    assert not stale.exists()

@@ -9,7 +9,6 @@ from pathlib import Path
 from biaskit.cli.terminal import emit
 from biaskit.report.latex import render_latex
 from biaskit.report.text import render_text
-from biaskit.runs import read_manifest
 from biaskit.tables import read_rows
 from biaskit.workflow import ProbeResult
 
@@ -40,7 +39,7 @@ def _as_json(result: ProbeResult) -> str:
     tables = {file.stem: read_rows(file) for file in sorted((result.path / "tables").glob("*.csv"))}
     content = {
         "run": str(result.path),
-        "signature": read_manifest(result.path)["signature"],
+        "signature": result.analysis()["signature"],
         "warnings": list(result.warnings),
         "tables": tables,
     }

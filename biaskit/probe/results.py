@@ -39,8 +39,8 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
         margins=study.margin,
         seed=study.seed,
     )
-    for name, rows in made.items():
-        path = run / "tables" / f"{name}.csv"
+    for name in dict.fromkeys([*made, "probe_levels"]):
+        path, rows = run / "tables" / f"{name}.csv", made.get(name)
         if rows:
             write_table(path, name, rows, groups=questions.groups, contrast=questions.contrast)
         else:
