@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from biaskit.errors import TableError
-from biaskit.stats.contrasts import Row, Scope, adjust, within_jobs
+from biaskit.stats.contrasts import Row, Scope, adjust, within_jobs, within_units
 from biaskit.stats.crossed import joined
 from biaskit.stats.design import Arm, Block, complete_in_all, lay_out, rows_of_groups
+from biaskit.stats.swaps import percent_change
 from biaskit.tables import read_rows, read_table, write_table
 
 if TYPE_CHECKING:
@@ -133,3 +134,106 @@ def _rows(
             yield from within_jobs(
                 shares_a[k, rows], shares_b[k, rows], scope=scope, margins=margins, note=note
             )
+
+
+# --- the generation engine ----------------------------------------------------------------------------
+
+
+def between_persona_models(
+    run_tables_dir: Path, *, forms: Mapping[str, str], margins: Mapping[str, float], seed: int
+) -> tuple[list[Row], list[str]]:
+    """Rows welch and paired for every pair of models over common occupations, later named minus earlier.
+
+    Read from the stored srb.csv (women and men apart, GAS(P) Table 14) and representation.csv (share of
+    women, template `all`); writes srb_change.csv, old = named first. `forms`: model → prompt form; two
+    forms are never compared.
+    """
+    srb = _stored(run_tables_dir / "srb.csv")
+    shares = [row for row in _stored(run_tables_dir / "representation.csv") if row["template_id"] == "all"]
+    rows: list[Row] = []
+    changes: list[Row] = []
+    notes: list[str] = []
+    for i, later in enumerate(forms):
+        for earlier in list(forms)[:i]:
+            if forms[later] != forms[earlier]:
+                notes.append(
+                    f"{later} ({forms[later]}) and {earlier} ({forms[earlier]}) have different prompt forms,"
+                    " so there is no test between them."
+                )
+                continue
+            for gender in ("female", "male"):
+                of_gender = [row for row in srb if row["gender"] == gender]
+                rows += _persona_rows(of_gender, "srb", "srb", gender, later, earlier, margins, seed)
+                changes += _changes(of_gender, gender, earlier, later)
+            plain = [row for row in shares if row.get("instruction_id") in (None, 0)]
+            if plain:
+                rows += _persona_rows(
+                    plain, "female_share", "represented_share", "female", later, earlier, margins, seed
+                )
+    if changes:
+        write_table(run_tables_dir / "srb_change.csv", "srb_change", changes)
+    return adjust(rows), notes
+
+
+def _stored(path: Path) -> list[Row]:
+    return read_rows(path) if path.exists() else []
+
+
+def _of_model(rows: Sequence[Row], column: str, model: str) -> dict[str, float | None]:
+    found: dict[str, float | None] = {}
+    for row in rows:
+        if row["model"] == model:
+            value = row[column]
+            found[str(row["occupation"])] = float(value) if isinstance(value, int | float) else None
+    return found
+
+
+def _persona_rows(
+    stored: Sequence[Row],
+    column: str,
+    quantity: str,
+    gender: str,
+    later: str,
+    earlier: str,
+    margins: Mapping[str, float],
+    seed: int,
+) -> list[Row]:
+    a, b = _of_model(stored, column, later), _of_model(stored, column, earlier)
+    common = sorted(o for o in a if a[o] is not None and b.get(o) is not None)
+    n_out = len(a.keys() | b.keys()) - len(common)
+    if not a and not b:
+        return []
+    return within_units(
+        np.array([a[o] for o in common], dtype=np.float64),
+        np.array([b[o] for o in common], dtype=np.float64),
+        scope=Scope(
+            engine="personas",
+            contrast=CONTRAST,
+            model_a=later,
+            model_b=earlier,
+            quantity=quantity,
+            gender=gender,
+            unit="occupation",
+        ),
+        kinds=("welch", "paired"),
+        margins=margins,
+        seed=seed,
+        note=f"{n_out} occupations that not both models have left out" if n_out else None,
+    )
+
+
+def _changes(stored: Sequence[Row], gender: str, old: str, new: str) -> Iterator[Row]:
+    """srb_change.csv (GAS(P) Figure 4): one row per occupation that either model has."""
+    before, after = _of_model(stored, "srb", old), _of_model(stored, "srb", new)
+    for occupation in dict.fromkeys([*before, *after]):
+        change = percent_change(before.get(occupation), after.get(occupation), gender)
+        yield {
+            "model_old": old,
+            "model_new": new,
+            "occupation": occupation,
+            "gender": gender,
+            "srb_old": before.get(occupation),
+            "srb_new": after.get(occupation),
+            "percent_change": change.value,
+            "reason": change.reason,
+        }

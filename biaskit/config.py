@@ -6,153 +6,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from biaskit.errors import StudyError, nearest
 from biaskit.files import data_dir
-
-SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
-class Choice(_Strict):
-    """A list (a shipped one, or a file) and which of its entries are used."""
-
-    source: str = Field(description="corpus:NAME/FILE, or a path (relative to the study file)")
-    select: str | tuple[str, ...] = Field(default="all", description=SELECT_DOC)
-
-
-class TemplateChoice(Choice):
-    """Templates; ids count within a bias type."""
-
-    slot: str | None = Field(
-        default=None, description="the slot an item replaces; default: the template file's own"
-    )
-
-
-class InstructionChoice(_Strict):
-    """Debiasing instructions; 0 is none."""
-
-    source: str | None = Field(default=None, description="corpus:NAME/FILE, or a path; none: no instructions")
-    select: str | tuple[str, ...] = Field(
-        default="none", description=f"{SELECT_DOC}; 0 (none) is always among several"
-    )
-
-
-class ExpressionChoice(_Strict):
-    """Which expression set each bias type takes; a template's own set goes before it."""
-
-    source: str = Field(default="corpus:expressions/sets.toml", description="corpus:NAME/FILE, or a path")
-    explicit: str | None = Field(default=None, description="set for explicit templates")
-    implicit: str | None = Field(default=None, description="set for implicit templates")
-    every: str | None = Field(default=None, description="one set for all templates, before any other")
-
-
-class TableTitles(_Strict):
-    """What the rendered tables are called: the paper's own numbers."""
-
-    explicit: str = Field(default="Explicit bias", description="title over the explicit table")
-    implicit: str = Field(default="Implicit bias", description="title over the implicit table")
-
-
-class Pair(_Strict):
-    """One (template, item) pair of an explicit listing."""
-
-    bias_type: Literal["explicit", "implicit"]
-    template: int
-    job: str
-
-
-class ProbeStudy(_Strict):
-    """Everything the prober can be asked to do otherwise."""
-
-    name: str = Field(description="names the default run folder")
-    engine: Literal["probe"] = Field(default="probe", description="which engine runs it")
-    summary: str = Field(default="", description="one line: whose tables it lays out")
-    papers: tuple[str, ...] = Field(default=(), description="corpora whose papers `biaskit cite` prints")
-    models: dict[str, str] = Field(
-        default={}, description="LABEL = SPEC, used when the command names no model"
-    )
-
-    bias_type: Literal["explicit", "implicit", "both"] = Field(default="both", description="which templates")
-    jobs: Choice = Field(description="items that fill the slot")
-    templates: TemplateChoice = Field(description="questions, and openings of answers")
-    instructions: InstructionChoice = Field(default=InstructionChoice(), description="debiasing instructions")
-    expressions: ExpressionChoice = Field(
-        default=ExpressionChoice(), description="what counts as naming a group"
-    )
-    pairs: tuple[Pair, ...] = Field(
-        default=(), description="an explicit list of pairs; refused unless it is the full product"
-    )
-    setting: Literal["plain", "dialogue", "both"] = Field(
-        default="plain", description="question alone, or after a conversation"
-    )
-    dialogue: str = Field(
-        default="corpus:mattern/dialogue.toml", description="the conversation of the dialogue setting"
-    )
-    instruction_place: Literal["own-line", "in-question"] = Field(
-        default="own-line",
-        description="plain setting: before the question's line (OccuGender) or inside it (Mattern)",
-    )
-    instruction_position: Literal["prompt", "system"] = Field(
-        default="prompt", description="in the prompt or the system role"
-    )
-    system_prompt: str | None = Field(
-        default=None, description="a system prompt's text (--system-prompt FILE)"
-    )
-    articles: Literal["as-published", "grammatical"] = Field(
-        default="as-published", description="'a electrician' as the papers print it, or 'an electrician'"
-    )
-    prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = Field(
-        default="auto", description="auto: the first that every model can take"
-    )
-    estimator: Literal["auto", "exact"] = Field(default="auto", description="local models are exact")
-    word_boundary: Literal["token", "word"] = Field(
-        default="token", description="token: as the papers; word: times P(the word ends there)"
-    )
-    on_prefix: Literal["exclusive", "refuse"] = Field(
-        default="exclusive",
-        description="an expression that begins another group's: count without it, or stop",
-    )
-
-    coverage_floor: float = Field(
-        default=0.01, ge=0, le=1, description="cells below it are flagged and counted"
-    )
-    interval: Literal["crossed", "bootstrap"] = Field(
-        default="crossed", description="over jobs and templates"
-    )
-    contrast: tuple[str, str] | None = Field(
-        default=None, description="two groups; default female, male or the first two"
-    )
-    margin: dict[str, float] = Field(
-        default={"share": 0.05}, description="margin.QUANTITY for 'equivalent within'"
-    )
-    seed: int = Field(default=1, ge=0, description="of bootstrap intervals")
-    table: TableTitles = Field(default=TableTitles(), description="titles of the rendered tables")
-
-    skip_bad_lines: bool = Field(default=False, description="leave out unreadable rows and count them")
-    lock: Literal["os", "none"] = Field(default="os", description="none: for file systems without locks")
-
-
-ANALYSIS_KEYS = frozenset(
-    {
-        "coverage_floor",
-        "interval",
-        "contrast",
-        "margin",
-        "seed",
-        "table",
-        "skip_bad_lines",
-        "lock",
-    }
-    | {"on_prefix", "summary", "papers"}
-)
-"""Keys that change what is made of the rows, not the rows: what `analyze` takes."""
+from biaskit.studies import STUDIES, VARIANTS, PersonasStudy, ProbeStudy, Study
 
 
 def study_names() -> list[str]:
@@ -183,11 +43,12 @@ def read_study_file(name: str) -> dict[str, Any]:
 
 
 def _sources(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    for table in ("jobs", "templates", "instructions", "expressions"):
+    for table in ("jobs", "occupations", "templates", "instructions", "expressions"):
         if isinstance(content.get(table), dict) and isinstance(content[table].get("source"), str):
             yield content[table], "source"
-    if isinstance(content.get("dialogue"), str):
-        yield content, "dialogue"
+    for key in ("dialogue", "drop_words", "categories"):
+        if isinstance(content.get(key), str):
+            yield content, key
 
 
 def _beside(folder: Path, source: str) -> str:
@@ -199,20 +60,56 @@ def is_path(text: str) -> bool:
     return "/" in text or text.endswith((".csv", ".txt", ".toml"))
 
 
-def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> ProbeStudy:
+def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
     """Defaults, then `content`, then `overrides` (dotted keys); validated."""
-    merged: dict[str, Any] = {key: dict(v) if isinstance(v, dict) else v for key, v in content.items()}
-    for dotted, value in overrides.items():
+    merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
+    for dotted, value in _with_variant(dict(overrides)).items():
         _put(merged, dotted.split("."), value, dotted)
+    engine = merged.setdefault("engine", "probe")
+    if engine not in STUDIES:
+        raise StudyError(
+            f"{where}: engine = {str(engine)[:60]!r} is none.{nearest(str(engine), STUDIES)}"
+            f" Write one of {', '.join(STUDIES)}."
+        )
     try:
-        return ProbeStudy.model_validate(merged)
+        study: Any = STUDIES[engine].model_validate(merged)
     except ValidationError as error:
-        raise StudyError(_explain(error, where)) from error
+        raise StudyError(_explain(error, where, STUDIES[engine])) from error
+    return study  # type: ignore[no-any-return]
 
 
-def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> ProbeStudy:
+def _with_variant(keys: dict[str, Any]) -> dict[str, Any]:
+    """A variant's keys before those that stand beside it, so that each can be set back by itself."""
+    return {**VARIANTS.get(str(keys.get("variant")), {}), **keys}
+
+
+def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> Study:
     """A study by shipped name or path, with overrides by dotted key."""
     return build_study(read_study_file(name), overrides or {}, name)
+
+
+def load_probe_study(name: str, overrides: Mapping[str, Any] | None = None) -> ProbeStudy:
+    """A study of the prober; one of the other engine is an error that says where it belongs."""
+    return _of_engine(name, overrides, ProbeStudy)
+
+
+def load_personas_study(name: str, overrides: Mapping[str, Any] | None = None) -> PersonasStudy:
+    """A study of the generation engine; one of the other is an error that says where it belongs."""
+    return _of_engine(name, overrides, PersonasStudy)
+
+
+S = TypeVar("S", ProbeStudy, PersonasStudy)
+
+
+def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
+    content = read_study_file(name)
+    engine = content.get("engine", "probe")
+    wanted = next(known for known, model in STUDIES.items() if model is kind)
+    if engine in STUDIES and engine != wanted:
+        raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
+    study = build_study(content, overrides or {}, name)
+    assert isinstance(study, kind)
+    return study
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
@@ -230,14 +127,17 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def _takes_text(dotted: str) -> bool:
-    *path, last = dotted.split(".")
-    fields = ProbeStudy.model_fields
-    for part in path:
+    return any(_key_takes_text(model, dotted.split(".")) for model in STUDIES.values())
+
+
+def _key_takes_text(model: type[BaseModel], path: Sequence[str]) -> bool:
+    fields = model.model_fields
+    for part in path[:-1]:
         nested = _nested(fields[part].annotation) if part in fields else None
         if nested is None:
             return False
         fields = nested.model_fields
-    annotation = fields[last].annotation if last in fields else None
+    annotation = fields[path[-1]].annotation if path[-1] in fields else None
     return annotation is str or str in getattr(annotation, "__args__", ())
 
 
@@ -250,13 +150,13 @@ def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -
     target[path[-1]] = value
 
 
-def _explain(error: ValidationError, where: str) -> str:
+def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
     """The first problem, in one line; the others are counted."""
     problems = error.errors()
     first = problems[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = _keys_at(first["loc"][:-1])
+        known = _keys_at(study, first["loc"][:-1])
         said = f"{where}: unknown key {key!r}.{nearest(str(first['loc'][-1]), known)}"
         if "Did you mean" not in said:
             said += f" Known: {', '.join(sorted(known))}."
@@ -268,8 +168,8 @@ def _explain(error: ValidationError, where: str) -> str:
     return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
 
 
-def _keys_at(location: tuple[int | str, ...]) -> list[str]:
-    model: Any = ProbeStudy
+def _keys_at(study: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    model: Any = study
     for part in location:
         if isinstance(part, int):
             continue
@@ -290,7 +190,7 @@ def _nested(annotation: Any) -> Any:
     return None
 
 
-def describe_keys(model: type[BaseModel] = ProbeStudy, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
     """(dotted key, default, description) of every key a study can set."""
     for name, field in model.model_fields.items():
         nested = _nested(field.annotation)

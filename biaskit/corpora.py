@@ -1,4 +1,4 @@
-"""Items, templates, instructions, dialogues and expressions, read and checked.
+"""Items, templates, instructions, dialogues, expressions and words, read and checked.
 
 A source is `corpus:NAME/FILE`, a shipped file whose digest is checked, or the path of a user's own
 file. Whatever is wrong with one is a `CorpusError` of one line: what, where, and what to do.
@@ -6,13 +6,17 @@ file. Whatever is wrong with one is a `CorpusError` of one line: what, where, an
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from biaskit.errors import CorpusError, nearest
+from biaskit.errors import CorpusError, MissingExtraError, nearest
 from biaskit.records import BiasType, Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
 from biaskit.sources import (
     Layout,
@@ -30,9 +34,11 @@ from biaskit.sources import (
 )
 
 DEFAULT_SLOT = "[JOB]"
+ENGLISH = "corpus:brown/word-counts.csv"
 
 Forms = Literal["both", "as-listed"]
 
+_GET_BROWN = "Run python -m nltk.downloader brown, or set english_prior = table."
 _BRACKETED = re.compile(r"\[[^\[\]]+\]")
 
 
@@ -72,9 +78,11 @@ _INSTRUCTIONS = Layout(
     from_line=lambda line: {"text": line},
 )
 _DIALOGUE = Layout(kind="dialogue", table="turn", required=("question", "answer"), top=("opening_line",))
+_WORDS = Layout(kind="words", table="word", required=("word",), from_line=lambda line: {"word": line.strip()})
+_CATEGORIES = Layout(kind="categories", table="word", required=("word", "category"))
 
 
-# --- the five loaders ----------------------------------------------------------------------------
+# --- the loaders ---------------------------------------------------------------------------------
 
 
 def load_items(source: str | Path) -> tuple[Item, ...]:
@@ -159,6 +167,61 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
             f"{where} holds no expressions. Write a [groups] table, or [sets.NAME.groups] for several sets."
         )
     return {name: _expression_set(name, Row(f"{where}, set {shown(name)}", tables[name])) for name in tables}
+
+
+def load_word_list(source: str | Path) -> tuple[str, ...]:
+    """Words as they are written, in file order: .txt with one a line, .csv with the column word, or .toml."""
+    return tuple(text_of(row, "word", required=True) for row in read_rows(source, _WORDS).rows)
+
+
+def load_categories(source: str | Path) -> dict[str, str]:
+    """Word → category: .csv (word, category) or .toml (`[[word]]`); a word has one category."""
+    found: dict[str, str] = {}
+    for row in read_rows(source, _CATEGORIES).rows:
+        word, category = text_of(row, "word", required=True), label_of(row, "category")
+        if found.setdefault(word, category) != category:
+            raise CorpusError(f"{row.where}: {word!r} has two categories, {found[word]!r} and {category!r}.")
+    return found
+
+
+def load_word_counts(source: str | Path) -> dict[str, int]:
+    """Word → how often it occurs, in file order: .csv with the header word,count."""
+    where, _, text = read_source(source, "counts", (".csv",))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        if next(reader, None) != ["word", "count"]:
+            raise CorpusError(f"{where} does not begin with the header word,count. Write it.")
+        return {word: int(count) for word, count in reader}
+    except (csv.Error, ValueError) as error:
+        raise CorpusError(f"{where}, line {reader.line_num} is not a word and its count: {error}.") from None
+
+
+def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
+    """Lower-cased words of the Brown corpus → how often they occur (METHODS §2.5, the English prior).
+
+    Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
+    where NLTK has it, else an error of one line. A test holds the two equal.
+    """
+    return load_word_counts(ENGLISH) if source == "table" else _english_counts_of_nltk()
+
+
+def _english_counts_of_nltk() -> dict[str, int]:
+    from zipfile import BadZipFile
+
+    try:
+        from nltk.corpus import brown
+
+        return dict(Counter(word.lower() for word in brown.words()))
+    except ImportError:
+        raise MissingExtraError("english_prior = nltk needs NLTK: pip install nltk") from None
+    except LookupError:
+        raise CorpusError(
+            f"english_prior = nltk: NLTK's Brown corpus is not installed. {_GET_BROWN}"
+        ) from None
+    except (OSError, BadZipFile) as error:
+        raise CorpusError(
+            f"english_prior = nltk: NLTK's Brown corpus cannot be read: {error}. {_GET_BROWN}"
+        ) from None
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:

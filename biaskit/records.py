@@ -8,7 +8,9 @@ from typing import Generic, Literal, TypeVar
 
 BiasType = Literal["explicit", "implicit"]
 Setting = Literal["plain", "dialogue"]
-PromptForm = Literal["raw", "chat-prefill", "chat-continue"]
+PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue"]
+Gender = Literal["female", "male", "nonbinary"]
+Finish = Literal["stop", "length", "refusal", "filter"]
 Tuning = Literal["base", "instruct", "unknown"]
 Where = Literal["local", "api", "scripted"]
 
@@ -82,10 +84,10 @@ class ExpressionSet:
 class Prompt:
     """What is put to a model, before its chat template (if any) is applied.
 
-    `raw`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last user turn and
-    `prefill` the beginning of the answer. `system` must reach the system role or the model is
-    refused; `preamble` goes there too where the template has one, else it is the first line of the
-    first user turn (METHODS §1.3).
+    `raw` and `completion`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last
+    user turn and `prefill` the beginning of the answer (`chat`: empty, the answer is open). `system` must
+    reach the system role or the model is refused; `preamble` goes there too where the template has one,
+    else it is the first line of the first user turn (METHODS §1.3).
     """
 
     text: str
@@ -142,6 +144,37 @@ class Scored:
     prompt: str  # as rendered for this model
     estimator: str
     log_probs: tuple[LogProb, ...]
+    answered: Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn; part of a draw's key."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_new_tokens: int = 750
+
+
+@dataclass(frozen=True, slots=True)
+class DrawRequest:
+    """One text to be sampled: it depends on its prompt, sampling and seed alone (METHODS §2.1)."""
+
+    key: str
+    prompt: Prompt
+    sampling: Sampling
+    seed: int
+    number: int = 0  # which draw of its prompt; a seeded model does not look at it
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The answer to one `DrawRequest`."""
+
+    key: str
+    prompt: str  # as rendered for this model
+    text: str
+    finish: Finish
     answered: Answered
 
 

@@ -36,7 +36,7 @@ class CorpusFile:
     """One file of a shipped corpus: what it holds, where that comes from, and its digest."""
 
     path: str
-    kind: str  # items, templates, instructions, dialogue, expressions
+    kind: str  # items, templates, instructions, dialogue, expressions, words, counts, licence
     source: str  # where in the corpus's source, such as "Table 5"
     sha256: str
 

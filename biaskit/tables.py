@@ -1,8 +1,6 @@
-"""The public tables: their names, columns and keys, their one writer and their one reader (DESIGN §4).
+"""The one writer and the one reader of the public tables; `layouts` says what each holds (DESIGN §4).
 
-A table is data. Its columns stand in the order of the file, each with a kind; its keys name the row, so
-no two rows may share them. Columns are added at the right, before `reason`, and never renamed. Rows are
-written in the order they come in, which is study order.
+Rows are written in the order they come in, which is study order.
 """
 
 from __future__ import annotations
@@ -13,176 +11,33 @@ import io
 import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
+from biaskit.layouts import TABLES, Column, Difference, PerGroup, Scope, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["text", "integer", "number", "boolean"]
 
+def columns(
+    name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
+) -> tuple[Column, ...]:
+    """Name the columns of a table for a study's gender groups and the contrast of two of them.
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column; an undefined value of any kind is an empty field."""
-
-    name: str
-    kind: Kind = "text"
-
-
-@dataclass(frozen=True, slots=True)
-class PerGroup:
-    """Numbers for every gender group: `<group><suffix>` for each suffix, then those of the next group."""
-
-    suffixes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The number `<first>_minus_<second>` of the study's contrast."""
-
-
-Part = Column | PerGroup | Difference
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The columns of a table, from left to right, and the keys that name one of its rows."""
-
-    parts: tuple[Part, ...]
-    keys: tuple[str, ...]
-
-
-def _texts(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name) for name in names)
-
-
-def _integers(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, "integer") for name in names)
-
-
-def _numbers(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, "number") for name in names)
-
-
-_BLOCK = (*_texts("model", "bias_type"), *_integers("instruction_id"), *_texts("setting", "prompt_form"))
-_BLOCK_KEYS = ("model", "bias_type", "instruction_id", "setting", "prompt_form")
-_END = _texts("reason")
-
-TABLES: Mapping[str, Table] = MappingProxyType(
-    {
-        "probe_cells": Table(
-            parts=(
-                *_texts("model", "bias_type"),
-                *_integers("template_id"),
-                *_texts("job", "job_group"),
-                *_integers("instruction_id"),
-                *_texts("setting", "prompt_form", "estimator"),
-                PerGroup(("_mass",)),
-                *_numbers("coverage"),
-                PerGroup(("_share",)),
-                PerGroup(("_share_low", "_share_high")),
-                *_numbers("coverage_low", "coverage_high"),
-                Column("below_floor", "boolean"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "template_id", "job"),
-        ),
-        "probe_jobs": Table(
-            parts=(
-                *_BLOCK,
-                *_texts("estimator", "job", "job_group"),
-                *_numbers("labour_female_share"),
-                PerGroup(("_share",)),
-                Difference(),
-                *_numbers("ci_low", "ci_high", "coverage"),
-                *_integers("n_templates"),
-                *_numbers("difference_low", "difference_high"),
-                PerGroup(("_share_ci_low", "_share_ci_high")),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "job"),
-        ),
-        "probe_groups": Table(
-            parts=(
-                *_BLOCK,
-                *_texts("estimator", "job_group", "gender"),
-                *_numbers("share", "pooled_share", "se_templates", "ci_low", "ci_high"),
-                *_numbers("share_low", "share_high", "coverage"),
-                *_integers("n_jobs", "n_templates"),
-                *_numbers("coverage_median"),
-                *_integers("n_below_floor"),
-                *_numbers("se_sampling"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "job_group", "gender"),
-        ),
-        "probe_templates": Table(
-            parts=(
-                *_BLOCK,
-                *_integers("template_id"),
-                *_texts("job_group", "gender"),
-                *_numbers("share", "coverage"),
-                *_integers("n_jobs"),
-                *_texts("estimator"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "template_id", "job_group", "gender"),
-        ),
-        "probe_variance": Table(
-            parts=(
-                *_BLOCK,
-                *_texts("job_group", "gender"),
-                *_numbers("var_job", "var_template", "var_residual"),
-                *_texts("estimator"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "job_group", "gender"),
-        ),
-        "probe_levels": Table(
-            parts=(
-                *_texts("model", "bias_type", "setting", "prompt_form", "job_group", "gender", "level"),
-                *_numbers("share"),
-                *_integers("n_instructions"),
-                *_texts("estimator"),
-                *_END,
-            ),
-            keys=("model", "bias_type", "setting", "prompt_form", "job_group", "gender", "level"),
-        ),
-        "tests": Table(
-            parts=(
-                *_texts("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
-                *_texts("setting", "prompt_form", "instruction_a", "instruction_b", "group_a", "group_b"),
-                *_texts("kind", "unit"),
-                *_numbers("estimate", "effect_size", "statistic", "dof", "p_value", "p_adjusted"),
-                *_numbers("ci_low", "ci_high"),
-                *_integers("n_a", "n_b"),
-                *_numbers("ci90_low", "ci90_high", "margin"),
-                Column("equivalent", "boolean"),
-                *_END,
-            ),
-            keys=(
-                *("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
-                *("setting", "prompt_form", "instruction_a", "instruction_b", "group_a", "group_b", "kind"),
-            ),
-        ),
-    }
-)
-
-
-def columns(name: str, *, groups: Sequence[str], contrast: tuple[str, str]) -> tuple[Column, ...]:
-    """Name the columns of a table for a study's gender groups and the contrast of two of them."""
+    `scoped`: with the columns that only a study under instructions has.
+    """
     found: list[Column] = []
     for part in _table(name).parts:
         if isinstance(part, Column):
             found.append(part)
         elif isinstance(part, PerGroup):
             found += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
+        elif isinstance(part, Scope):
+            found += part.columns if scoped else ()
         else:
             found.append(Column(f"{contrast[0]}_minus_{contrast[1]}", "number"))
     names = [column.name for column in found]
@@ -197,14 +52,15 @@ def write_table(
     name: str,
     rows: Sequence[Mapping[str, object]],
     *,
-    groups: Sequence[str],
-    contrast: tuple[str, str],
+    groups: Sequence[str] = (),
+    contrast: tuple[str, str] = ("", ""),
+    scoped: bool = False,
 ) -> None:
     """Write the rows as they come; a row that breaks the table's contract stops it, nothing is written."""
-    layout = columns(name, groups=groups, contrast=contrast)
+    layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
     names = [column.name for column in layout]
     expected = set(names)
-    keys = _table(name).keys
+    keys = [key for key in _table(name).keys if key in expected]
     seen: set[tuple[object, ...]] = set()
     lines = [",".join(_quoted(name) for name in names)]
     for number, row in enumerate(rows, 1):
@@ -332,7 +188,13 @@ def _read(path: Path) -> tuple[tuple[Column, ...], list[list[str]]]:
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
     groups, contrast = _groups_of(path.stem, header)
-    layout = columns(path.stem, groups=groups, contrast=contrast)
+    scoped = any(
+        column.name in header
+        for part in _table(path.stem).parts
+        if isinstance(part, Scope)
+        for column in part.columns
+    )
+    layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
     expected = [column.name for column in layout]
     if header != expected:
         raise TableError(f"{path}: the columns are {header}, expected {expected}.")

@@ -1457,10 +1457,11 @@ def test_corpora_shows_the_40_jobs_with_their_shares(cli: Cli) -> None:
 )
 def test_corpora_lists_every_study_and_shows_its_keys(cli: Cli, study: str) -> None:
     from biaskit.config import describe_keys
+    from biaskit.studies import ProbeStudy
 
     assert re.search(rf"^{study}\b", cli("corpora").out, re.M)
     out = cli("corpora", study).out
-    for key, _, _ in describe_keys():
+    for key, _, _ in describe_keys(ProbeStudy):
         assert re.search(rf"^{re.escape(key)} ", out, re.M), key
 
 

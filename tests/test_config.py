@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.config import (
-    ANALYSIS_KEYS,
     describe_keys,
     is_path,
     load_study,
@@ -23,7 +22,8 @@ from biaskit.config import (
 from biaskit.errors import StudyError
 from biaskit.files import data_dir
 from biaskit.probe.cells import resolve
-from biaskit.workflow import list_override
+from biaskit.studies import ANALYSIS_KEYS, STUDIES, PersonasStudy, ProbeStudy
+from biaskit.workflow.asking import list_override
 
 # Jobs x templates x (instructions and none) x settings.
 N_CELLS = {
@@ -288,18 +288,21 @@ def test_a_text_that_looks_like_a_number_can_be_set(text: str) -> None:
     assert value == study
 
 
-def test_every_key_has_a_description_and_can_be_set_to_its_default() -> None:
-    for key, default, description in describe_keys():
+@pytest.mark.parametrize(("study", "model"), [("occugender", ProbeStudy), ("gasp", PersonasStudy)])
+def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, model: Any) -> None:
+    for key, default, description in describe_keys(model):
         assert description, key
-        if default not in ("(required)", "(none)", "") and key not in ("models", "pairs", "margin"):
+        listed = ("models", "pairs", "margin", "gender_codes", "specified")
+        if default not in ("(required)", "(none)", "", "{}") and key not in listed:
             value = parse_setting(f"{key}={default}")[1]
             base = {"instructions.source": "corpus:occugender/instructions.toml"}
-            load_study("occugender", {**base, key: value})
+            load_study(study, {**base, key: value})
 
 
-def test_the_analysis_keys_are_keys() -> None:
-    known = {key.split(".")[0] for key, _, _ in describe_keys()}
-    assert known >= ANALYSIS_KEYS
+@pytest.mark.parametrize("engine", ["probe", "personas"])
+def test_the_analysis_keys_are_keys(engine: str) -> None:
+    known = {key.split(".")[0] for key, _, _ in describe_keys(STUDIES[engine])}
+    assert known >= ANALYSIS_KEYS[engine]
 
 
 # --- list options -----------------------------------------------------------------------------------
@@ -439,7 +442,7 @@ def test_a_group_whose_column_is_taken_is_refused_before_anything_is_asked(tmp_p
 
 
 def test_toml_of_a_shipped_study_has_no_key_that_repeats_a_default() -> None:
-    defaults = {key: default for key, default, _ in describe_keys()}
+    defaults = {key: default for key, default, _ in describe_keys(ProbeStudy)}
     for name in N_CELLS:
         content = tomllib.loads((data_dir("configs") / f"{name}.toml").read_text(encoding="utf-8"))
         for key, value in content.items():

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from biaskit.errors import StudyError
+from biaskit.layouts import TABLES
 from biaskit.probe.effects import tables
 from biaskit.records import Cell, CellShares
-from biaskit.tables import TABLES, read_rows, write_table
+from biaskit.tables import read_rows, write_table
 
 GROUPS = ("male", "female", "diverse")
 LEVELS = {"high": (1, 2), "low": (5, 6)}

@@ -13,7 +13,8 @@ from biaskit.errors import BiaskitError
 
 COMMANDS = {
     "probe": "the probability that a model says he, she or they of a job",
-    "analyze": "make every table of a run again from its stored rows",
+    "personas": "who a model writes about when nobody said so, and how",
+    "analyze": "make every table again from stored rows, or from texts of your own",
     "runs": "the runs in this folder: rows done of planned, last write",
     "corpora": "what is shipped: corpora and studies, with source and keys",
     "cite": "the signature line and BibTeX of the papers whose instruments were used",
@@ -24,6 +25,7 @@ biaskit measures how a language model treats gender, and how sure that is.
 
   biaskit probe demo --jobs nurse,plumber   a first result on a small real model
   biaskit probe demo                        OccuGender's two tables
+  biaskit analyze recorded:demo             who is represented in recorded texts, and how
   biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
   biaskit corpora                           jobs, templates and studies that are shipped
   biaskit --help                            every command

@@ -9,33 +9,115 @@ import click
 
 from biaskit.cli.options import with_format, with_settings
 from biaskit.cli.output import print_result
-from biaskit.cli.terminal import emit
+from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.errors import UsageError
 from biaskit.runs import find_run
-from biaskit.workflow import ProbeResult, analyse, analysis_keys, merge
+from biaskit.workflow import RECORDED, analyse, analysis_keys, import_texts, merge, recorded_run, result_of
+from biaskit.workflow.results import RunResult
+
+OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 
 
 @click.command("analyze")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
+@click.option("--texts", metavar="FILE", help="Texts of your own: .csv, .tsv, .jsonl or .parquet.")
+@click.option("--text-col", default="text", show_default=True, metavar="COLUMN", help="The texts.")
+@click.option("--gender-col", metavar="COLUMN", help="The gender that was asked for, where it was.")
+@click.option("--occupation-col", metavar="COLUMN", help="The occupation, or any other grouping.")
+@click.option("--model-col", metavar="COLUMN", help="The model that wrote the text.")
+@click.option(
+    "--variant", type=click.Choice(["exact", "released"]), help="released: as GAS(P)'s scripts define it."
+)
+@click.option(
+    "--hold-out",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="PART",
+    help="Treat this part of the texts with a gender as if they had none: a positive control.",
+)
+@click.option("--vectors", metavar="SOURCE", help="corpus, pretrained:PATH or marked-lists.")
+@click.option("--srb-seeds", metavar="SEEDS", help="Seeds of the word vectors, such as 1-5.")
+@click.option("--no-clusters", is_flag=True, help="Leave out the clusters of marked words.")
 @click.option("--study", metavar="PATH", help="A study file whose analysis keys are used.")
-@click.option("--out", metavar="RUN", help="Where the merged rows of several runs go.")
+@click.option("--out", metavar="RUN", help="Where imported or merged rows go.")
 @with_settings
 @with_format
 def command(
-    runs: tuple[str, ...], study: str | None, out: str | None, settings: dict[str, Any], output_format: str
+    runs: tuple[str, ...],
+    texts: str | None,
+    study: str | None,
+    out: str | None,
+    no_clusters: bool,
+    settings: dict[str, Any],
+    output_format: str,
+    **options: Any,
 ) -> None:
-    """Make every table of a RUN again from its stored rows; no model is loaded.
+    r"""Make every table again from stored rows, or analyse texts of your own; no model is loaded.
 
     Without RUN the newest run of this folder is taken. Several runs of one study are merged into --out.
+    recorded:demo is a corpus of the demo model's texts that is shipped.
+
+    \b
+    biaskit analyze recorded:demo
+    biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job
+    biaskit analyze RUN --variant released
     """
+    keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
+    chosen = {name: value for name, value in keys.items() if value is not None}
+    chosen |= {"clusters": False} if no_clusters else {}
+    watcher = TerminalWatcher(assume_yes=False)
+    try:
+        if texts is not None:
+            if runs:
+                raise UsageError("Give RUN or --texts, not both.")
+            given = {**_imported_keys(study), **chosen, **settings}
+            result: RunResult = import_texts(texts, **options, settings=given, out=out, watcher=watcher)
+        else:
+            _refuse_columns(options)
+            result = _stored(runs, study, out, {**chosen, **settings}, watcher)
+    finally:
+        watcher.close()
+    print_result(result, output_format)
+
+
+def _stored(
+    runs: tuple[str, ...],
+    study: str | None,
+    out: str | None,
+    chosen: dict[str, Any],
+    watcher: TerminalWatcher,
+) -> RunResult:
+    """Runs as they lie, a recorded corpus as a run of one's own, several merged into one."""
     if len(runs) > 1 and out is None:
         raise click.UsageError("Several runs need --out: the folder their merged rows go to.")
-    paths = [find_run(run) for run in runs] or [find_run(None)]
+    if runs and runs[0].startswith(RECORDED):
+        if len(runs) > 1:
+            raise UsageError(f"{runs[0]} is analysed by itself, not merged with other runs.")
+        path = recorded_run(runs[0], out)
+        out = None
+    else:
+        paths = [find_run(run) for run in runs] or [find_run(None)]
+        path = paths[0]
     if not runs:
-        emit(f"Newest run: {paths[0]}\n", err=True)
-    chosen = {**(analysis_keys(study, paths[0]) if study else {}), **settings}
-    path = paths[0]
+        emit(f"Newest run: {path}\n", err=True)
+    chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
     if out is not None:
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
         path = merge(paths, Path(out), **how)
-    notes = analyse(path, chosen)
-    print_result(ProbeResult(path, tuple(notes)), output_format)
+    return result_of(path, analyse(path, chosen, watcher=watcher))
+
+
+def _imported_keys(study: str | None) -> dict[str, Any]:
+    """The analysis keys of a study file, for texts that no study asked for."""
+    from biaskit.config import read_study_file
+    from biaskit.studies import PERSONAS_ANALYSIS_KEYS
+
+    stated = read_study_file(study) if study else {}
+    return {
+        key: value for key, value in stated.items() if key in PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
+    }
+
+
+def _refuse_columns(options: dict[str, Any]) -> None:
+    named = [name for name, value in options.items() if value is not None and name != "text_col"]
+    if named:
+        raise UsageError(f"--{named[0].replace('_', '-')} names a column of --texts FILE: give one.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
+from itertools import islice
 
 import click
 
@@ -14,11 +16,16 @@ from biaskit.corpora import (
     load_instructions,
     load_items,
     load_templates,
+    load_word_counts,
+    load_word_list,
 )
 from biaskit.errors import UsageError, nearest
+from biaskit.prompts import load_persona_prompts
 from biaskit.report.document import Document, Heading, TitledTable
 from biaskit.report.text import render_text
-from biaskit.sources import Corpus, list_corpora, load_corpus
+from biaskit.sources import Corpus, list_corpora, load_corpus, read_source
+
+_N_COUNTS = 50  # of tens of thousands
 
 
 @click.command("corpora")
@@ -64,10 +71,14 @@ def _corpus(corpus: Corpus) -> Iterator[str]:
         source = f"corpus:{corpus.name}/{file.path}"
         yield from {
             "items": _items,
+            "prompts": _prompts,
             "templates": _templates,
             "instructions": _instructions,
             "dialogue": _dialogue,
             "expressions": _expressions,
+            "words": _words,
+            "counts": _counts,
+            "licence": _licence,
         }[file.kind](source)
 
 
@@ -75,6 +86,15 @@ def _items(source: str) -> Iterator[str]:
     for i, item in enumerate(load_items(source), start=1):
         share = "" if item.labour_female_share is None else f"{100 * item.labour_female_share:5.1f} % women"
         yield f"  {i:3}  {item.name:28} {item.group:18} {share}" + (f" ({item.year})" if item.year else "")
+
+
+def _prompts(source: str) -> Iterator[str]:
+    for prompt in load_persona_prompts(source):
+        wording = f", {prompt.wording}" if prompt.wording else ""
+        yield f"  {prompt.name} ({prompt.form}{wording}): {prompt.open!r}"
+        if prompt.specified:
+            words = ", ".join(word for _, word in prompt.genders)
+            yield f"      with a gender ({words}): {prompt.specified!r}"
 
 
 def _templates(source: str) -> Iterator[str]:
@@ -105,10 +125,27 @@ def _expressions(source: str) -> Iterator[str]:
             yield f"      {group}: {', '.join(texts)}"
 
 
+def _words(source: str) -> Iterator[str]:
+    text = ", ".join(load_word_list(source))
+    yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
+
+
+def _counts(source: str) -> Iterator[str]:
+    counts = load_word_counts(source)
+    yield from (f"  {count:9,}  {word}" for word, count in islice(counts.items(), _N_COUNTS))
+    yield f"  and {len(counts) - _N_COUNTS:,} more words; {sum(counts.values()):,} tokens in all"
+
+
+def _licence(source: str) -> Iterator[str]:
+    _, _, text = read_source(source, "licence", ())
+    yield from (f"  {line}" for line in text.splitlines())
+
+
 def _study(name: str) -> str:
-    study = load_study(name).model_dump()
+    chosen = load_study(name)
+    study = chosen.model_dump()
     rows = []
-    for key, default, text in describe_keys():
+    for key, default, text in describe_keys(type(chosen)):
         value: object = study
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None

@@ -38,3 +38,44 @@ def with_format(command: F) -> F:
         show_default=True,
         help="How the result is printed; the tables on disk are the same.",
     )(command)
+
+
+_RUNNING = (
+    click.option("--system-prompt", metavar="FILE", help="A file with the system prompt to test."),
+    click.option(
+        "--batch-size", default="auto", show_default=True, metavar="auto|N", help="Prompts or texts at once."
+    ),
+    click.option(
+        "--device",
+        default="auto",
+        show_default=True,
+        help="cpu, cuda, cuda:N, mps, or map (several devices).",
+    ),
+    click.option(
+        "--dtype",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+    ),
+    click.option(
+        "--out", metavar="RUN", help="The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."
+    ),
+    click.option("--dry-run", is_flag=True, help="Print the plan and stop."),
+    click.option("--yes", is_flag=True, help="Start without a question, however long it takes."),
+)
+
+
+def with_running(command: F) -> F:
+    """How and where models run, where rows go, what is asked before a start: the same for both engines."""
+    for option in reversed(_RUNNING):
+        command = option(command)
+    return command
+
+
+def parse_batch_size(text: str) -> int | None:
+    """`auto` or a positive number."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise click.UsageError(f"--batch-size {text}: give auto or a number of at least 1.")
+    return int(text)

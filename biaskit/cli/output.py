@@ -10,15 +10,15 @@ from biaskit.cli.terminal import emit
 from biaskit.report.latex import render_latex
 from biaskit.report.text import render_text
 from biaskit.tables import read_rows
-from biaskit.workflow import ProbeResult
+from biaskit.workflow.results import RunResult
 
 
-def print_result(result: ProbeResult, output_format: str) -> None:
+def print_result(result: RunResult, output_format: str) -> None:
     """The paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
     if output_format == "json":
         emit(_as_json(result))
     elif output_format == "csv":
-        _print_csv(result.path / "tables" / "probe_groups.csv")
+        _print_csv(result.path / "tables" / f"{result.headline}.csv")
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
@@ -35,7 +35,7 @@ def _print_csv(path: Path) -> None:
         sys.stdout.buffer.write(content)
 
 
-def _as_json(result: ProbeResult) -> str:
+def _as_json(result: RunResult) -> str:
     tables = {file.stem: read_rows(file) for file in sorted((result.path / "tables").glob("*.csv"))}
     content = {
         "run": str(result.path),

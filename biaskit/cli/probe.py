@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import with_format, with_settings
+from biaskit.cli.options import parse_batch_size, with_format, with_running, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.sources import read_text
@@ -33,20 +33,7 @@ FINISHED_WITH_MISSING = 3
 )
 @click.option("--expressions", metavar="LIST", help="A file of expression sets, or one shipped set for all.")
 @click.option("--prompt-form", type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"]))
-@click.option("--system-prompt", metavar="FILE", help="A file with the system prompt to test.")
-@click.option("--batch-size", default="auto", show_default=True, metavar="auto|N", help="Prompts at once.")
-@click.option(
-    "--device", default="auto", show_default=True, help="cpu, cuda, cuda:N, mps, or map (several devices)."
-)
-@click.option(
-    "--dtype",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
-)
-@click.option("--out", metavar="RUN", help="The run's folder; by default biaskit-runs/probe-STUDY-DIGEST.")
-@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
-@click.option("--yes", is_flag=True, help="Start without a question, however long it takes.")
+@with_running
 @with_settings
 @with_format
 def command(
@@ -87,12 +74,3 @@ def command(
         print_result(result, output_format)
     if not result.complete:
         sys.exit(FINISHED_WITH_MISSING)
-
-
-def parse_batch_size(text: str) -> int | None:
-    """`auto` or a positive number."""
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise click.UsageError(f"--batch-size {text}: give auto or a number of at least 1.")
-    return int(text)

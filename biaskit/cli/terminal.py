@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from biaskit.errors import Interrupted, UsageError
-from biaskit.probe.watching import ModelPlan
+from biaskit.watching import ModelPlan
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _KEPT = "\n\u200c\u200d"  # joiners belong to scripts and shape their letters
@@ -59,8 +59,10 @@ class TerminalWatcher:
             self._run = plan.run
             emit(f"Run folder: {plan.run}\n", err=True)
         emit(_plan_line(plan) + "\n", err=True)
-        if not dry_run and plan.seconds is not None and plan.seconds > LONG_RUN_S:
-            self.confirm("This takes over an hour.")
+        longest = plan.seconds if plan.seconds_most is None else plan.seconds_most
+        if not dry_run and longest is not None and longest > LONG_RUN_S:
+            sure = plan.seconds is not None and plan.seconds > LONG_RUN_S
+            self.confirm("This takes over an hour." if sure else "This may take over an hour.")
 
     def confirm(self, text: str) -> None:
         """Ask for a typed yes; --yes is one, and without a terminal there is nobody to ask."""
@@ -84,13 +86,11 @@ class TerminalWatcher:
             self._draw(label, done, total)
         elif done == total or time.monotonic() - self._last >= 10:
             self._last = time.monotonic()
-            emit(f"  {label}: {done:,} of {total:,} cells, {self._rate(done, total)}\n", err=True)
+            emit(f"  {label}: {done:,} of {total:,}, {self._rate(done, total)}\n", err=True)
         if done == total:
             self._close()
         else:
-            self._expect_within(
-                QUIET_S, f"{label}: still at {done:,} of {total:,} cells, waiting for the model"
-            )
+            self._expect_within(QUIET_S, f"{label}: still at {done:,} of {total:,}, waiting for the model")
 
     def _expect_within(self, seconds: float, said: str) -> None:
         """Say what is waited for when nothing has come for a while, and again after as long."""
@@ -149,6 +149,28 @@ class TerminalWatcher:
 
 
 def _plan_line(plan: ModelPlan) -> str:
+    return _plan_of_draws(plan) if plan.unit == "draws" else _plan_of_cells(plan)
+
+
+def _plan_of_draws(plan: ModelPlan) -> str:
+    """Draws as a range: how many a prompt needs is known when its genders are full."""
+    missing, most = plan.n_cells - plan.n_stored, (plan.n_cells_most or plan.n_cells) - plan.n_stored
+    span = f"{missing:,}" if most <= missing else f"{missing:,} to {most:,}"
+    line = f"{plan.label}: {span} draws to ask, {plan.n_stored:,} stored"
+    if missing:
+        per_draw = plan.new_tokens // missing
+        tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
+        line += f"; at most {tokens} new tokens, cost 0"
+        if plan.seconds is None:
+            line += ", time unknown"
+        elif plan.seconds_most is None or plan.seconds_most <= plan.seconds:
+            line += f", about {duration(plan.seconds)}"
+        else:
+            line += f", about {duration(plan.seconds)} to {duration(plan.seconds_most)}"
+    return f"{line}; prompt form {plan.form}."
+
+
+def _plan_of_cells(plan: ModelPlan) -> str:
     missing = plan.n_cells - plan.n_stored
     line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {plan.n_stored:,} stored, {missing:,} to ask"
     if missing:

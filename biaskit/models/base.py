@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from biaskit.records import Failed, ModelIdentity, Plan, Scored, ScoreRequest
+from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan, Scored, ScoreRequest
 
 
 @runtime_checkable
@@ -38,6 +38,43 @@ class ContinuationScorer(Protocol):
         """Answer each request exactly once, in groups that became ready together.
 
         Batches are pulled lazily and come from `plan_scores`; closing the iterator stops the work.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the model holds; it can be used again and then loads again."""
+        ...
+
+
+@runtime_checkable
+class TextGenerator(Protocol):
+    """Samples texts, each of which depends on its own seed and prompt alone."""
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """What the model is; known before its weights are loaded."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Texts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        ...
+
+    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+        """Check that every prompt can be rendered and has room for its answer, and cut the batches.
+
+        The same requests give the same batches, whatever was answered before.
+        """
+        ...
+
+    def estimate_seconds(self, n_new_tokens: int) -> float | None:
+        """How long so many tokens will take, from a measured warm-up on the last plan; None: unknown."""
+        ...
+
+    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+        """Answer each request exactly once, in groups that became ready together.
+
+        Batches are pulled lazily and come from `plan_draws`; closing the iterator stops the work.
         """
         ...
 

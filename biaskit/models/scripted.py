@@ -13,6 +13,8 @@ from biaskit.errors import ModelError
 from biaskit.provenance import digest
 from biaskit.records import (
     Answered,
+    Draw,
+    DrawRequest,
     Failed,
     LogProb,
     ModelIdentity,
@@ -22,6 +24,7 @@ from biaskit.records import (
     ScoreRequest,
 )
 
+FINISHES = ("stop", "length", "refusal", "filter")
 ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""
 
@@ -52,18 +55,7 @@ class ScriptedScorer:
     @classmethod
     def from_file(cls, name: str, *, label: str, spec: str, batch_size: int | None = None) -> ScriptedScorer:
         """Read a script: JSON Lines, one object a line."""
-        path = Path(name).expanduser()
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelError(f"scripted:{name} cannot be read: {error}.") from error
-        lines = []
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                lines.append(_check_line(line, f"{path}, line {number}"))
-        if not lines:
-            raise ModelError(f"{path} holds no line to answer with.")
-        return cls(lines, label=label, spec=spec, batch_size=batch_size)
+        return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
 
     @property
     def batch_size(self) -> int:
@@ -106,14 +98,97 @@ class ScriptedScorer:
         """Nothing is held."""
 
 
+class ScriptedGenerator:
+    """Answers each prompt from the `texts` of the first line whose `contains` stands in it.
+
+    A line is `{"contains": "nurse", "texts": ["She ...", "He ..."]}`: draw i of a prompt takes text i
+    modulo their number. `"finish"` sets the finish reason, `"fail": "reason"` answers with `Failed`.
+    """
+
+    def __init__(
+        self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
+    ) -> None:
+        self._lines = list(lines)
+        self._batch_size = batch_size or 16
+        self.identity = ModelIdentity(
+            label=label,
+            spec=spec,
+            fingerprint=digest(self._lines),
+            tuning="unknown",
+            where="scripted",
+            forms=("chat", "completion", "raw"),
+            takes_system=True,
+            details={"architecture": "scripted"},
+        )
+
+    @classmethod
+    def from_file(
+        cls, name: str, *, label: str, spec: str, batch_size: int | None = None
+    ) -> ScriptedGenerator:
+        """Read a script: JSON Lines, one object a line."""
+        return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
+
+    @property
+    def batch_size(self) -> int:
+        """Texts in a batch."""
+        return self._batch_size
+
+    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+        """Batches in the order of the requests."""
+        size = self._batch_size
+        batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
+        return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+
+    def estimate_seconds(self, n_new_tokens: int) -> float | None:
+        """Nothing to wait for, however many tokens."""
+        return 0.0 * n_new_tokens
+
+    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+        """One group per batch."""
+        for batch in batches:
+            yield [self._answer(request) for request in batch]
+
+    def _answer(self, request: DrawRequest) -> Draw | Failed:
+        rendered = rendered_plainly(request.prompt)
+        line = next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
+        if line is None or not (line.get("texts") or "fail" in line):
+            return Failed(request.key, "no line of the script answers this prompt with texts")
+        if "fail" in line:
+            return Failed(request.key, str(line["fail"]))
+        texts = line["texts"]
+        text = str(texts[request.number % len(texts)])
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        by = f"scripted {self.identity.fingerprint[:12]}"
+        return Draw(request.key, rendered, text, line.get("finish", "stop"), Answered(by, now, None, 0))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 def rendered_plainly(prompt: Prompt) -> str:
     """A prompt as text without any model's template."""
-    if prompt.form == "raw":
+    if prompt.form in ("raw", "completion"):
         return prompt.text
     lines = [text for text in (prompt.system, prompt.preamble) if text]
     for turn in prompt.turns:
         lines += [turn.question, turn.answer]
     return "\n".join([*lines, prompt.text, prompt.prefill]).rstrip("\n")
+
+
+def read_script(name: str) -> list[dict[str, Any]]:
+    """The checked lines of a script."""
+    path = Path(name).expanduser()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"scripted:{name} cannot be read: {error}.") from error
+    lines = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            lines.append(_check_line(line, f"{path}, line {number}"))
+    if not lines:
+        raise ModelError(f"{path} holds no line to answer with.")
+    return lines
 
 
 def _check_line(text: str, where: str) -> dict[str, Any]:
@@ -130,4 +205,9 @@ def _check_line(text: str, where: str) -> dict[str, Any]:
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value <= 0:
             raise ModelError(f"{where}: log-probabilities are numbers of at most 0, not {value!r}.")
+    texts = line.get("texts", [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ModelError(f'{where}: texts is a list of texts, like ["She is a nurse."].')
+    if line.get("finish", "stop") not in FINISHES:
+        raise ModelError(f"{where}: finish is one of {', '.join(FINISHES)}.")
     return line

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from biaskit.config import ProbeStudy, parts_of, select
+from biaskit.config import parts_of, select
 from biaskit.corpora import (
     load_dialogue,
     load_expression_sets,
@@ -17,6 +16,7 @@ from biaskit.corpora import (
     render_forms,
 )
 from biaskit.errors import StudyError, TableError, nearest
+from biaskit.prompts import fill, join, raw_text
 from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
 from biaskit.records import (
     NO_INSTRUCTION,
@@ -32,6 +32,7 @@ from biaskit.records import (
     Template,
 )
 from biaskit.sources import source_digest
+from biaskit.studies import ProbeStudy
 from biaskit.tables import columns
 
 MOST_CELLS = 10_000_000
@@ -267,42 +268,18 @@ def build_prompt(
         system, said = "\n".join(filter(None, (system, said))), ""
     dialogue = questions.dialogue if setting == "dialogue" else None
     if form == "chat-prefill":
-        line = _join(dialogue.opening_line, said, " ") if dialogue else None
+        line = join(dialogue.opening_line, said, " ") if dialogue else None
         between = " " if study.instruction_place == "in-question" else "\n"
         return Prompt(
-            text=question if dialogue else _join(said, question, between),
+            text=question if dialogue else join(said, question, between),
             form=form,
             system=system or None,
             preamble=line,
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
-    text = _raw_text(study, question, opening, said, dialogue)
+    text = raw_text(question, opening, said, dialogue, study.instruction_place)
     return Prompt(text=text, form=form, system=system or None)
-
-
-def _raw_text(study: ProbeStudy, question: str, opening: str, said: str, dialogue: Dialogue | None) -> str:
-    answer = _join("A:", opening, " ")
-    if dialogue:
-        turns = "".join(f"Q: {turn.question}\nA: {turn.answer}\n\n" for turn in dialogue.turns)
-        return f"{_join(dialogue.opening_line, said, ' ')}\n\n{turns}Q: {question}\n{answer}"
-    if study.instruction_place == "in-question":
-        return f"Q: {_join(said, question, ' ')}\n{answer}"
-    return _join(said, f"Q: {question}\n{answer}", "\n")
-
-
-def _join(first: str, second: str, between: str) -> str:
-    """Both with their separator, or the one that is there."""
-    return f"{first}{between}{second}" if first and second else first or second
-
-
-def fill(text: str, item: Item, slot: str, articles: str) -> str:
-    """Put an item into a template; `grammatical` makes "a [JOB]" "an [JOB]" where the item wants it."""
-    if articles == "grammatical":
-        an = item.article == "an" if item.article else item.name[:1].lower() in ("a", "e", "i", "o", "u")
-        if an:
-            text = re.sub(rf"\b([Aa]) (?={re.escape(slot)})", r"\1n ", text)
-    return text.replace(slot, item.name)
 
 
 def cell_key(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from biaskit.config import ANALYSIS_KEYS, build_study
+from biaskit.config import build_study
 from biaskit.errors import RunError, StudyError, nearest
 from biaskit.probe.cells import Questions, choose_contrast
 from biaskit.provenance import digest, signature, versions
@@ -15,23 +15,11 @@ from biaskit.records import (
     Expression,
     Instruction,
     Item,
-    ModelIdentity,
-    PromptForm,
     Template,
     Turn,
 )
-
-
-def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
-    """A model as the manifest holds it."""
-    return {
-        "spec": identity.spec,
-        "fingerprint": identity.fingerprint,
-        "tuning": identity.tuning,
-        "where": identity.where,
-        "prompt_form": form,
-        "details": dict(identity.details),
-    }
+from biaskit.studies import PROBE_ANALYSIS_KEYS as ANALYSIS_KEYS
+from biaskit.studies import ProbeStudy
 
 
 def describe_question(questions: Questions) -> dict[str, Any]:
@@ -126,6 +114,7 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
             )
     try:
         study = build_study(resolved["study"], overrides or {}, "analysis options")
+        assert isinstance(study, ProbeStudy)
         sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
         dialogue = resolved["dialogue"]
         groups = tuple(resolved["groups"])

@@ -2,53 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from biaskit.config import ProbeStudy
-from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
+from biaskit.asking import (
+    OpenModel,
+    Outcome,
+    closable,
+    keep_batch_size,
+    model_entry,
+    note_usage,
+    open_all,
+    start_manifest,
+)
+from biaskit.errors import ModelError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer
 from biaskit.probe.cells import Questions, cell_key, cells
-from biaskit.probe.manifest import describe_question, identity_of_question, model_entry, sign
+from biaskit.probe.manifest import describe_question, identity_of_question, sign
 from biaskit.probe.shares import as_json
-from biaskit.probe.watching import ModelPlan, Watcher
-from biaskit.provenance import versions
-from biaskit.records import Cell, Expression, Failed, Prompt, PromptForm, Scored, ScoreRequest
+from biaskit.records import Cell, Expression, Prompt, PromptForm, Scored, ScoreRequest
 from biaskit.runs import (
-    MANIFEST,
-    RUN_FORMAT,
     RowWriter,
-    check_same_question,
-    read_manifest,
     read_rows,
     rows_file,
-    write_json,
     write_manifest,
 )
+from biaskit.studies import ProbeStudy
+from biaskit.watching import ModelPlan, Watcher
 
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
-OpenModel = Callable[[str, str, int | None], ContinuationScorer]
-"""(label, spec, batch size of an earlier start or None) → model."""
-
-
-@dataclass(slots=True)
-class Sampled:
-    """What asking did: which models gave up, which cells have no answer, and what was noticed."""
-
-    failed_models: dict[str, str] = field(default_factory=dict)
-    failed_cells: dict[str, dict[str, int]] = field(default_factory=dict)  # label → reason → number
-    notes: list[str] = field(default_factory=list)
-    plans: list[ModelPlan] = field(default_factory=list)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every cell of every model has its row."""
-        return not self.failed_models and not self.failed_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +50,23 @@ def ask(
     models: Mapping[str, str],
     run: Path,
     *,
-    open_model: OpenModel,
+    open_model: OpenModel[ContinuationScorer],
     watcher: Watcher,
     dry_run: bool = False,
     command: str = "",
-) -> Sampled:
+) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
     study = questions.study
-    done = Sampled()
-    manifest = _manifest(questions, run, command)
-    scorers = dict(_open_all(models, manifest, open_model, done, watcher))
+    done = Outcome()
+    manifest = start_manifest(
+        run,
+        "probe",
+        study.name,
+        question=identity_of_question(questions),
+        resolved=describe_question(questions),
+        command=command,
+    )
+    scorers = dict(open_all(models, manifest, open_model, done, watcher))
     forms = _choose_forms(study, scorers, done, watcher)
     if dry_run:
         stored = _stored_keys(run, study)
@@ -106,64 +99,8 @@ def ask(
     return done
 
 
-def _manifest(questions: Questions, run: Path, command: str) -> dict[str, Any]:
-    """The stored manifest brought up to this question, or a new one."""
-    stored: dict[str, Any] = {"models": {}}
-    question = _plain(identity_of_question(questions))
-    if (run / MANIFEST).exists():
-        stored = read_manifest(run)
-        if stored.get("engine") != "probe":
-            raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
-        question = check_same_question(run, stored["question"], question)
-    return {
-        "format": RUN_FORMAT,
-        "engine": "probe",
-        "study": questions.study.name,
-        "question": question,
-        "resolved": describe_question(questions),
-        "models": dict(stored["models"]),
-        "versions": versions(),
-        "command": command,
-        "signature": "",
-    }
-
-
-def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """As it reads back from JSON, so that stored and asked compare equal."""
-    return dict(json.loads(json.dumps(value)))
-
-
-def _open_all(
-    models: Mapping[str, str],
-    manifest: Mapping[str, Any],
-    open_model: OpenModel,
-    done: Sampled,
-    watcher: Watcher,
-) -> Iterator[tuple[str, ContinuationScorer]]:
-    """Every model that passes its first checks; the others are named with their reason."""
-    for label, spec in models.items():
-        earlier = manifest["models"].get(label, {})
-        try:
-            scorer = open_model(label, spec, earlier.get("batch_size"))
-        except ModelError as error:
-            if len(models) == 1:
-                raise
-            _give_up(label, error, done, watcher)
-            continue
-        if earlier and earlier["fingerprint"] != scorer.identity.fingerprint:
-            done.notes.append(
-                f"{label} is not the model it was: its earlier rows stay in the file and are not used."
-            )
-        yield label, scorer
-
-
-def _give_up(label: str, error: BiaskitError, done: Sampled, watcher: Watcher) -> None:
-    done.failed_models[label] = str(error)
-    watcher.note(f"{label} is left out: {error}")
-
-
 def _choose_forms(
-    study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], done: Sampled, watcher: Watcher
+    study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], done: Outcome, watcher: Watcher
 ) -> dict[str, PromptForm]:
     """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.instruction_position == "system"
@@ -185,7 +122,7 @@ def _choose_forms(
         error = ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")
         if len(scorers) == 1:
             raise error
-        _give_up(label, error, done, watcher)
+        done.give_up(label, error, watcher)
     common = [form for form in usable if all(form in forms for forms in takes.values())]
     if takes and not common:
         done.notes.append("Prompt forms differ between the models: no contrast between those is made.")
@@ -212,7 +149,7 @@ def _plan_model(
     scorer: ContinuationScorer,
     form: PromptForm,
     stored: set[str],
-    done: Sampled,
+    done: Outcome,
     watcher: Watcher,
     *,
     alone: bool,
@@ -236,7 +173,7 @@ def _plan_model(
         scorer.close()
         if alone:
             raise named from error
-        _give_up(label, named, done, watcher)
+        done.give_up(label, named, watcher)
         return None
     shown = ModelPlan(run, label, form, len(asked.requests), n_stored, len(pending), tokens, seconds, notes)
     done.plans.append(shown)
@@ -263,7 +200,7 @@ def _run_model(
     form: PromptForm,
     writer: RowWriter,
     manifest: dict[str, Any],
-    done: Sampled,
+    done: Outcome,
     watcher: Watcher,
     *,
     alone: bool,
@@ -279,7 +216,7 @@ def _run_model(
     if pending:
         # What the expressions' tokens have in common belongs beside the numbers at every later reading.
         manifest["models"][label]["notes"] = list(done.plans[-1].notes)
-        _keep_batch_size(scorer, writer.run, manifest)
+        keep_batch_size(label, scorer.batch_size, writer.run, manifest)
         cell_of = {
             request.key: (cell, request.prompt)
             for cell, request in zip(asked.cells, asked.requests, strict=True)
@@ -288,38 +225,25 @@ def _run_model(
         stored = 0
         watcher.progress(label, 0, missing)
         # Closing the iterator is what stops the work, on Ctrl-C as on an error.
-        with closing(_closable(scorer.score(pending))) as groups:
+        with closing(closable(scorer.score(pending))) as groups:
             for group in groups:
                 rows = [_row(answer, *cell_of[answer.key]) for answer in group if isinstance(answer, Scored)]
                 fresh = sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
                 stored += fresh
-                _count_failures(label, group, done)
+                done.count_failures(label, group)
                 watcher.progress(label, stored, missing)
-                _keep_batch_size(scorer, writer.run, manifest)
-        _note_usage(
-            writer.run, label, n_rows=stored, plan=done.plans[-1], seconds=time.perf_counter() - started
+                keep_batch_size(label, scorer.batch_size, writer.run, manifest)
+        plan = done.plans[-1]
+        note_usage(
+            writer.run,
+            label,
+            rows=stored,
+            calls=plan.n_batches,
+            planned_prompt_tokens=plan.prompt_tokens,
+            seconds=time.perf_counter() - started,
         )
     scorer.close()
-
-
-def _closable(groups: Iterator[Sequence[Scored | Failed]]) -> Any:
-    return groups if hasattr(groups, "close") else (group for group in groups)
-
-
-def _keep_batch_size(scorer: ContinuationScorer, run: Path, manifest: dict[str, Any]) -> None:
-    """A resumed run must cut the same batches, so a size that `auto` found is kept."""
-    entry = manifest["models"][scorer.identity.label]
-    if entry.get("batch_size") != scorer.batch_size:
-        entry["batch_size"] = scorer.batch_size
-        write_manifest(run, manifest)
-
-
-def _count_failures(label: str, group: Sequence[Scored | Failed], done: Sampled) -> None:
-    for answer in group:
-        if isinstance(answer, Failed):
-            reasons = done.failed_cells.setdefault(label, {})
-            reasons[answer.reason] = reasons.get(answer.reason, 0) + 1
 
 
 def _row(answer: Scored, cell: Cell, prompt: Prompt) -> dict[str, Any]:
@@ -338,25 +262,6 @@ def _row(answer: Scored, cell: Cell, prompt: Prompt) -> dict[str, Any]:
             for e in answer.log_probs
         ],
     }
-
-
-def _note_usage(run: Path, label: str, *, n_rows: int, plan: ModelPlan, seconds: float) -> None:
-    """Add this start to usage.json: what was computed and how long it took."""
-    path = run / "usage.json"
-    try:
-        usage = json.loads(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        usage = {}
-    known = usage.get(label, {"starts": 0, "rows": 0, "calls": 0, "seconds": 0.0, "cost": 0.0})
-    usage[label] = {
-        "starts": known["starts"] + 1,
-        "rows": known["rows"] + n_rows,
-        "calls": known["calls"] + plan.n_batches,
-        "planned_prompt_tokens": plan.prompt_tokens,
-        "seconds": round(known["seconds"] + seconds, 3),
-        "cost": 0.0,
-    }
-    write_json(path, usage)
 
 
 def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:

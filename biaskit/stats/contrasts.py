@@ -19,15 +19,16 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
-from biaskit.stats.welch import TTest, paired, welch
+from biaskit.stats.swaps import swap_test
+from biaskit.stats.welch import TTest, paired, welch, wilcoxon
 
 Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 
-# The kinds of a probe row that can say "equivalent"; `share` has its verdict from `crossed` alone, since
-# it has no slope (METHODS §3).
-_VERDICT_KINDS = ("crossed", "slope", "spearman")
+# The kinds of a row that can say "equivalent", by engine; the prober's `share` has its verdict from
+# `crossed` alone, since it has no slope (METHODS §3).
+_VERDICT_KINDS = {"probe": ("crossed", "slope", "spearman"), "personas": ("paired",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,14 @@ class Scope:
     """What a row of tests.csv speaks of; None where a column does not apply."""
 
     engine: str
-    contrast: str  # groups, instructions, levels, settings, bias-types, models, labour
+    contrast: str  # groups, instructions, levels, settings, bias-types, genders, models, labour
     model_a: str
     model_b: str
-    bias_type: str
-    setting: str
-    prompt_form: str
-    instruction_a: str
-    instruction_b: str
+    bias_type: str = ""
+    setting: str = ""
+    prompt_form: str = ""
+    instruction_a: str = ""
+    instruction_b: str = ""
     quantity: str = "share"
     gender: str | None = None
     group_a: str | None = None
@@ -141,6 +142,64 @@ def against_labour(
     return rows
 
 
+def within_units(
+    a: FloatArray,
+    b: FloatArray,
+    *,
+    scope: Scope,
+    kinds: Sequence[str],
+    margins: Mapping[str, float],
+    seed: int = 1,
+    note: str | None = None,
+) -> list[Row]:
+    """Rows of the named kinds for one number of the same units in two arms, a − b: a `[n]`, b `[n]`.
+
+    welch takes the arms as independent; paired, wilcoxon and permutation pair them unit by unit. Without a
+    unit every row is there, empty, with the note as reason.
+    """
+    n = (int(a.size), int(b.size))
+    if not a.size:
+        return _empty(scope, kinds, n, margins, note or f"no {scope.unit} has both numbers")
+    return [_of_kind(a, b, kind, scope, n, margins, seed, note) for kind in kinds]
+
+
+def _of_kind(
+    a: FloatArray,
+    b: FloatArray,
+    kind: str,
+    scope: Scope,
+    n: tuple[int, int],
+    margins: Mapping[str, float],
+    seed: int,
+    note: str | None,
+) -> Row:
+    if kind in ("welch", "paired"):
+        return _of_test(scope, kind, welch(a, b) if kind == "welch" else paired(a, b), n, margins, note)
+    if kind == "wilcoxon":
+        ranks = wilcoxon(a, b)
+        return _row(
+            scope,
+            kind,
+            n=n,
+            margins=margins,
+            effect_size=ranks.effect_size,
+            statistic=ranks.statistic,
+            p_value=ranks.p_value,
+            reasons=[note, ranks.reason],
+        )
+    swaps = swap_test(a, b, rng=generator(seed, "tests", [*_identity(scope), kind]))
+    return _row(
+        scope,
+        kind,
+        n=n,
+        margins=margins,
+        estimate=swaps.estimate,
+        statistic=swaps.statistic,
+        p_value=swaps.p_value,
+        reasons=[note, swaps.reason],
+    )
+
+
 def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
     """Fill p_adjusted in the rows of one tests.csv: Holm within each `family`, over the whole file."""
     families = [str(row["family"]) for row in rows]
@@ -220,7 +279,7 @@ def _row(
     ci: tuple[float, float] | None = None,
     ci90: tuple[float, float] | None = None,
 ) -> Row:
-    margin = margins.get(scope.quantity) if kind in _VERDICT_KINDS else None
+    margin = margins.get(scope.quantity) if kind in _VERDICT_KINDS.get(scope.engine, ()) else None
     equivalent = None
     # Of one job nothing follows for jobs, so such an interval gives no verdict (METHODS §1.4).
     if margin is not None and ci90 is not None and CONDITIONAL_ON_ONE_JOB not in reasons:

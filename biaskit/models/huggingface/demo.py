@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def _verified(target: Path) -> ModelFolder | None:
     except (OSError, ValueError, ModelError):
         return None
     same = noted == {"weights": folder.weights_digest, "tokenizer": folder.tokenizer_digest}
-    return folder if same else None
+    return replace(folder, dequantised=True) if same else None
 
 
 def _convert(package: Any, target: Path) -> None:

@@ -38,6 +38,7 @@ class ModelFolder:
     weights_digest: str
     tokenizer_digest: str
     stored_dtype: str
+    dequantised: bool = False  # from GGUF: stored wider than it was published
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
@@ -87,7 +88,9 @@ def check_gguf(path: Path) -> ModelFolder:
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
     digest = _combined([path])
     # Quantised files hold half a byte and more per weight; two weights a byte is the most there can be.
-    return ModelFolder(path.parent, path.name, {}, 2 * path.stat().st_size, digest, digest, "gguf")
+    return ModelFolder(
+        path.parent, path.name, {}, 2 * path.stat().st_size, digest, digest, "gguf", dequantised=True
+    )
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -93,11 +93,19 @@ def find_gguf(name: str) -> ModelFolder:
     return check_gguf(Path(name).expanduser())
 
 
-def place(folder: ModelFolder, device: str, dtype: str, *, free: int | None = None) -> Placement:
+def place(
+    folder: ModelFolder,
+    device: str,
+    dtype: str,
+    *,
+    purpose: Literal["scoring", "generation"] = "scoring",
+    free: int | None = None,
+) -> Placement:
     """Resolve `auto`, and refuse what will not fit before anything is loaded.
 
     On a CPU the prober takes float32, or a bfloat16 body (with its float32 head) where float32 does
-    not fit; elsewhere the checkpoint's own type.
+    not fit; elsewhere, and for generation, the checkpoint's own type. Weights that were dequantised are
+    stored in float32 and are bfloat16 by right.
     """
     import torch
 
@@ -113,7 +121,10 @@ def place(folder: ModelFolder, device: str, dtype: str, *, free: int | None = No
     available = (free_memory() if free is None else free) if kind == "cpu" else None
     if dtype == "auto":
         stored = folder.stored_dtype if folder.stored_dtype in BYTES_PER_NUMBER else "bfloat16"
-        dtype = "float32" if kind in ("cpu", "mps") else stored
+        if purpose == "generation":
+            dtype = "bfloat16" if folder.dequantised else stored
+        else:
+            dtype = "float32" if kind in ("cpu", "mps") else stored
         if available is not None and _needed(folder, "float32") > available:
             dtype = "bfloat16"
     if available is not None and _needed(folder, dtype) > available:
@@ -135,23 +146,28 @@ def load_tokenizer(folder: ModelFolder) -> Any:
     """The folder's tokenizer, from its own files only."""
     transformers = require_transformers()
     extra = {"gguf_file": folder.gguf_file} if folder.gguf_file else {}
-    with _quiet():
+    with quiet():
         try:
-            return transformers.AutoTokenizer.from_pretrained(folder.path, local_files_only=True, **extra)
+            # Left open, transformers asks on stdin whether to run the folder's own code.
+            return transformers.AutoTokenizer.from_pretrained(
+                folder.path, local_files_only=True, trust_remote_code=False, **extra
+            )
         except Exception as error:  # transformers raises many kinds; the user can act on one line.
-            raise ModelError(_first_line(f"{folder.path}: its tokenizer cannot be loaded", error)) from error
+            raise ModelError(first_line(f"{folder.path}: its tokenizer cannot be loaded", error)) from error
 
 
 def load_config(folder: ModelFolder) -> Any:
     """The configuration object; refuses what is no causal language model."""
     transformers = require_transformers()
     extra = {"gguf_file": folder.gguf_file} if folder.gguf_file else {}
-    with _quiet():
+    with quiet():
         try:
-            config = transformers.AutoConfig.from_pretrained(folder.path, local_files_only=True, **extra)
+            config = transformers.AutoConfig.from_pretrained(
+                folder.path, local_files_only=True, trust_remote_code=False, **extra
+            )
         except Exception as error:
             raise ModelError(
-                _first_line(f"{folder.path}: its config.json is not understood", error)
+                first_line(f"{folder.path}: its config.json is not understood", error)
             ) from error
     known = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     stated = getattr(config, "architectures", None) or []
@@ -178,7 +194,7 @@ def load_model(folder: ModelFolder, placement: Placement) -> Any:
     extra: dict[str, Any] = {"gguf_file": folder.gguf_file} if folder.gguf_file else {"use_safetensors": True}
     if placement.device == "map":
         extra["device_map"] = "auto"
-    with _quiet():
+    with quiet():
         try:
             model, loaded = transformers.AutoModelForCausalLM.from_pretrained(
                 folder.path,
@@ -191,7 +207,7 @@ def load_model(folder: ModelFolder, placement: Placement) -> Any:
         except ImportError as error:
             raise MissingExtraError(f"{folder.path} needs a package: {error}. {INSTALL_LOCAL}") from error
         except Exception as error:
-            raise ModelError(_first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
+            raise ModelError(first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
     # transformers draws what a file lacks at random, and says so only in its log.
     if lacking := sorted(map(str, loaded["missing_keys"])):
         raise ModelError(
@@ -211,7 +227,7 @@ def save_dequantised(folder: ModelFolder, target: Path) -> None:
     plain.pop("gguf_file", None)
     clean = type(model)(type(model.config).from_dict(plain))
     clean.load_state_dict(model.state_dict())
-    with _quiet():
+    with quiet():
         clean.save_pretrained(target)
         tokenizer.save_pretrained(target)
     config_file = target / "config.json"
@@ -221,7 +237,7 @@ def save_dequantised(folder: ModelFolder, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Loading chatter of other libraries does not belong between our own lines."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     previous = logging.root.manager.disable
@@ -234,7 +250,8 @@ def _quiet() -> Iterator[None]:
         logging.disable(previous)
 
 
-def _first_line(what: str, error: Exception) -> str:
+def first_line(what: str, error: Exception) -> str:
+    """What failed, and the first line of why: other libraries' messages run over pages."""
     if "ignore_mismatched_sizes" in str(error):
         return (
             f"{what}: their shapes are not those that config.json asks for. Save or download the model again."

@@ -74,7 +74,7 @@ class Renderer:
 
     def render(self, prompt: Prompt) -> str:
         """The string whose continuation is scored."""
-        if prompt.form == "raw":
+        if prompt.form in ("raw", "completion"):
             return prompt.text
         try:
             return self._template(self._messages(prompt)) + prompt.prefill

@@ -17,6 +17,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import OutputHead
+from biaskit.models.huggingface.identity import identify
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
@@ -27,9 +28,7 @@ from biaskit.records import (
     Answered,
     Failed,
     LogProb,
-    ModelIdentity,
     Plan,
-    PromptForm,
     Scored,
     ScoreRequest,
 )
@@ -67,7 +66,16 @@ class TransformersScorer:
         self._config = load_config(folder)
         self._renderer = Renderer(load_tokenizer(folder))
         self.placement: Placement = place(folder, options.device, options.dtype)
-        self.identity = self._identify(label, spec)
+        chat = self._renderer.has_template
+        self.identity = identify(
+            folder,
+            self._config,
+            self._renderer,
+            self.placement,
+            label=label,
+            spec=spec,
+            forms=("raw", "chat-prefill", "chat-continue") if chat else ("raw",),
+        )
         self._model: Any = None
         self._decoder: Any = None  # the model without its head
         self._head: OutputHead | None = None
@@ -79,35 +87,6 @@ class TransformersScorer:
         self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
         self._requests: list[ScoreRequest] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
-
-    # --- what it is ---
-
-    def _identify(self, label: str, spec: str) -> ModelIdentity:
-        from biaskit.provenance import digest
-
-        folder, chat = self._folder, self._renderer.has_template
-        forms: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue") if chat else ("raw",)
-        parts = {
-            "weights": folder.weights_digest,
-            "tokenizer": folder.tokenizer_digest,
-            "dtype": self.placement.dtype,
-        }
-        return ModelIdentity(
-            label=label,
-            spec=spec,
-            fingerprint=digest(parts),
-            tuning="instruct" if chat else "base",
-            where="local",
-            forms=forms,
-            takes_system=self._renderer.takes_system,
-            details={
-                **parts,
-                "architecture": ", ".join(getattr(self._config, "architectures", None) or [])
-                or self._config.model_type,
-                "device": self.placement.device,
-                "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
-            },
-        )
 
     @property
     def batch_size(self) -> int:

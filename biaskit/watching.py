@@ -22,6 +22,10 @@ class ModelPlan:
     prompt_tokens: int
     seconds: float | None
     notes: tuple[str, ...] = ()
+    unit: str = "cells"
+    n_cells_most: int | None = None  # where the run itself decides how many: at most so many
+    new_tokens: int = 0
+    seconds_most: float | None = None
 
 
 class Watcher(Protocol):

@@ -1,0 +1,80 @@
+"""`biaskit personas`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from biaskit.cli.options import parse_batch_size, with_format, with_running, with_settings
+from biaskit.cli.output import print_result
+from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.sources import read_text
+from biaskit.workflow import personas
+
+FINISHED_WITH_MISSING = 3
+
+
+@click.command("personas")
+@click.argument("models", nargs=-1, metavar="MODEL...")
+@click.option(
+    "--study",
+    default="gasp-pilot",
+    show_default=True,
+    help="gasp-pilot, gasp, mattern-generation, or a path to a TOML file.",
+)
+@click.option(
+    "--occupations", metavar="LIST", help="Names, ids or ranges of the study's list, or a .csv/.txt/.toml."
+)
+@click.option("--per-gender", type=click.IntRange(min=1), metavar="N", help="Texts of women and of men each.")
+@click.option(
+    "--max-draws",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Most draws of one occupation and prompt; default 20 x per-gender.",
+)
+@click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Most tokens of a text.")
+@click.option("--prompt-form", type=click.Choice(["auto", "chat", "completion", "raw"]))
+@with_running
+@with_settings
+@with_format
+def command(
+    models: tuple[str, ...],
+    system_prompt: str | None,
+    batch_size: str,
+    dry_run: bool,
+    yes: bool,
+    output_format: str,
+    **chosen: Any,
+) -> None:
+    r"""Who each MODEL writes about when nobody said so, and how: personas and biographies, analysed.
+
+    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
+    The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
+    rows missing, 130 interrupted.
+
+    \b
+    biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-draws 60 --max-new-tokens 80
+    biaskit personas hf:./my-model --study gasp-pilot --dry-run
+    biaskit analyze --texts mine.csv --text-col text --gender-col gender
+    """
+    watcher = TerminalWatcher(assume_yes=yes)
+    try:
+        result = personas(
+            *models,
+            system_prompt=read_text(system_prompt) if system_prompt else None,
+            batch_size=parse_batch_size(batch_size),
+            dry_run=dry_run,
+            watcher=watcher,
+            **chosen,
+        )
+    finally:
+        watcher.close()
+    if dry_run:
+        emit(f"Run folder: {result.path}\n")
+    elif (Path(result.path) / "tables").is_dir():
+        print_result(result, output_format)
+    if not result.complete:
+        sys.exit(FINISHED_WITH_MISSING)

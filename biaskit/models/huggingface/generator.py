@@ -1,0 +1,334 @@
+"""Samples texts from a local model; each draw has noise of its own, so neighbours change nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+
+from biaskit.errors import ModelError, TokenizationError
+from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.identity import identify
+from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
+from biaskit.models.huggingface.rendering import Renderer
+from biaskit.models.memory import affordable_draws
+from biaskit.models.token_trie import TokenIds
+from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, PromptForm, Sampling
+
+LARGEST_BATCH = 96
+WARM_UP_TOKENS = 6
+ANCHOR_TOKENS = 8
+"""Prompt tokens decoded with an answer, so that its first token keeps its leading space."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationOptions:
+    """How a local model runs; the dtype is part of the identity, the rest of no key."""
+
+    device: str = "auto"
+    dtype: str = "auto"
+    batch_size: int | None = None  # None: auto
+
+
+class TransformersGenerator:
+    """A local causal model as a `TextGenerator`; weights load at the first batch."""
+
+    def __init__(
+        self, folder: ModelFolder, *, label: str, spec: str, options: GenerationOptions = GenerationOptions()
+    ) -> None:
+        self._folder = folder
+        self._config = load_config(folder)
+        self._renderer = Renderer(load_tokenizer(folder))
+        self.placement: Placement = place(folder, options.device, options.dtype, purpose="generation")
+        forms: tuple[PromptForm, ...] = ("raw", "completion")
+        self.identity = identify(
+            folder,
+            self._config,
+            self._renderer,
+            self.placement,
+            label=label,
+            spec=spec,
+            forms=("chat", *forms) if self._renderer.has_template else forms,
+        )
+        self._model: Any = None
+        self._ends: list[int] = []  # ids that end a text
+        self._batch_size = options.batch_size or 0  # 0: not resolved yet
+        self._prompts: dict[Any, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
+
+    @property
+    def batch_size(self) -> int:
+        """Texts in a batch; 0 until a plan resolved it."""
+        return self._batch_size
+
+    # --- planning ---
+
+    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+        """Batches of one prompt each: rows of equal length need no padding and no mask."""
+        together: dict[Any, list[DrawRequest]] = {}
+        for request in requests:
+            together.setdefault((request.prompt, request.sampling), []).append(request)
+        self._prepare(requests)
+        if not self._batch_size:
+            self._batch_size = self._affordable(requests)
+        batches = tuple(
+            batch for listed in together.values() for batch in _evenly(listed, self._batch_size)
+        )
+        return Plan(
+            batches=batches,
+            calls=len(batches),
+            prompt_tokens=sum(len(self._prompts[request.prompt][1]) for request in requests),
+            new_tokens_max=sum(request.sampling.max_new_tokens for request in requests),
+            cost_max=0.0,
+        )
+
+    def _prepare(self, requests: Sequence[DrawRequest]) -> None:
+        fresh = {r.prompt: r for r in requests if r.prompt not in self._prompts}
+        text_config = self._config.get_text_config(decoder=True)
+        most = getattr(text_config, "max_position_embeddings", None)
+        for prompt, request in fresh.items():
+            try:
+                rendered = self._renderer.render(prompt)
+                ids = self._renderer.encode([rendered])[0]
+                if not ids:
+                    raise TokenizationError("the prompt has no tokens")
+            except ModelError as error:
+                error.request_key = request.key  # type: ignore[attr-defined]
+                raise
+            longest = len(ids) + max(r.sampling.max_new_tokens for r in requests if r.prompt == prompt)
+            if most is not None and longest > int(most):
+                raise ModelError(
+                    f"{self.identity.label}: a prompt of {len(ids)} tokens and its answer make {longest},"
+                    f" the model has {most} positions. Lower --max-new-tokens."
+                )
+            self._prompts[prompt] = (rendered, ids)
+
+    def _affordable(self, requests: Sequence[DrawRequest]) -> int:
+        if self.placement.device.split(":")[0] != "cpu" or not requests:
+            return LARGEST_BATCH
+        text = self._config.get_text_config(decoder=True)
+        number = 4 if self.placement.dtype == "float32" else 2
+        return affordable_draws(
+            layers=int(getattr(text, "num_hidden_layers", 0) or 12),
+            width=int(getattr(text, "hidden_size", 0) or 1024),
+            vocabulary=int(getattr(text, "vocab_size", 0) or 50_000),
+            tokens=max(len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests),
+            bytes_per_number=number,
+            still_to_load=0 if self._model is not None else self._folder.n_parameters * number,
+            largest=LARGEST_BATCH,
+        )
+
+    def estimate_seconds(self, n_new_tokens: int) -> float | None:
+        """Load, draw a few tokens of a planned prompt at the batch size, extrapolate by tokens."""
+        if not n_new_tokens or not self._prompts:
+            return 0.0
+        self._load()
+        prompt, (_, ids) = next(iter(self._prompts.items()))
+        size = max(1, self._batch_size)
+        request = DrawRequest("warm-up", prompt, Sampling(max_new_tokens=WARM_UP_TOKENS), 1)
+        self._sample([request] * size, ids)  # the first forward sets up kernels
+        started = time.perf_counter()
+        self._sample([request] * size, ids)
+        return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
+
+    # --- drawing ---
+
+    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+        """Answer the planned batches one after another."""
+        self._load()
+        for batch in batches:
+            yield self._answer(batch)
+
+    def _answer(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+        """One batch, in halves where the device runs out of memory (and the next ones likewise)."""
+        answers: list[Draw | Failed] = []
+        while len(answers) < len(batch):
+            part = batch[len(answers) : len(answers) + max(1, self._batch_size)]
+            rendered, ids = self._prompts[part[0].prompt]
+            try:
+                texts = self._sample(part, ids)
+            except torch.OutOfMemoryError as error:
+                if len(part) == 1:
+                    raise ModelError(
+                        f"{self.identity.label}: out of memory on {self.placement.device} with one text."
+                        " Take a smaller dtype, --device map, or a smaller model."
+                    ) from error
+                self._batch_size = max(1, len(part) // 2)
+                torch.cuda.empty_cache()
+                continue
+            answers += [
+                self._result(request, rendered, ids, new) for request, new in zip(part, texts, strict=True)
+            ]
+        return answers
+
+    def _sample(self, batch: Sequence[DrawRequest], ids: TokenIds) -> list[TokenIds | None]:
+        """New token ids of each draw, its end-of-text included; None where the logits were not finite.
+
+        The batch keeps its shape until its last text ends: a smaller one would round otherwise, and a
+        draw would depend on when its neighbours end.
+        """
+        sampling = batch[0].sampling
+        ends = self._ends
+        noise = GumbelNoise([request.seed for request in batch], sampling, ends)
+        config = GenerationConfig(
+            max_new_tokens=sampling.max_new_tokens,
+            do_sample=False,
+            eos_token_id=ends or None,
+            pad_token_id=ends[0] if ends else 0,
+            use_cache=True,
+        )
+        tokens = torch.tensor([ids] * len(batch), device=self._model.device)
+        with torch.inference_mode():
+            out = self._model.generate(
+                input_ids=tokens,
+                attention_mask=torch.ones_like(tokens),
+                generation_config=config,
+                logits_processor=LogitsProcessorList([noise]),
+            )
+        rows = out[:, len(ids) :].tolist()
+        return [
+            None if broken else _until_end(row, ends) for row, broken in zip(rows, noise.broken, strict=True)
+        ]
+
+    def _result(
+        self, request: DrawRequest, rendered: str, ids: TokenIds, new: TokenIds | None
+    ) -> Draw | Failed:
+        if new is None:
+            return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
+        finish: Finish = "stop" if new and new[-1] in self._ends else "length"
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
+        return Draw(
+            key=request.key,
+            prompt=rendered,
+            text=self._decode(ids, new),
+            finish=finish,
+            answered=Answered(by, now, prompt_tokens=len(ids), new_tokens=len(new)),
+        )
+
+    def _decode(self, ids: TokenIds, new: TokenIds) -> str:
+        # SentencePiece drops the space before a first token: it is kept by decoding after the prompt's end.
+        tokenizer = self._renderer.tokenizer
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        anchor = list(ids[-ANCHOR_TOKENS:])
+        before = tokenizer.decode(anchor, **options)
+        whole = tokenizer.decode([*anchor, *new], **options)
+        return (
+            str(whole[len(before) :]) if whole.startswith(before) else str(tokenizer.decode(new, **options))
+        )
+
+    # --- loading ---
+
+    def _load(self) -> None:
+        if self._model is not None:
+            return
+        self._model = load_model(self._folder, self.placement)
+        self._ends = _end_ids(self._model.generation_config, self._renderer.tokenizer)
+        # generate() fills what a call leaves open from the model's own file: a repetition penalty or a
+        # list of suppressed tokens there would change every distribution.
+        self._model.generation_config = GenerationConfig()
+        rows = self._model.get_input_embeddings().weight.shape[0]
+        used = {i for _, ids in self._prompts.values() for i in ids}
+        if used and max(used) >= rows:
+            self.close()
+            raise ModelError(
+                f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
+                " tokens: tokenizer and weights do not belong together."
+            )
+
+    def close(self) -> None:
+        """Free the weights."""
+        self._model = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+class GumbelNoise(LogitsProcessor):
+    """Adds to each row Gumbel noise of a generator of its own: the largest sum is a draw from the softmax.
+
+    Noise is -log of standard exponentials, one for every token of the vocabulary and step, added to the
+    float32 logits after temperature and top_p (the Gumbel-max trick).
+    """
+
+    def __init__(self, seeds: Sequence[int], sampling: Sampling, ends: Sequence[int]) -> None:
+        self._generators = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
+        self._sampling = sampling
+        self._ends = torch.tensor(list(ends), dtype=torch.long)
+        self._finished = [False] * len(seeds)
+        self.broken = [False] * len(seeds)
+        self._started = False
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """(rows, vocabulary) float32 logits → the same with noise; the caller takes the largest."""
+        if self._started:
+            ended = torch.isin(input_ids[:, -1].cpu(), self._ends).tolist()
+            self._finished = [a or b for a, b in zip(self._finished, ended, strict=True)]
+        self._started = True
+        if self._sampling.temperature != 1.0:
+            scores = scores / self._sampling.temperature
+        if self._sampling.top_p < 1.0:
+            scores = _nucleus(scores, self._sampling.top_p)
+        rows = [i for i, done in enumerate(self._finished) if not done]
+        size, threads = scores.shape[1], torch.get_num_threads()
+        if threads == 1 or len(rows) < 2:
+            self._add(scores, rows, (self._noise(i, size) for i in rows))
+        else:
+            with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
+                self._add(scores, rows, pool.map(lambda i: self._noise(i, size), rows))
+        return scores
+
+    def _noise(self, i: int, size: int) -> NDArray[np.float32]:
+        """Logarithms of one row's exponentials; adding their negative is adding Gumbel noise.
+
+        Drawn in double precision: numpy's float32 exponentials are exactly 0 once in eight million, which
+        would make some token of a vocabulary of 262,144 certain at one step in thirty.
+        """
+        exponentials = self._generators[i].standard_exponential(size)
+        return np.log(exponentials.astype(np.float32))
+
+    def _add(self, scores: torch.Tensor, rows: Sequence[int], noise: Iterable[NDArray[np.float32]]) -> None:
+        for i, logs in zip(rows, noise, strict=True):
+            scores[i] -= torch.from_numpy(logs).to(scores.device)
+            # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
+            if not math.isfinite(float(scores[i].max())):
+                self.broken[i] = self._finished[i] = True
+
+
+def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
+    """The smallest set of tokens whose probability reaches `top_p`; the others get -inf."""
+    ordered, places = scores.sort(dim=-1, descending=True)
+    before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
+    out = torch.full_like(scores, -torch.inf)
+    kept = torch.where(before < top_p, ordered, torch.full_like(ordered, -torch.inf))
+    return out.scatter(-1, places, kept)
+
+
+def _evenly(requests: Sequence[DrawRequest], largest: int) -> Iterator[tuple[DrawRequest, ...]]:
+    """Batches of nearly one size: a short last one would cost as much as a full one."""
+    n = -(-len(requests) // largest)
+    ends = [len(requests) * (i + 1) // n for i in range(n)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        yield tuple(requests[start:end])
+
+
+def _end_ids(stored: Any, tokenizer: Any) -> list[int]:
+    """The ids that end a text: the model's own list, and its tokenizer's."""
+    stated = getattr(stored, "eos_token_id", None)
+    listed = [*stated] if isinstance(stated, list | tuple) else [stated]
+    return list(dict.fromkeys(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None))
+
+
+def _until_end(row: Sequence[int], ends: Sequence[int]) -> TokenIds:
+    """A row up to and with its end-of-text; what follows is padding."""
+    for k, token in enumerate(row):
+        if token in ends:
+            return tuple(row[: k + 1])
+    return tuple(row)

@@ -1,0 +1,203 @@
+"""Word vectors of a sentence encoder in a local folder, `sentence:PATH` (METHODS §2.8)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.errors import MissingExtraError, ModelError
+from biaskit.models.huggingface.folder import ModelFolder, check_folder
+from biaskit.models.huggingface.loading import (
+    INSTALL_LOCAL,
+    first_line,
+    place,
+    quiet,
+    require_transformers,
+)
+
+VOCABULARY_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+)
+POSITIONS_SET_ASIDE = 2
+"""RoBERTa and its kin count positions from 2."""
+POOLER = "pooler."
+"""The layer over the first token that BERT carries: the mean never passes through it."""
+MEAN_POOLING = frozenset({"Transformer", "Pooling", "Normalize"})
+"""Steps of a sentence-transformers folder that are done here."""
+
+
+def encode_words(
+    path: str | Path, words: Sequence[str], *, batch_size: int = 64, one_thread: bool = True
+) -> NDArray[np.float64]:
+    """Unit vectors `(n, d)` of words: the mean of the encoder's last hidden states over a word's tokens.
+
+    Special tokens that the tokenizer adds are in the mean, as in sentence-transformers. Computed in
+    float32; on one thread by default, so that any machine setting gives the same bytes.
+    Missing or empty input: a row of NaN for a word of which the tokenizer knows nothing (unknown tokens
+    alone, or none).
+    Errors: ModelError where the folder is not a whole safetensors encoder with its tokenizer;
+        MissingExtraError where torch or transformers is not installed.
+    Reference: METHODS §2.8 (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded batch with its mask.
+    """
+    require_transformers()
+    import torch
+
+    folder = _encoder_folder(Path(path).expanduser())
+    tokenizer = _load_tokenizer(folder)
+    model = _load_encoder(folder)
+    ids = _token_ids(tokenizer, model, words, folder)
+    vectors = np.full((len(words), model.config.hidden_size), np.nan)
+    with _threads(1 if one_thread else None), torch.inference_mode():
+        for batch in _batches_of_one_length(ids, batch_size):
+            tokens = torch.tensor([ids[i] for i in batch])
+            hidden = model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
+            vectors[batch] = hidden.double().mean(dim=1).numpy()
+    with np.errstate(invalid="ignore"):  # zero by zero is NaN: no direction either
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def pooling_note(path: str | Path) -> str | None:
+    """What a sentence-transformers folder asks for beyond a mean, which is not done here; else None."""
+    folder = Path(path).expanduser()
+    other: list[str] = []
+    try:
+        steps = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        for step in steps:
+            kind = str(step["type"]).rpartition(".")[2]
+            other += [] if kind in MEAN_POOLING else [kind]
+            if kind == "Pooling":
+                stated = json.loads((folder / step["path"] / "config.json").read_text(encoding="utf-8"))
+                other += [key for key, chosen in stated.items() if _is_other_pooling(key, chosen)]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    if not other:
+        return None
+    return f"{folder} was trained with {', '.join(other)}; here a word's vector is the mean over its tokens"
+
+
+def _is_other_pooling(key: str, chosen: Any) -> bool:
+    is_mean = key == "pooling_mode_mean_tokens" or chosen == "mean"
+    return key.startswith("pooling_mode") and bool(chosen) and not is_mean
+
+
+# --- the folder ------------------------------------------------------------------------------------
+
+
+def _encoder_folder(path: Path) -> ModelFolder:
+    if not path.is_dir():
+        raise ModelError(f"sentence:{path}: no such folder. Give the folder of a saved sentence encoder.")
+    folder = check_folder(path)
+    # Without its files transformers makes up an empty tokenizer, and every word is the same unknown token.
+    if not any((path / name).is_file() for name in VOCABULARY_FILES):
+        raise ModelError(
+            f"{path} has no tokenizer ({', '.join(VOCABULARY_FILES)}). Save the encoder with its tokenizer."
+        )
+    stated = folder.config.get("architectures") or []
+    if isinstance(stated, list) and any(
+        str(name).endswith(("ForCausalLM", "LMHeadModel")) for name in stated
+    ):
+        raise ModelError(
+            f"{path} ({', '.join(map(str, stated))}) is a causal language model, whose tokens do not see what"
+            " follows them. Give a sentence encoder."
+        )
+    return folder
+
+
+def _load_tokenizer(folder: ModelFolder) -> Any:
+    transformers = require_transformers()
+    with quiet():
+        try:
+            return transformers.AutoTokenizer.from_pretrained(
+                folder.path, local_files_only=True, trust_remote_code=False
+            )
+        except Exception as error:  # transformers raises many kinds; the user can act on one line.
+            raise ModelError(first_line(f"{folder.path}: its tokenizer cannot be loaded", error)) from error
+
+
+def _load_encoder(folder: ModelFolder) -> Any:
+    """The model without a head, in float32 on the CPU."""
+    transformers = require_transformers()
+    import torch
+
+    place(folder, "cpu", "float32")  # refuses what does not fit in memory
+    with quiet():
+        try:
+            model, loaded = transformers.AutoModel.from_pretrained(
+                folder.path,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        except ImportError as error:
+            raise MissingExtraError(f"{folder.path} needs a package: {error}. {INSTALL_LOCAL}") from error
+        except Exception as error:
+            raise ModelError(first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
+    # transformers draws what a file lacks at random; many encoders are saved without the unused pooler.
+    if lacking := sorted(key for key in map(str, loaded["missing_keys"]) if not key.startswith(POOLER)):
+        raise ModelError(
+            f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
+            f" {lacking[0]}. Save or download the encoder again."
+        )
+    if not hasattr(model.config, "hidden_size"):
+        raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
+    return model.eval()
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFolder) -> list[list[int]]:
+    """Token ids of each word, cut at the longest text the model takes; none for a word that is unknown."""
+    longest = int(tokenizer.model_max_length)
+    if positions := getattr(model.config, "max_position_embeddings", None):
+        longest = min(longest, max(positions - POSITIONS_SET_ASIDE, 1))
+    # Said in full: a tokenizer.json may pad all texts to one length, or cut them at another.
+    told = {"padding": False, "truncation": True, "max_length": longest}
+    found = tokenizer(list(words), **told)["input_ids"] if words else []
+    n_tokens = model.get_input_embeddings().num_embeddings
+    largest = max((token for ids in found for token in ids), default=0)
+    if largest >= n_tokens:
+        raise ModelError(
+            f"{folder.path}: its tokenizer writes token {largest}, its model knows {n_tokens}."
+            " Take the tokenizer that belongs to the encoder."
+        )
+    empty = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
+    return [list(ids) if any(token not in empty for token in ids) else [] for ids in found]
+
+
+def _batches_of_one_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:
+    """Indices of words with equally many tokens: nothing is padded, so no word's vector has padding in it."""
+    by_length: dict[int, list[int]] = {}
+    for i, own in enumerate(ids):
+        by_length.setdefault(len(own), []).append(i)
+    by_length.pop(0, None)
+    for length in sorted(by_length):
+        members = by_length[length]
+        for start in range(0, len(members), batch_size):
+            yield members[start : start + batch_size]
+
+
+@contextlib.contextmanager
+def _threads(n: int | None) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(n or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

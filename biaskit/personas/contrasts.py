@@ -1,0 +1,92 @@
+"""The tests of one model's texts: SRB of women and men, represented share and labour (METHODS §2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from biaskit.personas.comparisons import BOTH
+from biaskit.personas.representation import labour_contrast
+from biaskit.stats.contrasts import Row, Scope, adjust, within_units
+
+OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
+AGAINST_LABOUR = ("paired", "wilcoxon")
+
+
+def test_rows(
+    srb: Sequence[Mapping[str, object]],
+    representation: Sequence[Mapping[str, object]],
+    *,
+    models: Sequence[str],
+    margins: Mapping[str, float],
+    seed: int,
+) -> list[Row]:
+    """The rows of tests.csv that a personas run has of each model by itself."""
+    rows: list[Row] = []
+    for model in models:
+        rows += _of_genders(model, srb, margins, seed) if srb else []
+    rows += _against_labour(representation, margins, seed) if representation else []
+    return adjust(rows)
+
+
+def _of_genders(
+    model: str, srb: Sequence[Mapping[str, object]], margins: Mapping[str, float], seed: int
+) -> list[Row]:
+    """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
+    scores = {
+        gender: {str(row["occupation"]): row["srb"] for row in srb if _is(row, model, gender)}
+        for gender in BOTH
+    }
+    women, men = (scores[gender] for gender in BOTH)
+    common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
+    left_out = len(women) - len(common)
+    a, b = (np.array([found[o] for o in common], dtype=np.float64) for found in (women, men))
+    return within_units(
+        a,
+        b,
+        scope=Scope(
+            engine="personas",
+            contrast="genders",
+            model_a=model,
+            model_b=model,
+            quantity="srb",
+            group_a="female",
+            group_b="male",
+            unit="occupation",
+        ),
+        kinds=OF_GENDERS,
+        margins=margins,
+        seed=seed,
+        note=f"{left_out} of {len(women)} occupations without both scores left out" if left_out else None,
+    )
+
+
+def _is(row: Mapping[str, object], model: str, gender: str) -> bool:
+    return row["model"] == model and row["gender"] == gender
+
+
+def _against_labour(
+    representation: Sequence[Mapping[str, object]], margins: Mapping[str, float], seed: int
+) -> Iterator[Row]:
+    """Share of women in the texts minus their share in the labour force, over occupations."""
+    for found in labour_contrast(representation):
+        if not found.occupations and not any(r["labour_female_share"] is not None for r in representation):
+            continue
+        yield from within_units(
+            found.share,
+            found.labour,
+            scope=Scope(
+                engine="personas",
+                contrast="labour",
+                model_a=found.model,
+                model_b=found.model,
+                quantity="represented_share",
+                gender="female",
+                unit="occupation",
+            ),
+            kinds=AGAINST_LABOUR,
+            margins=margins,
+            seed=seed,
+            note=found.note,
+        )

@@ -1,0 +1,231 @@
+"""The texts of a run as the analysis sees them: in study order, associated, tokenised; read once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from biaskit.personas.association import Association, associate_gender
+from biaskit.personas.importing import ALL
+from biaskit.personas.names import NameEvidence
+from biaskit.personas.questions import Questions, request_for, series_of
+from biaskit.personas.sampling import Filling
+from biaskit.personas.words import TokenisedTexts
+from biaskit.provenance import canonical_json
+from biaskit.records import Finish
+from biaskit.stats.resampling import generator
+
+ASSOCIATED, SPECIFIED = "associated", "specified"
+NOT_ASSOCIATED = ("refusal", "filter")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text: where it comes from, and what was counted in it. `place` is its row in the tokens."""
+
+    key: str
+    model: str
+    occupation: str
+    template_id: str
+    draw: int
+    specified_gender: str | None
+    finish: Finish | None
+    empty: bool
+    association: Association
+    place: int
+    instruction_id: int | None = None
+    setting: str | None = None
+    held_out: bool = False  # its gender was specified and is treated as if it were not
+
+    @property
+    def origin(self) -> str:
+        """Whether the prompt named the gender."""
+        return ASSOCIATED if self.specified_gender is None else SPECIFIED
+
+    @property
+    def gender(self) -> str | None:
+        """The gender its words count for: as asked, else as associated."""
+        return self.specified_gender or self.association.gender
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Every text of the question in study order."""
+
+    texts: tuple[Document, ...]
+    tokens: TokenisedTexts
+    evidence: Mapping[str, NameEvidence]  # model → how its texts write the listed names
+    models: tuple[str, ...]
+    occupations: tuple[str, ...]
+    template_ids: tuple[str, ...]
+    rows_digest: str
+    imported: bool = False
+    n_unused: int = 0  # stored rows that this question does not need
+    notes: tuple[str, ...] = ()
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins of which there is at least one text."""
+        return frozenset(text.origin for text in self.texts)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What one pass over the rows collects."""
+
+    rows: dict[str, Document] = field(default_factory=dict)
+    evidence: dict[str, NameEvidence] = field(default_factory=dict)
+    digests: dict[str, bytes] = field(default_factory=dict)
+
+
+def read_documents(
+    questions: Questions, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+) -> Documents:
+    """The texts that a sampled study needs, of all its models.
+
+    `models`: label → its entry in the manifest. Draws are looked for round by round, as they were asked.
+    """
+    read, tokens = _read(questions, rows)
+    found: list[Document] = []
+    for label, entry in models.items():
+        for draws in _needed(questions, entry, read.rows):
+            found += [replace(read.rows[key], model=label) for key in draws]
+    return _documents(
+        found,
+        read,
+        tokens,
+        models=tuple(models),
+        occupations=tuple(item.name for item in questions.occupations),
+        template_ids=questions.template_ids,
+        seed=questions.study.seed,
+        hold_out=questions.study.hold_out,
+        n_rows=len(read.rows),
+    )
+
+
+def read_imported(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> Documents:
+    """Every imported text; occupations in the order of the study's list, else as they come."""
+    read, tokens = _read(questions, rows)
+    found = sorted(read.rows.values(), key=lambda text: text.draw)
+    known = [item.name for item in questions.occupations]
+    present = list(dict.fromkeys(text.occupation for text in found))
+    documents = _documents(
+        found,
+        read,
+        tokens,
+        models=tuple(dict.fromkeys(text.model for text in found)),
+        occupations=(*(name for name in known if name in present), *(n for n in present if n not in known)),
+        template_ids=tuple(dict.fromkeys(text.template_id for text in found)),
+        seed=questions.study.seed,
+        hold_out=questions.study.hold_out,
+        n_rows=len(read.rows),
+    )
+    return replace(documents, imported=True)
+
+
+def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Read, TokenisedTexts]:
+    read, study = _Read(), questions.study
+
+    def texts() -> Iterator[str]:
+        for place, row in enumerate(rows):
+            text, finish = row["text"], row["finish_reason"]
+            found = associate_gender(text, honorifics=study.honorifics)
+            empty = not text.strip()
+            if finish in NOT_ASSOCIATED or empty:
+                # Refused, filtered and empty texts are of nobody, whatever they say.
+                found = replace(found, gender=None, rule_id=None)
+            read.rows[row["key"]] = Document(
+                key=row["key"],
+                model=row["model"],
+                occupation=row["occupation"],
+                template_id=str(row["template_id"]),
+                draw=row["draw"],
+                specified_gender=row["specified_gender"],
+                finish=finish,
+                empty=empty,
+                association=found,
+                place=place,
+                instruction_id=row.get("instruction_id"),
+                setting=row.get("setting"),
+            )
+            read.evidence.setdefault(row["model"], NameEvidence()).add(text)
+            read.digests[row["key"]] = hashlib.sha256(
+                canonical_json([row["key"], text, finish]).encode("ascii")
+            ).digest()
+            yield text
+
+    tokens = TokenisedTexts.build(texts(), study.tokenizer)
+    return read, tokens
+
+
+def _needed(
+    questions: Questions, entry: Mapping[str, Any], stored: Mapping[str, Document]
+) -> Iterator[list[str]]:
+    """For each series of a model the keys of its stored draws, in draw order.
+
+    A series is read round by round until a round holds nothing; specified series have exactly n draws.
+    """
+    filling = Filling.of(questions.study)
+    for series in series_of(questions, entry["prompt_form"]):
+        draws: list[str] = []
+        rounds = range(-(-filling.most // filling.batch))
+        parts = (
+            [range(questions.study.per_gender)]
+            if series.specified_gender
+            else [filling.round(number) for number in rounds]
+        )
+        for part in parts:
+            keys = [request_for(series, draw, entry["fingerprint"], questions).key for draw in part]
+            here = [key for key in keys if key in stored]
+            if not here:
+                break
+            draws += here
+        yield draws
+
+
+def _documents(
+    found: Sequence[Document],
+    read: _Read,
+    tokens: TokenisedTexts,
+    *,
+    models: tuple[str, ...],
+    occupations: tuple[str, ...],
+    template_ids: tuple[str, ...],
+    seed: int,
+    hold_out: float | None,
+    n_rows: int,
+) -> Documents:
+    digest = hashlib.sha256(b"".join(read.digests[text.key] for text in found)).hexdigest()
+    texts = _held_out(found, seed, hold_out) if hold_out else tuple(found)
+    return Documents(
+        texts=texts,
+        tokens=tokens,
+        evidence=read.evidence,
+        models=models,
+        occupations=occupations,
+        template_ids=template_ids,
+        rows_digest=digest,
+        n_unused=n_rows - len({text.key for text in found}),
+    )
+
+
+def _held_out(found: Sequence[Document], seed: int, part: float) -> tuple[Document, ...]:
+    """A random part of each (model, occupation, gender) loses its gender: a control (METHODS §2.6)."""
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for i, text in enumerate(found):
+        if text.specified_gender is not None:
+            groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
+    chosen: set[int] = set()
+    for group, places in groups.items():
+        n = int(part * len(places))
+        picked = generator(seed, "hold-out", group).permutation(len(places))[:n]
+        chosen |= {places[i] for i in picked.tolist()}
+    return tuple(
+        replace(text, specified_gender=None, held_out=True) if i in chosen else text
+        for i, text in enumerate(found)
+    )
+
+
+__all__ = ["ALL", "ASSOCIATED", "SPECIFIED", "Document", "Documents", "read_documents", "read_imported"]

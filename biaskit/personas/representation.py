@@ -1,0 +1,313 @@
+"""Who is represented: shares of women and non-binary people, beside labour statistics (METHODS §2.3)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from biaskit.records import NO_INSTRUCTION
+from biaskit.stats.crossed import FloatArray, joined
+from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
+
+Row = dict[str, object]
+Labour = tuple[float | None, int | None]
+"""Women's share of those who work in an occupation, a fraction, and its year."""
+
+ALL = "all"
+"""The template_id of the mean of the templates' shares."""
+
+NONBINARY_REFERENCE = 0.016
+"""Share of the U.S. population that identifies as non-binary, as GAS(P) §5.1 quotes it."""
+
+_REFUSALS = ("refusal", "filter")
+
+
+@dataclass(frozen=True, slots=True)
+class RepresentedText:
+    """A text whose prompt named no gender. instruction_id and setting: where the study has instructions."""
+
+    model: str
+    occupation: str
+    template_id: str
+    draw: int  # counted from 0 within model, occupation and prompt
+    gender: str | None  # as associated
+    finish: str | None  # stop, length, refusal, filter; None: imported
+    empty: bool  # nothing but white space
+    instruction_id: int | None = None
+    setting: str | None = None
+
+
+# --- representation.csv ----------------------------------------------------------------------------
+
+
+def representation_rows(
+    draws: Iterable[RepresentedText],
+    labour: Mapping[str, Labour],
+    *,
+    models: Sequence[str],
+    occupations: Sequence[str],
+    templates: Sequence[str],
+    batch: int | None,
+    scopes: Sequence[tuple[int | None, str | None]] = (),
+) -> list[Row]:
+    """The rows of representation.csv, per model and occupation each template and then `all`.
+
+    Of a sampled run (`batch` given) the draws numbered below `batch` enter: later ones were drawn because
+    of what the first ones said, and their number depends on the outcome. Every model, occupation and
+    template has its row, also without a text. Of imported texts (`batch` None) all enter, and an
+    occupation that a model has no text of has no rows; the `all` of their single template equals it.
+
+    `scopes` are the (instruction_id, setting) of a study under instructions, in its order: they become
+    columns before `reason`, and rows per model and scope. Refused and empty texts count as unassociated
+    whatever their `gender` is. A draw of a model, occupation, template or scope that is not listed is a
+    `ValueError`: left out silently it would be missing from a share.
+    """
+    asked = [(model, scope) for model in models for scope in scopes or [(None, None)]]
+    tallies = _tallies(draws, batch)
+    listed = {(*block, o, t) for block in asked for o in occupations for t in templates}
+    strangers = tallies.keys() - listed
+    if strangers:
+        raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
+    rows: list[Row] = []
+    for block in asked:
+        of_scope: Row = dict(zip(("instruction_id", "setting"), block[1], strict=True)) if scopes else {}
+        for occupation in occupations:
+            tally = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
+            if batch is None and not any(tally.values()):
+                continue
+            for row in _rows_of_occupation(tally, labour.get(occupation, (None, None)), of_scope):
+                rows.append({"model": block[0], "occupation": occupation, **row})
+    return rows
+
+
+_Block = tuple[str, tuple[int | None, str | None], str, str]
+
+
+def _tallies(draws: Iterable[RepresentedText], batch: int | None) -> dict[_Block, Counter[str]]:
+    """Count the texts of each model, scope, occupation and template under the names of their columns."""
+    tallies: dict[_Block, Counter[str]] = {}
+    for text in draws:
+        if batch is not None and text.draw >= batch:
+            continue
+        block = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
+        tally = tallies.setdefault(block, Counter())
+        refused = text.finish in _REFUSALS
+        gender = None if refused or text.empty else text.gender
+        tally["n_texts"] += 1
+        tally[f"n_{gender or 'unassociated'}"] += 1
+        tally["n_refused"] += refused
+        tally["n_empty"] += text.empty
+        tally["n_cut"] += text.finish == "length"
+    return tallies
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The numbers of one row; the bounds are the female share if all dropped texts were women, or men."""
+
+    female: Proportion
+    nonbinary: Proportion
+    if_female: float | None
+    if_male: float | None
+    reason: str | None
+
+
+_COUNTS = (
+    *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
+    *("n_refused", "n_empty", "n_cut"),
+)
+
+
+def _rows_of_occupation(tally: Mapping[str, Counter[str]], labour: Labour, scope: Row) -> Iterator[Row]:
+    shares = {template: _shares(counts) for template, counts in tally.items()}
+    together = sum(tally.values(), Counter())
+    for template, counts, found in (
+        *((template, tally[template], shares[template]) for template in tally),
+        (ALL, together, _mean(shares)),
+    ):
+        low, high = found.female.ci95 or (None, None)
+        nonbinary_low, nonbinary_high = found.nonbinary.ci95 or (None, None)
+        yield {
+            "template_id": template,
+            **{name: counts[name] for name in _COUNTS},
+            "female_share": found.female.estimate,
+            "ci_low": low,
+            "ci_high": high,
+            "se": found.female.se,
+            "nonbinary_share": found.nonbinary.estimate,
+            "nonbinary_ci_low": nonbinary_low,
+            "nonbinary_ci_high": nonbinary_high,
+            "share_if_dropped_female": found.if_female,
+            "share_if_dropped_male": found.if_male,
+            "labour_female_share": labour[0],
+            "labour_year": labour[1],
+            **scope,
+            "reason": found.reason,
+        }
+
+
+def _shares(counts: Mapping[str, int]) -> _Shares:
+    female, nonbinary = counts["n_female"], counts["n_nonbinary"]
+    associated = female + counts["n_male"] + nonbinary
+    n_texts = counts["n_texts"]
+    reason = None
+    if associated < 2:
+        reason = "one text with an associated gender: no standard error"
+        if not associated:
+            reason = "no text with an associated gender" if n_texts else "no text"
+    return _Shares(
+        proportion(female, associated),
+        proportion(nonbinary, associated),
+        (female + counts["n_unassociated"]) / n_texts if n_texts else None,
+        female / n_texts if n_texts else None,
+        reason,
+    )
+
+
+def _mean(shares: Mapping[str, _Shares]) -> _Shares:
+    """The mean over templates; what one of them lacks the mean lacks, and says which template it was."""
+    parts = list(shares.values())
+    reasons = [part.reason and f"{template}: {part.reason}" for template, part in shares.items()]
+    return _Shares(
+        mean_of_proportions([part.female for part in parts]),
+        mean_of_proportions([part.nonbinary for part in parts]),
+        _mean_if_all([part.if_female for part in parts]),
+        _mean_if_all([part.if_male for part in parts]),
+        joined(reasons),
+    )
+
+
+def _mean_if_all(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+# --- against labour statistics ---------------------------------------------------------------------
+
+SIDES = ("female-dominated", "male-dominated")
+
+
+def decile_rows(rows: Sequence[Mapping[str, object]]) -> tuple[list[Row], str | None]:
+    """The rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
+
+    Arguments: rows of representation.csv; those under an instruction do not enter.
+    Returns: per model, template and side of the labour market (a labour share of exactly 0.5 is
+        female-dominated) ten rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose
+        female_share lies there, also where it is 0. Without any labour share: no rows.
+    """
+    blocks: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    for row in _without_instruction(rows):
+        blocks.setdefault((str(row["model"]), str(row["template_id"])), []).append(row)
+    made: list[Row] = []
+    notes = []
+    for (model, template), own in blocks.items():
+        pairs, note = _pairs(own)
+        # What lacks a share in one template lacks it in `all`, so the notes of `all` name every loss.
+        notes.append(f"{model}: {note}" if note and template == ALL else None)
+        counts = Counter((SIDES[labour < 0.5], _decile(share)) for share, labour in pairs.values())
+        made += [
+            {
+                "model": model,
+                "template_id": template,
+                "labour_side": side,
+                "decile_low": decile / 10,
+                "decile_high": (decile + 1) / 10,
+                "n_occupations": counts[side, decile],
+            }
+            for side in SIDES
+            for decile in range(10)
+        ]
+    known = any(_number(row, "labour_female_share") is not None for row in rows)
+    return (made, joined(notes)) if known else ([], "no occupation has a labour share")
+
+
+def _decile(share: float) -> int:
+    # The mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below.
+    return min(math.floor(share * 10 + 1e-12), 9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabourContrast:
+    """Share of women in a model's texts and in the labour force, occupation by occupation."""
+
+    model: str
+    occupations: tuple[str, ...]  # by name, so that no order of rows changes a sum
+    share: FloatArray  # [n]
+    labour: FloatArray  # [n]
+    note: str | None  # how many occupations were left out
+
+
+def labour_contrast(rows: Sequence[Mapping[str, object]]) -> list[LabourContrast]:
+    """What the paired tests of represented share minus labour share are made of, one per model.
+
+    Arguments: rows of representation.csv. The template `all` without an instruction enters, of the
+        occupations that have both shares; the others are counted in the note.
+    """
+    found = []
+    for model, own in _all_rows_by_model(rows).items():
+        pairs, note = _pairs(own)
+        names = tuple(sorted(pairs))
+        values = np.array([pairs[name] for name in names], dtype=np.float64).reshape(len(names), 2)
+        found.append(LabourContrast(model, names, values[:, 0], values[:, 1], note))
+    return found
+
+
+def _pairs(rows: Sequence[Mapping[str, object]]) -> tuple[dict[str, tuple[float, float]], str | None]:
+    """Women's share in the texts and in the labour force, by occupation; and a note on who lacks one."""
+    pairs = {}
+    for row in rows:
+        share, labour = _number(row, "female_share"), _number(row, "labour_female_share")
+        if share is not None and labour is not None:
+            pairs[str(row["occupation"])] = share, labour
+    n_out = len(rows) - len(pairs)
+    note = f"{n_out} of {len(rows)} occupations left out: no share or no labour share" if n_out else None
+    return pairs, note
+
+
+@dataclass(frozen=True, slots=True)
+class NonbinarySummary:
+    """In how many occupations a model represents non-binary people as in the population."""
+
+    model: str
+    n_occupations: int  # with a share
+    n_above: int  # share above the reference
+    n_surely_above: int  # the whole interval above the reference
+    n_zero: int  # share of exactly 0
+    reference: float = NONBINARY_REFERENCE
+
+
+def nonbinary_summary(rows: Sequence[Mapping[str, object]]) -> list[NonbinarySummary]:
+    """Compare non-binary shares with the population's 1.6 % (GAS(P) §5.1), one summary per model.
+
+    Arguments: rows of representation.csv; the template `all` without an instruction enters. A share equal
+        to the reference is not above it.
+    """
+    found = []
+    for model, own in _all_rows_by_model(rows).items():
+        shares = [x for row in own if (x := _number(row, "nonbinary_share")) is not None]
+        lows = [x for row in own if (x := _number(row, "nonbinary_ci_low")) is not None]
+        above, surely = (sum(x > NONBINARY_REFERENCE for x in values) for values in (shares, lows))
+        found.append(NonbinarySummary(model, len(shares), above, surely, shares.count(0.0)))
+    return found
+
+
+def _all_rows_by_model(rows: Sequence[Mapping[str, object]]) -> dict[str, list[Mapping[str, object]]]:
+    by_model: dict[str, list[Mapping[str, object]]] = {}
+    for row in _without_instruction(rows):
+        if row["template_id"] == ALL:
+            by_model.setdefault(str(row["model"]), []).append(row)
+    return by_model
+
+
+def _without_instruction(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Keep what was written under no instruction: deciles.csv has no column to tell them apart."""
+    return [row for row in rows if row.get("instruction_id") in (None, NO_INSTRUCTION)]
+
+
+def _number(row: Mapping[str, object], name: str) -> float | None:
+    value = row[name]
+    return float(value) if isinstance(value, int | float) else None

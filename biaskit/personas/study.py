@@ -1,0 +1,319 @@
+"""The generation engine's first half: series of draws → rounds → texts on disk, where analysis starts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from biaskit.asking import (
+    OpenModel,
+    Outcome,
+    closable,
+    keep_batch_size,
+    model_entry,
+    note_usage,
+    open_all,
+    start_manifest,
+)
+from biaskit.errors import ModelError
+from biaskit.models.base import TextGenerator
+from biaskit.personas.association import associate_gender
+from biaskit.personas.manifest import describe_question, identity_of_question, sign
+from biaskit.personas.questions import Questions, Series, form_for, n_series, request_for, series_of
+from biaskit.personas.sampling import Filling
+from biaskit.records import Draw, DrawRequest, Failed, PromptForm
+from biaskit.runs import RowWriter, read_rows, rows_file, write_manifest
+from biaskit.watching import ModelPlan, Watcher
+
+UNASSOCIATED_FINISHES = ("refusal", "filter")
+
+
+def ask(
+    questions: Questions,
+    models: Mapping[str, str],
+    run: Path,
+    *,
+    open_model: OpenModel[TextGenerator],
+    watcher: Watcher,
+    dry_run: bool = False,
+    command: str = "",
+) -> Outcome:
+    """Draw every text that has no row yet and store it; the same call goes on where it stopped."""
+    study = questions.study
+    done = Outcome()
+    manifest = start_manifest(
+        run,
+        "personas",
+        study.name,
+        question=identity_of_question(questions),
+        resolved=describe_question(questions),
+        command=command,
+    )
+    alone = len(models) == 1
+    generators = dict(open_all(models, manifest, open_model, done, watcher))
+    forms = _forms(questions, generators, done, watcher, alone=alone)
+    if dry_run:
+        stored = _stored(run, questions)
+        for label, form in forms.items():
+            _Sampler(questions, generators[label], form, stored, run, watcher, done).plan(dry_run=True)
+            generators[label].close()
+        return done
+    if not forms:
+        return done
+    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+        done.notes += writer.reading.notes
+        stored = _stored(run, questions)
+        for label, form in forms.items():
+            generator = generators[label]
+            entry = model_entry(generator.identity, form)
+            entry["batch_size"] = manifest["models"].get(label, {}).get("batch_size")
+            manifest["models"][label] = entry
+            manifest["signature"] = sign(questions, manifest["models"])
+            write_manifest(run, manifest)
+            sampler = _Sampler(questions, generator, form, stored, run, watcher, done)
+            try:
+                sampler.plan(dry_run=False)
+                sampler.draw(writer, manifest)
+            except ModelError as error:
+                if alone:
+                    raise
+                done.give_up(label, error, watcher)
+            finally:
+                generator.close()
+    return done
+
+
+def _forms(
+    questions: Questions,
+    generators: Mapping[str, TextGenerator],
+    done: Outcome,
+    watcher: Watcher,
+    *,
+    alone: bool,
+) -> dict[str, PromptForm]:
+    """Each model's own form: a personas run has one form per model (METHODS §1.3)."""
+    forms: dict[str, PromptForm] = {}
+    for label, generator in generators.items():
+        try:
+            forms[label] = form_for(questions.study, generator.identity)
+        except ModelError as error:
+            if alone:
+                raise
+            done.give_up(label, error, watcher)
+    if len(set(forms.values())) > 1:
+        listed = ", ".join(f"{label} {form}" for label, form in forms.items())
+        done.notes.append(f"Prompt forms differ between the models ({listed}): they are not compared.")
+    return forms
+
+
+def _stored(run: Path, questions: Questions) -> dict[str, str | None]:
+    """Key → associated gender of every stored text; the texts themselves are not kept."""
+    path = rows_file(run, "personas")
+    if not path.exists():
+        return {}
+    rows = read_rows(path, skip_bad=questions.study.skip_bad_lines)
+    return {row["key"]: gender_of(row["text"], row["finish_reason"], questions) for row in rows}
+
+
+def gender_of(text: str, finish: str | None, questions: Questions) -> str | None:
+    """The gender a text counts for; refused and filtered texts count for none, whatever they say."""
+    if finish in UNASSOCIATED_FINISHES:
+        return None
+    return associate_gender(text, honorifics=questions.study.honorifics).gender
+
+
+class _Sampler:
+    """One model's draws: what is planned, what is asked in which round, what is stored."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        generator: TextGenerator,
+        form: PromptForm,
+        stored: dict[str, str | None],
+        run: Path,
+        watcher: Watcher,
+        done: Outcome,
+    ) -> None:
+        self.questions = questions
+        self.generator = generator
+        self.label = generator.identity.label
+        self.form = form
+        self.run = run
+        self.watcher = watcher
+        self.done = done
+        self.stored = stored
+        self.given_up: set[str] = set()
+        self.filling = Filling.of(questions.study)
+        every = series_of(questions, form)
+        self.open_series = [series for series in every if series.specified_gender is None]
+        self.specified = [series for series in every if series.specified_gender is not None]
+        self._requests: dict[tuple[Series, int], DrawRequest] = {}
+        self._of_key: dict[str, tuple[Series, DrawRequest]] = {}
+
+    # --- what is asked ---
+
+    def _request(self, series: Series, draw: int) -> DrawRequest:
+        known = self._requests.get((series, draw))
+        if known is None:
+            known = request_for(series, draw, self.generator.identity.fingerprint, self.questions)
+            self._requests[series, draw] = known
+            self._of_key[known.key] = series, known
+        return known
+
+    def _round(self, number: int, still_open: Sequence[Series]) -> list[DrawRequest]:
+        """A round's draws; the first one also holds every draw whose prompt names a gender."""
+        found = [self._request(s, draw) for s in still_open for draw in self.filling.round(number)]
+        if number == 0:
+            n = self.questions.study.per_gender
+            found += [self._request(series, draw) for series in self.specified for draw in range(n)]
+        return found
+
+    def _goes_on(self, series: Series, rounds_done: int) -> bool:
+        genders = {}
+        for draw in range(min(rounds_done * self.filling.batch, self.filling.most)):
+            key = self._request(series, draw).key
+            if key in self.stored:
+                genders[draw] = self.stored[key]
+        return self.filling.verdict(genders, rounds_done)[0] == "open"
+
+    def _first_incomplete(self) -> tuple[int, list[Series]]:
+        """The first round that lacks a text, and the series open in it."""
+        number, still_open = 0, list(self.open_series)
+        while still_open or number == 0:
+            if any(self._is_missing(request) for request in self._round(number, still_open)):
+                break
+            number += 1
+            still_open = [series for series in still_open if self._goes_on(series, number)]
+        return number, still_open
+
+    def _is_missing(self, request: DrawRequest) -> bool:
+        return request.key not in self.stored and request.key not in self.given_up
+
+    # --- the plan ---
+
+    def plan(self, *, dry_run: bool) -> None:
+        """Show how many draws are to come, as a range where Algorithm 5 decides; asks where it is long."""
+        number, still_open = self._first_incomplete()
+        wanted = self._round(number, still_open) if still_open or number == 0 else []
+        missing = [request for request in wanted if self._is_missing(request)]
+        later = len(still_open) * max(0, self.filling.most - (number + 1) * self.filling.batch)
+        tokens, seconds, seconds_most = 0, 0.0, 0.0
+        per_draw = self.questions.sampling.max_new_tokens
+        if missing:
+            tokens = self._planned(wanted).prompt_tokens
+            known = None if dry_run else self.generator.estimate_seconds(per_draw * len(missing))
+            seconds = known if known is not None else -1.0
+            seconds_most = seconds * (len(missing) + later) / len(missing)
+        n_open, n_specified = n_series(self.questions)
+        most = n_open * self.filling.most + n_specified * self.questions.study.per_gender
+        n_stored = sum(request.key in self.stored for request in self._requests.values())
+        shown = ModelPlan(
+            run=self.run,
+            label=self.label,
+            form=self.form,
+            n_cells=n_stored + len(missing),
+            n_stored=n_stored,
+            n_batches=0,
+            prompt_tokens=tokens,
+            seconds=seconds if seconds >= 0 else None,
+            unit="draws",
+            n_cells_most=min(most, n_stored + len(missing) + later),
+            new_tokens=per_draw * len(missing),
+            seconds_most=seconds_most if seconds >= 0 else None,
+        )
+        self.done.plans.append(shown)
+        self.watcher.planned(shown, dry_run=dry_run)
+
+    def _planned(self, requests: Sequence[DrawRequest]) -> Any:
+        try:
+            return self.generator.plan_draws(requests)
+        except ModelError as error:
+            found = self._of_key.get(getattr(error, "request_key", ""))
+            if found is None:
+                raise
+            series, _ = found
+            raise type(error)(
+                f"{self.label}, prompt {series.template_id}, occupation {series.occupation!r}: {error}"
+            ) from error
+
+    # --- drawing ---
+
+    def draw(self, writer: RowWriter, manifest: dict[str, Any]) -> None:
+        """Round after round, until no series is open; a failed draw is asked once more in its round."""
+        started, n_rows = time.perf_counter(), 0
+        number, still_open = 0, list(self.open_series)
+        while still_open or number == 0:
+            requests = self._round(number, still_open)
+            for attempt in (1, 2):
+                if not any(self._is_missing(request) for request in requests):
+                    break
+                n_rows += self._draw_round(number, requests, writer, manifest, last=attempt == 2)
+            number += 1
+            still_open = [series for series in still_open if self._goes_on(series, number)]
+        if n_rows:
+            note_usage(self.run, self.label, rows=n_rows, seconds=time.perf_counter() - started)
+
+    def _draw_round(
+        self,
+        number: int,
+        requests: Sequence[DrawRequest],
+        writer: RowWriter,
+        manifest: dict[str, Any],
+        *,
+        last: bool,
+    ) -> int:
+        """Ask what a round lacks; returns how many rows were written.
+
+        Batches are cut from the whole round, stored draws included, so that a resumed run has the
+        neighbours of an unbroken one.
+        """
+        plan = self._planned(requests)
+        pending = [batch for batch in plan.batches if any(self._is_missing(r) for r in batch)]
+        keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
+        missing = sum(self._is_missing(request) for request in requests)
+        written = 0
+        shown = f"{self.label}, round {number + 1}"
+        self.watcher.progress(shown, 0, missing)
+        with closing(closable(self.generator.generate(pending))) as groups:
+            for group in groups:
+                fresh = [answer for answer in group if answer.key not in self.stored]
+                rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
+                writer.append(rows)
+                self._note(fresh, last=last)
+                written += len(rows)
+                self.watcher.progress(shown, written, missing)
+                keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
+        return written
+
+    def _note(self, answers: Sequence[Draw | Failed], *, last: bool) -> None:
+        for answer in answers:
+            if isinstance(answer, Draw):
+                self.stored[answer.key] = gender_of(answer.text, answer.finish, self.questions)
+            elif last:
+                self.given_up.add(answer.key)
+        if last:
+            self.done.count_failures(self.label, answers)
+
+    def _row(self, answer: Draw) -> dict[str, Any]:
+        """A row of generations.jsonl (DESIGN §4)."""
+        series, request = self._of_key[answer.key]
+        return {
+            "key": answer.key,
+            "model": self.label,
+            **series.scope(),
+            "draw": request.number,
+            "seed": request.seed,
+            "prompt_form": self.form,
+            "prompt": answer.prompt,
+            "system": series.prompt.system,
+            "text": answer.text,
+            "finish_reason": answer.finish,
+            "n_tokens": answer.answered.new_tokens,
+            "prompt_tokens": answer.answered.prompt_tokens,
+            "answered_by": answer.answered.by,
+            "answered_at": answer.answered.at,
+        }

@@ -1,0 +1,157 @@
+"""From texts to words: two tokenizers, and the words of many texts kept as numbers (METHODS §2.4)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Tokenizer = Literal["papers", "words"]
+
+_NEITHER_LETTER_NOR_SPACE = re.compile(r"[^a-z\s]+")
+_WORD = re.compile(r"[^\s'-]+(?:['-][^\s'-]+)*")
+_HYPHENS = "-\u2010\u2011"
+_APOSTROPHES = "'\u2019"
+_LONGEST_COMPOSED = 100  # composing a run of n combining marks takes n² steps
+
+
+# --- one text ------------------------------------------------------------------------------------
+
+
+def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
+    """The words of a text in order (METHODS §2.4).
+
+    `papers`: lower case, split at white space, delete everything but a-z in each token, drop what is then
+    empty ("they/them" → theythem, "self-care" → selfcare, "née" → ne). `words`: letters with their marks,
+    and digits after them, of any script in lower case; hyphens and apostrophes inside a word stay
+    ("they/them" → they, them; "self-care", "he's"), invisible characters go, and what does not begin with a
+    letter is no word. Scripts written without spaces are not segmented. Unknown tokenizer: `UsageError`.
+    """
+    return tokeniser(tokenizer)(text)
+
+
+def tokeniser(tokenizer: str) -> Callable[[str], list[str]]:
+    """The function behind a name: looked up once for many texts."""
+    known = {"papers": _papers, "words": _words}
+    if tokenizer not in known:
+        raise UsageError(
+            f"Unknown tokenizer {tokenizer!r}.{nearest(tokenizer, known)} Known: {', '.join(known)}."
+        )
+    return known[tokenizer]
+
+
+def letters(token: str) -> str:
+    """What `papers` makes of one token: its letters a-z in lower case, perhaps none."""
+    return "".join(_papers(token))
+
+
+def _papers(text: str) -> list[str]:
+    # One pass over the text, not one per token: `\s` of `re` and str.split() know the same white space.
+    return _NEITHER_LETTER_NOR_SPACE.sub("", text.lower()).split()
+
+
+def _words(text: str) -> list[str]:
+    found = _WORD.findall(text.lower().translate(_CHARACTERS))
+    words = [word for word in found if word[0].isalpha()]
+    return words if text.isascii() else [_composed(word) for word in words]
+
+
+def _composed(word: str) -> str:
+    """One spelling for é written as one character or as two."""
+    return unicodedata.normalize("NFC", word) if len(word) <= _LONGEST_COMPOSED else word
+
+
+class _Characters(dict[int, str | None]):
+    """What the tokenizer `words` takes each character for; filled as characters are met."""
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        category = unicodedata.category(character)
+        kept: str | None = " "
+        if category[0] in "LM" or category == "Nd":
+            kept = character
+        elif character in _HYPHENS:
+            kept = "-"
+        elif character in _APOSTROPHES:
+            kept = "'"
+        elif category == "Cf":  # soft hyphen, joiners, marks of direction
+            kept = None
+        self[code] = kept
+        return kept
+
+
+_CHARACTERS = _Characters()
+
+
+# --- many texts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TokenisedTexts:
+    """The words of n texts as numbers; the texts themselves are not kept.
+
+    The words of text i are `words[ids[starts[i]:starts[i + 1]]]`, four bytes each.
+    """
+
+    words: tuple[str, ...]  # each word that occurs, in alphabetical order
+    ids: NDArray[np.int32]  # [tokens]: places in `words`, all texts one after the other
+    starts: NDArray[np.int64]  # [n + 1]
+
+    @classmethod
+    def build(cls, texts: Iterable[str], tokenizer: str = "papers") -> TokenisedTexts:
+        """Tokenise texts one at a time; `texts` may be a generator."""
+        split = tokeniser(tokenizer)
+        number: defaultdict[str, int] = defaultdict(itertools.count().__next__)  # in order of appearance
+        found, starts = array("i"), array("q", [0])
+        for text in texts:
+            found.extend(map(number.__getitem__, split(text)))
+            starts.append(len(found))
+        words = sorted(number)
+        place = np.empty(len(words), dtype=np.int32)
+        place[[number[word] for word in words]] = np.arange(len(words), dtype=np.int32)
+        ids = place[np.frombuffer(found, dtype=np.int32)] if found else np.empty(0, dtype=np.int32)
+        return cls(tuple(words), ids, np.array(starts, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def counts(self) -> csr_matrix:
+        """How often each word occurs in each text, `[n, words]` int32; made once, columns in order."""
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> csr_matrix:
+        from scipy.sparse import csr_matrix
+
+        ones = np.ones(len(self.ids), dtype=np.int32)
+        shape = (len(self), len(self.words))
+        # A copy of the ids: sum_duplicates sorts and merges in place.
+        counts = csr_matrix((ones, self.ids.copy(), self.starts.copy()), shape=shape)
+        counts.sum_duplicates()
+        return counts
+
+    def sentences(self, order: Sequence[int], limit: int = 10_000) -> Iterator[list[str]]:
+        """The texts numbered in `order` as lists of words, for gensim (METHODS §2.6).
+
+        Texts of more than `limit` words come in pieces, since gensim drops what follows the 10,000th word
+        of a sentence without a message; empty texts are left out.
+        """
+        word = self.words.__getitem__
+        for text in order:
+            start, end = self.starts[text], self.starts[text + 1]
+            for piece in range(start, end, limit):
+                yield list(map(word, self.ids[piece : min(piece + limit, end)].tolist()))

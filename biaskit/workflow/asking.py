@@ -1,0 +1,78 @@
+"""What the commands of both engines do before and after they ask: labels, lists, the line to go on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from biaskit.config import is_path
+from biaskit.errors import UsageError
+from biaskit.models.spec import split_label
+from biaskit.runs import read_rows, rows_file
+from biaskit.sources import check_label
+from biaskit.studies import Study
+from biaskit.watching import Watcher
+
+
+def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any]:
+    """A list option as keys: a path replaces the whole list, anything else chooses from it."""
+    if value is None:
+        return {}
+    if isinstance(value, str) and is_path(value):
+        return {f"{name}.source": value, f"{name}.select": "all"}
+    return {f"{name}.select": value if isinstance(value, str) else tuple(value)}
+
+
+def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
+    """The models of a call, else the study's own, which are shown and need a yes."""
+    named = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
+    if named and not models:
+        # A study file from somebody else may name any folder or server.
+        listed = ", ".join(f"{label} = {spec}" for label, spec in named.items())
+        watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
+    if not named:
+        raise UsageError("Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH or scripted:FILE.")
+    return named
+
+
+def label_models(texts: Sequence[str]) -> dict[str, str]:
+    """Label → spec, in order; labels are unique and can stand in a public table."""
+    found: dict[str, str] = {}
+    for text in texts:
+        label, spec = split_label(text)
+        check_label(label, "The model label")
+        if label == "all":
+            raise UsageError("No model can be called all: in the tables that is their sum.")
+        if label in found:
+            raise UsageError(
+                f"Two models are called {label!r}: give one of them a label, as in other={spec}."
+            )
+        found[label] = spec
+    return found
+
+
+def command_line() -> str:
+    """The command as it was given, for the manifest; secrets are never on it."""
+    return shlex.join(["biaskit", *sys.argv[1:]]) if sys.argv[:1] else ""
+
+
+def how_to_go_on(run: Path, engine: str) -> str:
+    """What an interrupted run says."""
+    rows = rows_file(run, engine)
+    n = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.exists() else 0
+    return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
+
+
+def left_out(
+    failed_models: Mapping[str, str], failed: Mapping[str, Mapping[str, int]], unit: str
+) -> list[str]:
+    """What a reader must know of answers that never came."""
+    notes = [
+        f"{label}: {n} {unit} failed ({reason}); the same command asks them again"
+        for label, reasons in failed.items()
+        for reason, n in reasons.items()
+    ]
+    return [*notes, *(f"{label} is left out: {reason}" for label, reason in failed_models.items())]

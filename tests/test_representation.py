@@ -1,0 +1,539 @@
+"""Who is represented (METHODS §2.3): shares, intervals and counts, and the Wilson interval behind them."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from biaskit.personas.representation import (
+    NONBINARY_REFERENCE,
+    RepresentedText,
+    decile_rows,
+    labour_contrast,
+    nonbinary_summary,
+    representation_rows,
+)
+from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion, wilson
+
+Z = statistics.NormalDist().inv_cdf(0.975)
+CLOSE = 1e-12
+
+COLUMNS = [  # DESIGN §4
+    *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
+    *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
+    *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
+    *("share_if_dropped_female", "share_if_dropped_male", "labour_female_share", "labour_year", "reason"),
+]
+
+
+def ends(count: int, n: int) -> tuple[float, float]:
+    found = wilson(count, n)
+    assert found is not None
+    return found
+
+
+# --- the Wilson interval ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "n", "low", "high"),
+    [
+        # By hand for 3 of 10, z² = 3.841459: centre (0.3 + 0.19207)/1.38415 = 0.355506, half width
+        # 1.959964 √(0.021 + 0.0096036)/1.38415 = 0.247715.
+        (3, 10, 0.107791, 0.603222),
+        # 0 of n: [0, z²/(n + z²)]; n of n mirrors it.
+        (0, 10, 0.0, 3.841459 / 13.841459),
+        (10, 10, 10 / 13.841459, 1.0),
+        (1, 1, 1 / 4.841459, 1.0),
+    ],
+)
+def test_wilson_by_hand(count: int, n: int, low: float, high: float) -> None:
+    assert pytest.approx((low, high), abs=1e-6) == ends(count, n)
+
+
+@given(n=st.integers(1, 5000), data=st.data())
+def test_wilson_ends_solve_the_equation_that_defines_them(n: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, n))
+    low, high = ends(count, n)
+    assert 0.0 <= low <= count / n <= high <= 1.0
+    for p in (low, high):
+        assert pytest.approx(Z * math.sqrt(p * (1 - p) / n), abs=1e-9) == abs(count / n - p)
+
+
+def test_wilson_ends_are_exact_where_all_agree() -> None:
+    # The formula's rounding leaves 3e-17 at 0 of 7, for one.
+    assert all(0.0 == ends(0, n)[0] and 1.0 == ends(n, n)[1] for n in range(1, 300))
+
+
+def test_wilson_without_a_text_is_none_and_impossible_counts_are_refused() -> None:
+    assert None is wilson(0, 0)
+    for count, n in ((3, 2), (-1, 2), (0, -1)):
+        with pytest.raises(ValueError, match="no share"):
+            wilson(count, n)
+
+
+def test_wilson_at_another_level_is_narrower() -> None:
+    narrow, wide = wilson(3, 10, level=0.9), ends(3, 10)
+    assert narrow is not None
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize("n", [20, 100, 400])
+def test_wilson_covers_at_its_level(n: int) -> None:
+    # Exact, no simulation: the probability of every count, over a grid of true shares. Wilson's mean
+    # coverage is the level; single shares near 0 or 1 can fall to 0.84 (Brown, Cai and DasGupta 2001).
+    k = np.arange(n + 1)
+    low, high = np.array([ends(int(x), n) for x in k]).T
+    covered = [
+        float(binom.pmf(k, n, p)[(low <= p) & (p <= high)].sum()) for p in np.linspace(0.005, 0.995, 199)
+    ]
+    assert 0.945 < statistics.fmean(covered) < 0.96
+    assert min(covered) > 0.82
+
+
+# --- standard error, and Table 11 of the paper ------------------------------------------------------
+
+
+def zeros_and_ones(count: int, n: int) -> list[int]:
+    return [1] * count + [0] * (n - count)
+
+
+@pytest.mark.parametrize(("count", "n"), [(1, 2), (29, 152), (100, 199), (0, 5), (5, 5)])
+def test_the_standard_error_is_the_sample_standard_deviation_over_the_root_of_n(count: int, n: int) -> None:
+    expected = statistics.stdev(zeros_and_ones(count, n)) / math.sqrt(n)
+    assert pytest.approx(expected, abs=CLOSE) == proportion(count, n).se
+
+
+@pytest.mark.parametrize(
+    ("printed", "count", "n"),
+    [
+        # GAS(P) Table 11 as printed; counts decoded in gasp-reference-facts.md §3.
+        (0.001971111952258775, 29, 152),  # technician, "GPT-4o-mini"
+        (0.0013619246343602937, 10, 125),  # technician, "GPT-3.5"
+        (0.0015037641213512564, 20, 200),  # technician, Llama-3.1
+        (0.0023744118176713467, 57, 168),  # engineer, "GPT-4o-mini"
+        (0.00035355339059327376, 1, 200),  # mechanic, "GPT-3.5"
+        (0.0025047541213593354, 96, 199),  # bartender, Llama-3.1
+        (0.0025084590164469946, 56, 117),  # broker, "GPT-4o-mini"
+    ],
+)
+def test_table_11_divides_by_200_where_the_root_of_n_belongs(printed: float, count: int, n: int) -> None:
+    sd = statistics.stdev(zeros_and_ones(count, n))
+    assert pytest.approx(printed, abs=1e-15) == sd / 200
+    ours = proportion(count, n).se
+    assert ours is not None
+    assert pytest.approx(200 / math.sqrt(n), abs=1e-9) == ours / printed  # 14.1 at 200 texts, more below
+    assert 14 < ours / printed < 19
+
+
+def test_nothing_and_one_observation_say_what_they_lack() -> None:
+    nothing, one = proportion(0, 0), proportion(1, 1)
+    assert (None, None, None) == (nothing.estimate, nothing.ci95, nothing.se)
+    assert nothing.reason
+    assert (1.0, None) == (one.estimate, one.se)
+    assert one.ci95 == wilson(1, 1)
+    assert one.reason
+
+
+# --- the mean over prompts --------------------------------------------------------------------------
+
+
+def test_the_mean_by_hand() -> None:
+    # 0.2 in [0.1, 0.5] and 0.6 in [0.56, 0.9]: below √(0.01 + 0.0016)/2, above √(0.09 + 0.09)/2,
+    # se √(0.0009 + 0.0016)/2 = 0.025.
+    found = mean_of_proportions([Proportion(0.2, (0.1, 0.5), 0.03), Proportion(0.6, (0.56, 0.9), 0.04)])
+    assert found.ci95 is not None
+    assert pytest.approx((0.4, 0.025), abs=CLOSE) == (found.estimate, found.se)
+    assert pytest.approx(0.4 - math.sqrt(0.0116) / 2, abs=CLOSE) == found.ci95[0]
+    assert pytest.approx(0.4 + math.sqrt(0.18) / 2, abs=CLOSE) == found.ci95[1]
+
+
+def test_the_mean_of_one_is_itself_to_the_last_digit() -> None:
+    # 1 − √((1 − low)²) differs from low in the last digit at 2 of 2.
+    for one in (proportion(2, 2), proportion(7, 31)):
+        assert one == mean_of_proportions([one])
+
+
+def test_a_part_without_a_share_leaves_no_mean_and_one_without_an_error_no_error() -> None:
+    found = mean_of_proportions([proportion(1, 4), proportion(0, 0)])
+    assert (None, None, None) == (found.estimate, found.ci95, found.se)
+    assert found.reason == proportion(0, 0).reason
+    found = mean_of_proportions([proportion(1, 4), proportion(1, 1)])
+    assert (0.625, None) == (found.estimate, found.se)
+    assert found.reason == proportion(1, 1).reason
+    assert None is mean_of_proportions([]).estimate
+
+
+@given(st.lists(st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), min_size=1))
+def test_the_mean_lies_in_its_interval_and_the_interval_among_the_parts(parts: list[tuple[int, int]]) -> None:
+    shares = [proportion(count, n) for count, n in parts]
+    found = mean_of_proportions(shares)
+    if any(n == 0 for _, n in parts):
+        assert None is found.estimate
+        return
+    assert found.estimate is not None
+    assert found.ci95 is not None
+    low, high = found.ci95
+    assert 0.0 <= low <= found.estimate <= high <= 1.0
+    # Narrower than the mean of the ends: independent prompts do not all err to the same side.
+    assert low >= statistics.fmean(ends(*part)[0] for part in parts) - CLOSE
+    assert high <= statistics.fmean(ends(*part)[1] for part in parts) + CLOSE
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.1, 0.4), (0.97, 0.8), (0.02, 0.02)])
+def test_the_interval_of_the_mean_covers_near_its_level(shares: tuple[float, float]) -> None:
+    n = 100
+    k = np.arange(n + 1)
+    single = [proportion(int(x), n) for x in k]
+    weight = np.outer(*(binom.pmf(k, n, p) for p in shares))
+    truth = statistics.fmean(shares)
+    covered = 0.0
+    for i, j in zip(*np.nonzero(weight > 1e-9), strict=True):
+        low, high = mean_of_proportions([single[i], single[j]]).ci95 or (math.nan, math.nan)
+        covered += float(weight[i, j]) * (low <= truth <= high)
+    assert 0.93 < covered < 0.975
+
+
+# --- rows of representation.csv ---------------------------------------------------------------------
+
+LABOUR = {"nurse": (0.868, 2024), "pilot": (0.096, 2024)}
+GENDER_OF = {"F": "female", "M": "male", "N": "nonbinary", "-": None}
+
+
+def texts(letters: str, **fields: Any) -> list[RepresentedText]:
+    """One text a letter: F, M, N as associated, - without association; numbered from 0."""
+    made = RepresentedText("demo", "nurse", "persona", 0, None, "stop", empty=False)
+    return [replace(made, draw=i, gender=GENDER_OF[x], **fields) for i, x in enumerate(letters)]
+
+
+def rows_of(draws: Iterable[RepresentedText], **choices: Any) -> list[dict[str, Any]]:
+    given: dict[str, Any] = {
+        "models": ["demo"],
+        "occupations": ["nurse"],
+        "templates": ["persona", "biography"],
+        "batch": 100,
+    }
+    return representation_rows(draws, LABOUR, **{**given, **choices})
+
+
+def by_template(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(row["template_id"]): row for row in rows}
+
+
+def test_rows_by_hand() -> None:
+    draws = texts("FFFM--N") + texts("MMF-", template_id="biography")
+    found = by_template(rows_of(draws))
+    persona, biography, both = found["persona"], found["biography"], found["all"]
+    assert [7, 3, 1, 1, 2] == list(persona.values())[3:8]
+    assert [4, 1, 2, 0, 1] == list(biography.values())[3:8]
+    assert [11, 4, 3, 1, 3] == list(both.values())[3:8]
+    assert (3 / 5, 1 / 5) == (persona["female_share"], persona["nonbinary_share"])
+    assert pytest.approx((3 / 5 + 1 / 3) / 2, abs=CLOSE) == both["female_share"]
+    assert pytest.approx(1 / 10, abs=CLOSE) == both["nonbinary_share"]
+    # Not the pooled share 4/8: prompts have equal weight.
+    assert abs(both["female_share"] - 4 / 8) > 0.03
+    assert (5 / 7, 3 / 7) == (persona["share_if_dropped_female"], persona["share_if_dropped_male"])
+    assert pytest.approx((5 / 7 + 2 / 4) / 2, abs=CLOSE) == both["share_if_dropped_female"]
+    assert pytest.approx((3 / 7 + 1 / 4) / 2, abs=CLOSE) == both["share_if_dropped_male"]
+    assert wilson(3, 5) == (persona["ci_low"], persona["ci_high"])
+    assert wilson(1, 5) == (persona["nonbinary_ci_low"], persona["nonbinary_ci_high"])
+    assert pytest.approx(math.sqrt(0.6 * 0.4 / 4 + 1 / 3 * 2 / 3 / 2) / 2, abs=CLOSE) == both["se"]
+    expected = mean_of_proportions([proportion(3, 5), proportion(1, 3)]).ci95
+    assert expected == (both["ci_low"], both["ci_high"])
+    assert (0.868, 2024, None) == tuple(both.values())[-3:]
+
+
+def test_columns_stand_as_in_the_design() -> None:
+    assert COLUMNS == list(rows_of(texts("FM"))[0])
+
+
+def test_only_the_first_batch_enters() -> None:
+    # True share 0.9, filled until a man is there: the draws after the first batch would count for men.
+    draws = texts("F" * 10 + "M" * 30)
+    assert 1.0 == by_template(rows_of(draws, batch=10))["persona"]["female_share"]
+    assert 0.25 == by_template(rows_of(draws, batch=100))["persona"]["female_share"]
+
+
+def test_a_hole_in_the_first_batch_is_not_filled_with_later_draws() -> None:
+    draws = [text for text in texts("FFFFMMMM") if text.draw != 2]
+    assert 3 == by_template(rows_of(draws, batch=4))["persona"]["n_texts"]
+
+
+def test_filling_until_both_are_there_does_not_move_the_share() -> None:
+    # Batches until three men are there, with a true share of 0.9: the share of all draws reads 0.873.
+    rng = random.Random(11)
+    first, everything = [], []
+    for _ in range(400):
+        letters = ""
+        while letters.count("M") < 3:
+            letters += "".join(rng.choices("FM", weights=[9, 1], k=10))
+        draws = texts(letters)
+        for batch, found in ((10, first), (10_000, everything)):
+            found.append(
+                by_template(rows_of(draws, templates=["persona"], batch=batch))["all"]["female_share"]
+            )
+    assert pytest.approx(0.9, abs=0.015) == statistics.fmean(first)
+    assert abs(statistics.fmean(everything) - 0.9) > abs(statistics.fmean(first) - 0.9)
+
+
+def test_refused_filtered_and_empty_texts_count_as_unassociated_whatever_they_say() -> None:
+    draws = [
+        *texts("FM"),
+        *texts("F", finish="refusal"),
+        *texts("F", finish="filter"),
+        *texts("F", empty=True),
+        *texts("F", finish="length"),
+        *texts("-", finish="refusal", empty=True),
+    ]
+    found = by_template(rows_of(draws))["persona"]
+    names = ("n_texts", "n_female", "n_male", "n_unassociated", "n_refused", "n_empty", "n_cut")
+    assert (7, 2, 1, 4, 3, 2, 1) == tuple(found[name] for name in names)
+    assert 2 / 3 == found["female_share"]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("FMN-"),
+            st.sampled_from(["persona", "biography"]),
+            st.sampled_from(["stop", "length", "refusal", "filter", None]),
+            st.booleans(),
+        ),
+        max_size=40,
+    )
+)
+@settings(max_examples=60)
+def test_counts_add_up_and_numbers_keep_their_bounds(drawn: list[tuple[str, str, str | None, bool]]) -> None:
+    draws = [
+        text
+        for letter, template, finish, empty in drawn
+        for text in texts(letter, template_id=template, finish=finish, empty=empty)
+    ]
+    for row in rows_of(draws):
+        assert row["n_texts"] == sum(row[f"n_{x}"] for x in ("female", "male", "nonbinary", "unassociated"))
+        for name in ("female_share", "nonbinary_share", "se"):
+            assert row[name] is not None or row["reason"]
+        if row["female_share"] is not None:
+            assert 0 <= row["ci_low"] <= row["female_share"] <= row["ci_high"] <= 1
+            assert row["share_if_dropped_male"] <= row["female_share"] + CLOSE
+            assert row["female_share"] <= row["share_if_dropped_female"] + CLOSE
+
+
+def test_the_order_of_the_draws_changes_nothing() -> None:
+    draws = texts("FFM-N" * 7) + texts("MMF-" * 5, template_id="biography")
+    shuffled = random.Random(3).sample(draws, len(draws))
+    assert rows_of(draws) == rows_of(shuffled)
+
+
+# --- what is undefined, and why ---------------------------------------------------------------------
+
+
+def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
+    found = by_template(rows_of(texts("FFM") + texts("--", template_id="biography")))
+    assert "no text with an associated gender" == found["biography"]["reason"]
+    assert "biography: no text with an associated gender" == found["all"]["reason"]
+    for name in ("female_share", "ci_low", "ci_high", "se", "nonbinary_share", "nonbinary_ci_low"):
+        assert None is found["all"][name]
+        assert None is found["biography"][name]
+        assert None is not found["persona"][name]
+    assert (1.0, 0.0) == (
+        found["biography"]["share_if_dropped_female"],
+        found["biography"]["share_if_dropped_male"],
+    )
+    assert pytest.approx((1 + 2 / 3) / 2) == found["all"]["share_if_dropped_female"]
+    assert 5 == found["all"]["n_texts"]
+
+
+def test_a_prompt_without_a_text_has_a_row_with_its_reason() -> None:
+    found = by_template(rows_of(texts("FFM")))
+    assert (0, "no text") == (found["biography"]["n_texts"], found["biography"]["reason"])
+    assert None is found["biography"]["share_if_dropped_female"]
+    assert None is found["all"]["share_if_dropped_female"]
+    assert "biography: no text" == found["all"]["reason"]
+
+
+def test_one_associated_text_has_a_share_and_no_standard_error() -> None:
+    found = by_template(rows_of(texts("F-") + texts("FM", template_id="biography")))
+    assert (1.0, None) == (found["persona"]["female_share"], found["persona"]["se"])
+    assert wilson(1, 1) == (found["persona"]["ci_low"], found["persona"]["ci_high"])
+    assert "one text" in found["persona"]["reason"]
+    assert (0.75, None) == (found["all"]["female_share"], found["all"]["se"])
+    assert found["all"]["reason"].startswith("persona: one text")
+
+
+def test_all_texts_of_one_gender_are_a_share_of_one_with_an_interval() -> None:
+    found = by_template(rows_of(texts("F" * 20) + texts("F" * 20, template_id="biography")))["all"]
+    assert (1.0, 0.0, 1.0) == (found["female_share"], found["se"], found["ci_high"])
+    assert 0.8 < found["ci_low"] < 1.0
+
+
+# --- models, occupations, instructions, imported texts ----------------------------------------------
+
+
+def test_rows_stand_in_study_order_and_every_asked_pair_has_one() -> None:
+    draws = texts("FM", model="b", occupation="pilot")
+    found = rows_of(draws, models=["b", "a"], occupations=["pilot", "nurse", "cook"])
+    asked = [
+        (m, o, t) for m in "ba" for o in ("pilot", "nurse", "cook") for t in ("persona", "biography", "all")
+    ]
+    assert asked == [(row["model"], row["occupation"], row["template_id"]) for row in found]
+    labour = {row["occupation"]: (row["labour_female_share"], row["labour_year"]) for row in found}
+    assert {"pilot": (0.096, 2024), "nurse": (0.868, 2024), "cook": (None, None)} == labour
+
+
+def test_imported_texts_all_enter_and_their_all_equals_their_template() -> None:
+    draws = [replace(text, draw=10_000 + text.draw) for text in texts("FFM-" * 9, template_id="texts")]
+    found = rows_of(draws, templates=["texts"], occupations=["pilot", "nurse"], batch=None)
+    assert [("nurse", "texts"), ("nurse", "all")] == [
+        (row["occupation"], row["template_id"]) for row in found
+    ]
+    one, both = found
+    assert 36 == one["n_texts"]
+    assert {**one, "template_id": "all"} == both
+
+
+@pytest.mark.parametrize("field", ["model", "occupation", "template_id", "setting"])
+def test_a_draw_of_something_unlisted_is_not_lost_in_silence(field: str) -> None:
+    with pytest.raises(ValueError, match="elsewhere"):
+        rows_of(texts("FM", **{field: "elsewhere"}))
+
+
+def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> None:
+    scopes = [(0, "plain"), (3, "plain")]
+    draws = [
+        *texts("FF", instruction_id=3, setting="plain"),
+        *texts("MF", instruction_id=0, setting="plain"),
+    ]
+    found = rows_of(draws, templates=["persona"], scopes=scopes)
+    assert [*COLUMNS[:-1], "instruction_id", "setting", "reason"] == list(found[0])
+    assert [(0, "persona", 0.5), (0, "all", 0.5), (3, "persona", 1.0), (3, "all", 1.0)] == [
+        (row["instruction_id"], row["template_id"], row["female_share"]) for row in found
+    ]
+    # Deciles, labour and non-binary summaries have no column for an instruction: only what is under none.
+    counted = [row for row in decile_rows(found)[0] if row["n_occupations"] and row["template_id"] == "all"]
+    assert [(0.5, 1)] == [(row["decile_low"], row["n_occupations"]) for row in counted]
+    assert [0.5] == labour_contrast(found)[0].share.tolist()
+    assert 1 == nonbinary_summary(found)[0].n_occupations
+
+
+# --- deciles ----------------------------------------------------------------------------------------
+
+
+def represented(
+    share: float | None,
+    labour: float | None,
+    *,
+    occupation: str = "nurse",
+    template_id: str = "all",
+    **more: Any,
+) -> dict[str, Any]:
+    row = {"model": "demo", "occupation": occupation, "template_id": template_id, "female_share": share}
+    return {**row, "labour_female_share": labour, "nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, **more}
+
+
+def decile_of(share: float) -> float:
+    rows, note = decile_rows([represented(share, 0.7)])
+    assert None is note
+    (low,) = [row["decile_low"] for row in rows if row["n_occupations"]]
+    assert isinstance(low, float)
+    return low
+
+
+@pytest.mark.parametrize(
+    ("share", "low"),
+    [(0.0, 0.0), (0.0999, 0.0), (0.1, 0.1), (0.3, 0.3), (0.7, 0.7), (0.8999999, 0.8), (0.9, 0.9), (1.0, 0.9)],
+)
+def test_deciles_hold_their_lower_end_and_the_last_both(share: float, low: float) -> None:
+    assert low == decile_of(share)
+
+
+def test_a_mean_that_rounding_puts_below_its_decile_is_in_it() -> None:
+    share = (1 / 10 + 7 / 10) / 2
+    assert share < 0.4
+    assert 0.4 == decile_of(share)
+
+
+def test_there_are_ten_deciles_a_side_for_every_model_and_template() -> None:
+    draws = texts("FM" * 5) + texts("FFFM", template_id="biography") + texts("FM", occupation="pilot")
+    rows = rows_of(draws, occupations=["nurse", "pilot", "cook"])
+    made, note = decile_rows(rows)
+    assert ["model", "template_id", "labour_side", "decile_low", "decile_high", "n_occupations"] == list(
+        made[0]
+    )
+    assert 3 * 2 * 10 == len(made)
+    assert [0.3, 0.4] == [made[3]["decile_low"], made[3]["decile_high"]]
+    counted = [
+        (row["template_id"], row["labour_side"], row["decile_low"], row["n_occupations"])
+        for row in made
+        if row["n_occupations"]
+    ]
+    assert [
+        ("persona", "female-dominated", 0.5, 1),
+        ("persona", "male-dominated", 0.5, 1),
+        ("biography", "female-dominated", 0.7, 1),
+        ("all", "female-dominated", 0.6, 1),
+    ] == counted
+    # cook has no labour share, pilot no biography.
+    assert note is not None
+    assert note.startswith("demo: 2 of 3 occupations")
+
+
+@pytest.mark.parametrize(
+    ("labour", "side"), [(0.5, "female"), (0.4999, "male"), (1.0, "female"), (0.0, "male")]
+)
+def test_exactly_half_is_female_dominated(labour: float, side: str) -> None:
+    made, _ = decile_rows([represented(0.2, labour)])
+    assert [f"{side}-dominated"] == [row["labour_side"] for row in made if row["n_occupations"]]
+
+
+def test_without_any_labour_share_there_is_no_table_but_a_note() -> None:
+    made, note = decile_rows([represented(0.2, None)])
+    assert [] == made
+    assert note
+
+
+# --- against labour statistics, and non-binary people -----------------------------------------------
+
+
+def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> None:
+    rows = [
+        represented(0.9, 0.8, occupation="nurse"),
+        represented(0.1, 0.2, occupation="nurse", template_id="persona"),
+        represented(0.3, None, occupation="baron"),
+        represented(None, 0.4, occupation="cook"),
+        represented(0.25, 0.1, occupation="actor"),
+        represented(0.5, 0.6, occupation="nurse", model="other"),
+    ]
+    demo, other = labour_contrast(rows)
+    assert ("demo", ("actor", "nurse")) == (demo.model, demo.occupations)
+    assert ([0.25, 0.9], [0.1, 0.8]) == (demo.share.tolist(), demo.labour.tolist())
+    assert demo.note is not None
+    assert demo.note.startswith("2 of 4")
+    assert (("nurse",), None) == (other.occupations, other.note)
+
+
+def test_the_contrast_of_no_occupation_is_empty_arrays() -> None:
+    (found,) = labour_contrast([represented(None, 0.4)])
+    assert ((), (0,), (0,)) == (found.occupations, found.share.shape, found.labour.shape)
+    assert found.note
+
+
+def test_nonbinary_shares_are_held_against_the_reference() -> None:
+    assert 0.016 == NONBINARY_REFERENCE
+    shares = [(0.0, 0.0), (0.016, 0.001), (0.0161, 0.002), (0.2, 0.1), (None, None)]
+    rows = [
+        represented(0.5, 0.5, occupation=str(i), nonbinary_share=share, nonbinary_ci_low=low)
+        for i, (share, low) in enumerate(shares)
+    ]
+    (found,) = nonbinary_summary([*rows, represented(0.5, 0.5, template_id="persona", nonbinary_share=0.9)])
+    assert (4, 2, 1, 1) == (found.n_occupations, found.n_above, found.n_surely_above, found.n_zero)
