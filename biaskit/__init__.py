@@ -5,6 +5,9 @@
     result = bk.probe("demo", study="occugender", jobs="nurse,plumber")
     result.groups  # a DataFrame: share, interval and coverage per group of jobs
 
+    texts = bk.analyze_texts(df, text="text", gender="gender", occupation="job")
+    texts.srb  # a DataFrame: Subset Representational Bias per occupation and gender
+
 Names load when they are first used, so that importing the package costs nothing.
 """
 
@@ -17,19 +20,53 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError
-    from biaskit.workflow import ProbeResult, load, probe, score_continuations
+    from biaskit.personas.association import associate_gender
+    from biaskit.personas.srb import chamfer_distance, srb
+    from biaskit.workflow import (
+        PersonasResult,
+        ProbeResult,
+        analyze_texts,
+        calibrate,
+        load,
+        marked_words,
+        personas,
+        probe,
+        score_continuations,
+    )
 
 __version__ = "0.1.0"
 
 _FACE = {
     "BiaskitError": "biaskit.errors",
+    "PersonasResult": "biaskit.workflow",
     "ProbeResult": "biaskit.workflow",
+    "analyze_texts": "biaskit.workflow",
+    "associate_gender": "biaskit.personas.association",
+    "calibrate": "biaskit.workflow",
+    "chamfer_distance": "biaskit.personas.srb",
     "load": "biaskit.workflow",
+    "marked_words": "biaskit.workflow",
+    "personas": "biaskit.workflow",
     "probe": "biaskit.workflow",
     "score_continuations": "biaskit.workflow",
+    "srb": "biaskit.personas.srb",
 }
 
-__all__ = ["BiaskitError", "ProbeResult", "load", "probe", "score_continuations"]
+__all__ = [
+    "BiaskitError",
+    "PersonasResult",
+    "ProbeResult",
+    "analyze_texts",
+    "associate_gender",
+    "calibrate",
+    "chamfer_distance",
+    "load",
+    "marked_words",
+    "personas",
+    "probe",
+    "score_continuations",
+    "srb",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -43,7 +80,10 @@ def __dir__() -> list[str]:
 
 
 class _Face(ModuleType):
-    """Keeps `biaskit.probe` the function: importing the engine's package writes its module to that name."""
+    """Keeps `biaskit.probe` and `biaskit.personas` the functions.
+
+    Importing an engine's package writes its module to that name.
+    """
 
     @property
     def probe(self) -> object:
@@ -52,6 +92,14 @@ class _Face(ModuleType):
     @probe.setter
     def probe(self, module: object) -> None:
         """Ignore the import system's write; `from biaskit.probe.cells import ...` does not need it."""
+
+    @property
+    def personas(self) -> object:
+        return __getattr__("personas")
+
+    @personas.setter
+    def personas(self, module: object) -> None:
+        """Ignore the import system's write, as for `probe`."""
 
 
 sys.modules[__name__].__class__ = _Face

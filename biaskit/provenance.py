@@ -11,7 +11,10 @@ ROW_FORMAT = 1
 """Version of a row's layout; part of every key."""
 SCORING_VERSION = 1
 """Version of the exact scorer's definition; raised when the same request would get another number."""
-MEASURED = ("biaskit", "numpy", "scipy", "pandas", "statsmodels", "torch", "transformers", "tokenizers")
+MEASURED = (
+    *("biaskit", "numpy", "scipy", "pandas", "statsmodels", "torch", "transformers", "tokenizers"),
+    *("gensim", "scikit-learn", "nltk"),
+)
 
 
 def canonical_json(value: object) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from biaskit.config import (
     describe_keys,
     is_path,
+    load_personas_study,
     load_study,
     parse_setting,
     select,
@@ -21,6 +22,8 @@ from biaskit.config import (
 )
 from biaskit.errors import StudyError
 from biaskit.files import data_dir
+from biaskit.personas.questions import n_series
+from biaskit.personas.questions import resolve as resolve_personas
 from biaskit.probe.cells import resolve
 from biaskit.studies import ANALYSIS_KEYS, STUDIES, PersonasStudy, ProbeStudy
 from biaskit.workflow.asking import list_override
@@ -32,6 +35,13 @@ N_CELLS = {
     "mattern": 40 * (1 + 3) * (6 + 1) * 2,
     "fields-of-study": 33 * (12 + 12),
     "gasp-occupations": 63 * (25 + 25),
+}
+
+# Occupations x prompts x (instructions and none), and with a gender in the prompt.
+N_SERIES = {
+    "gasp": (63 * 2, 63 * 2 * 3),
+    "gasp-pilot": (8 * 2, 8 * 2 * 3),
+    "mattern-generation": (40 * 3 * (6 + 1), 0),
 }
 
 OWN = """\
@@ -67,7 +77,12 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_these_studies_are_shipped() -> None:
-    assert sorted(N_CELLS) == study_names()
+    assert sorted([*N_CELLS, *N_SERIES]) == study_names()
+
+
+@pytest.mark.parametrize("name", N_SERIES)
+def test_a_shipped_study_draws_its_series(name: str) -> None:
+    assert N_SERIES[name] == n_series(resolve_personas(load_personas_study(name)))
 
 
 @pytest.mark.parametrize("name", N_CELLS)

@@ -706,7 +706,7 @@ def test_the_bootstrap_replaces_the_intervals_of_jobs_and_groups_alone() -> None
 )
 def test_every_table_keeps_the_contract_of_the_writer(tmp_path: Path, without: list[Labels]) -> None:
     made = run(study(instructions=(0, 1), without=without), levels={"any": (1,)})
-    assert set(TABLES) == set(made)
+    assert {name for name in TABLES if name.startswith("probe_")} | {"tests"} == set(made)
     for name, rows in made.items():
         path = tmp_path / f"{name}.csv"
         write_table(path, name, rows, groups=GROUPS, contrast=("female", "male"))

@@ -45,10 +45,11 @@ class Corpus:
     texts: tuple[str, ...]
     genders: tuple[str, ...]
     strata: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()  # words of other occupations only
 
     @property
     def words(self) -> list[str]:
-        return sorted({word for text in self.texts for word in text.split()})
+        return sorted({word for text in self.texts for word in text.split()} | set(self.elsewhere))
 
     def counts(self) -> csr_matrix:
         words = self.words
@@ -81,7 +82,8 @@ class Corpus:
 
     def only(self, *genders: str) -> Corpus:
         rows = [i for i, gender in enumerate(self.genders) if gender in genders]
-        return Corpus(*(tuple(column[i] for i in rows) for column in (self.texts, self.genders, self.strata)))
+        columns = (self.texts, self.genders, self.strata)
+        return Corpus(*(tuple(column[i] for i in rows) for column in columns))
 
 
 def simulated(rng: np.random.Generator, genders: Sequence[str] = GENDERS, n: int = 12) -> Corpus:
@@ -325,7 +327,10 @@ def test_the_null_is_that_of_a_plain_loop_over_the_same_shuffles(
 ) -> None:
     prior = Prior(alpha=0.5, rounding=rounding)  # type: ignore[arg-type]
     genders = list(dict.fromkeys(corpus.genders))
+    if scope == "all":  # `queen` has a large z wherever r_1 and r_2 differ
+        corpus = replace(corpus, elsewhere=("queen",))
     elsewhere = {gender: (100.0 * i + 7) * corpus.total(gender) for i, gender in enumerate(genders)}
+    elsewhere["female"][corpus.words.index("queen") if scope == "all" else 0] += 9_000
     choices = {"elsewhere": elsewhere} if scope == "all" else {}
     found = corpus.lists(prior=prior, n_shuffles=60, **choices)
     shuffled = shuffles(corpus, contrast, 60)
@@ -432,6 +437,27 @@ def test_texts_elsewhere_enter_the_topic_prior_and_neither_counts_nor_q_values()
     assert found.words
     for one in found.words:
         assert (z[one.word], q[one.word]) == pytest.approx((one.z, one.q_value), rel=1e-9)
+
+
+def test_a_word_that_the_target_lacks_is_not_marked_whatever_its_z() -> None:
+    # As in the test of z: `the` at different rates and a large prior for `queen`, once in the men's texts.
+    words = ["he", "queen", "she", "the"]
+    counts = np.array([[0, 0, 300, 200], [400, 1, 0, 20]])
+    elsewhere = {"female": np.array([0.0, 100.0, 0.0, 0.0])}
+    z = z_scores(*counts, words=words, english=np.zeros(4), topic=counts.sum(axis=0) + elsewhere["female"])
+    assert z[1] > THRESHOLD
+    (found, *_) = word_lists(
+        csr_matrix(counts),
+        words=words,
+        genders=["female", "male"],
+        strata=["p", "p"],
+        english=np.zeros(4),
+        seed=7,
+        row_key=KEY,
+        n_shuffles=3,
+        elsewhere=elsewhere,
+    )
+    assert ["she"] == [one.word for one in found.words if one.word in ("queen", "she")]
 
 
 # --- what cannot be computed ----------------------------------------------------------------------

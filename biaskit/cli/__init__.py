@@ -15,6 +15,7 @@ COMMANDS = {
     "probe": "the probability that a model says he, she or they of a job",
     "personas": "who a model writes about when nobody said so, and how",
     "analyze": "make every table again from stored rows, or from texts of your own",
+    "calibrate": "C and alpha of Calibrated Marked Words for texts of your own",
     "runs": "the runs in this folder: rows done of planned, last write",
     "corpora": "what is shipped: corpora and studies, with source and keys",
     "cite": "the signature line and BibTeX of the papers whose instruments were used",
@@ -27,7 +28,6 @@ biaskit measures how a language model treats gender, and how sure that is.
   biaskit probe demo                        OccuGender's two tables
   biaskit analyze recorded:demo             who is represented in recorded texts, and how
   biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
-  biaskit corpora                           jobs, templates and studies that are shipped
   biaskit --help                            every command
 """
 

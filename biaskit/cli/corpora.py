@@ -71,6 +71,7 @@ def _corpus(corpus: Corpus) -> Iterator[str]:
         source = f"corpus:{corpus.name}/{file.path}"
         yield from {
             "items": _items,
+            "recorded": _recorded,
             "prompts": _prompts,
             "templates": _templates,
             "instructions": _instructions,
@@ -86,6 +87,11 @@ def _items(source: str) -> Iterator[str]:
     for i, item in enumerate(load_items(source), start=1):
         share = "" if item.labour_female_share is None else f"{100 * item.labour_female_share:5.1f} % women"
         yield f"  {i:3}  {item.name:28} {item.group:18} {share}" + (f" ({item.year})" if item.year else "")
+
+
+def _recorded(source: str) -> Iterator[str]:
+    name = source.split("/")[1]
+    yield f"  biaskit analyze recorded:{name} makes every table of it"
 
 
 def _prompts(source: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from biaskit.personas.comparisons import BOTH, GENDERS, Comparison, comparisons
 from biaskit.personas.documents import ASSOCIATED, SPECIFIED, Documents
-from biaskit.personas.marked_words import METHODS, Prior
+from biaskit.personas.marked_words import METHODS, Prior, topic_share
 from biaskit.personas.names import names_among
 from biaskit.personas.srb import PRONOUNS
 from biaskit.personas.word_lists import WordList, compare_lists, overlap, word_lists
@@ -206,6 +206,18 @@ def _words(lists: Lists, model: str, occupation: str, origin: str, gender: str) 
 
 
 # --- what must be said beside them -----------------------------------------------------------------
+
+
+def topic_shares(lists: Lists, documents: Documents, study: PersonasStudy) -> list[float]:
+    """Part of the hybrid prior's mass that comes from the compared texts, for each comparison."""
+    counts, found = documents.tokens.counts(), []
+    for one, _ in lists.of.values():
+        places = [text.place for text in one.texts if text.gender in BOTH]
+        if places:
+            topic = np.asarray(counts[places].sum(axis=0), dtype=np.float64).ravel()
+            share = topic_share(topic, lists.english, prior_of(study))
+            found += [share] if share is not None else []
+    return found
 
 
 def list_notes(lists: Lists) -> Iterator[str]:

@@ -70,7 +70,7 @@ def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]], **analys
             "study": study.name,
             "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
             "form": ",".join(forms),
-            "n": str(study.per_gender),
+            "n": "" if study.name == "texts" else str(study.per_gender),
             "seed": str(study.seed),
             "variant": study.variant,
             **analysis,

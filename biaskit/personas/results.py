@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from biaskit.corpora import english_counts
@@ -21,6 +22,7 @@ from biaskit.personas.lists import (
     marked_word_rows,
     method_rows,
     overlap_rows,
+    topic_shares,
     word_list_rows,
 )
 from biaskit.personas.manifest import read_question, sign
@@ -71,14 +73,7 @@ def analyse(
             f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
         )
     reading = Reading()
-    rows = read_rows(path, skip_bad=questions.study.skip_bad_lines, reading=reading)
-    imported = bool(manifest["resolved"].get("imported"))
-    if imported:
-        documents = read_imported(questions, rows)
-    else:
-        documents = read_documents(questions, manifest["models"], rows)
-    if not documents.texts:
-        raise RunError(f"{run} holds no texts of this question yet. Give the personas command again.")
+    documents = texts_of(run, manifest, questions, reading)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
     made = make_tables(documents, questions, forms, watcher)
     scoped = bool(questions.templates)
@@ -93,6 +88,25 @@ def analyse(
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     write_json(run / "tables" / "analysis.json", _record(questions, manifest, documents, made, notes))
     return notes
+
+
+def texts_of(
+    run: Path, manifest: Mapping[str, Any], questions: Questions, reading: Reading | None = None
+) -> Documents:
+    """The texts of a run that its question needs; a run without one is an error."""
+    path = rows_file(run, "personas")
+    if not path.is_file():
+        raise RunError(
+            f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
+        )
+    rows = read_rows(path, skip_bad=questions.study.skip_bad_lines, reading=reading)
+    if manifest["resolved"].get("imported"):
+        documents = read_imported(questions, rows)
+    else:
+        documents = read_documents(questions, manifest["models"], rows)
+    if not documents.texts:
+        raise RunError(f"{run} holds no texts of this question yet. Give the personas command again.")
+    return documents
 
 
 def _record(
@@ -166,6 +180,12 @@ def make_tables(
     made.tables["word_overlap"] = list(overlap_rows(documents, lists))
     made.tables["word_methods"] = list(method_rows(lists))
     made.notes += list_notes(lists)
+    if shares := topic_shares(lists, documents, study):
+        made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
+        made.notes.append(
+            f"the hybrid prior takes {100 * median(shares):.0f} % of its mass from the compared texts (median"
+            f" over lists; alpha {study.alpha:g}), the rest from English"
+        )
     _score(documents, lists, study, made, watcher)
     made.tables["tests"] = test_rows(
         made.tables["srb"],

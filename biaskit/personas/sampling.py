@@ -29,7 +29,8 @@ class Filling:
     def of(cls, study: PersonasStudy) -> Filling:
         """The study's numbers; without filling one round is all."""
         batch = study.batch or study.per_gender
-        most = (study.max_draws or 20 * study.per_gender) if study.fill else batch
+        most = study.max_draws or (20 * study.per_gender if study.fill else batch)
+        most = most if study.fill else min(most, batch)
         return cls(study.per_gender, min(batch, most), most)
 
     def round(self, number: int) -> range:

@@ -147,6 +147,7 @@ class _Sampler:
         self.done = done
         self.stored = stored
         self.given_up: set[str] = set()
+        self.new_tokens = 0  # of this start
         self.filling = Filling.of(questions.study)
         every = series_of(questions, form)
         self.open_series = [series for series in every if series.specified_gender is None]
@@ -200,7 +201,7 @@ class _Sampler:
         number, still_open = self._first_incomplete()
         wanted = self._round(number, still_open) if still_open or number == 0 else []
         missing = [request for request in wanted if self._is_missing(request)]
-        later = len(still_open) * max(0, self.filling.most - (number + 1) * self.filling.batch)
+        later = self._later(number, still_open)
         tokens, seconds, seconds_most = 0, 0.0, 0.0
         per_draw = self.questions.sampling.max_new_tokens
         if missing:
@@ -228,6 +229,16 @@ class _Sampler:
         self.done.plans.append(shown)
         self.watcher.planned(shown, dry_run=dry_run)
 
+    def _later(self, number: int, still_open: Sequence[Series]) -> int:
+        """Draws that rounds after this one may still ask: without those a hole leaves stored behind it."""
+        most = len(still_open) * max(0, self.filling.most - (number + 1) * self.filling.batch)
+        while len(self.stored) and len(self.filling.round(number := number + 1)):
+            n_stored = sum(request.key in self.stored for request in self._round(number, still_open))
+            if not n_stored:
+                break
+            most -= n_stored
+        return most
+
     def _planned(self, requests: Sequence[DrawRequest]) -> Any:
         try:
             return self.generator.plan_draws(requests)
@@ -244,7 +255,7 @@ class _Sampler:
 
     def draw(self, writer: RowWriter, manifest: dict[str, Any]) -> None:
         """Round after round, until no series is open; a failed draw is asked once more in its round."""
-        started, n_rows = time.perf_counter(), 0
+        started, n_rows, self.new_tokens = time.perf_counter(), 0, 0
         number, still_open = 0, list(self.open_series)
         while still_open or number == 0:
             requests = self._round(number, still_open)
@@ -255,7 +266,8 @@ class _Sampler:
             number += 1
             still_open = [series for series in still_open if self._goes_on(series, number)]
         if n_rows:
-            note_usage(self.run, self.label, rows=n_rows, seconds=time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            note_usage(self.run, self.label, rows=n_rows, new_tokens=self.new_tokens, seconds=seconds)
 
     def _draw_round(
         self,
@@ -283,6 +295,7 @@ class _Sampler:
                 fresh = [answer for answer in group if answer.key not in self.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)
+                self.new_tokens += sum(row["n_tokens"] or 0 for row in rows)
                 self._note(fresh, last=last)
                 written += len(rows)
                 self.watcher.progress(shown, written, missing)

@@ -1,5 +1,7 @@
 """What a command and a notebook both do: resolve, ask, analyse, compare, and hand back a result."""
 
+from biaskit.workflow.calibrating import CalibrationResult, calibrate
+from biaskit.workflow.functions import marked_words
 from biaskit.workflow.generation import (
     RECORDED,
     PersonasResult,
@@ -13,14 +15,17 @@ from biaskit.workflow.stored import analyse, analysis_keys, describe_run, load, 
 
 __all__ = [
     "RECORDED",
+    "CalibrationResult",
     "PersonasResult",
     "ProbeResult",
     "analyse",
     "analysis_keys",
     "analyze_texts",
+    "calibrate",
     "describe_run",
     "import_texts",
     "load",
+    "marked_words",
     "merge",
     "personas",
     "probe",

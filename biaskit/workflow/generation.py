@@ -32,6 +32,7 @@ from biaskit.runs import (
     rows_file,
     write_manifest,
 )
+from biaskit.sources import load_corpus
 from biaskit.studies import PersonasStudy
 from biaskit.tables import read_rows as read_table_rows
 from biaskit.watching import Silent, Watcher
@@ -94,7 +95,7 @@ class PersonasResult(RunResult):
 
 def personas(
     *models: str,
-    study: str = "gasp",
+    study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
     max_draws: int | None = None,
@@ -113,7 +114,7 @@ def personas(
 
     Args:
         models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
-        study: a shipped study's name (gasp, gasp-pilot, mattern-generation) or a path to a TOML file.
+        study: a shipped study's name (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
         occupations: a path to a list, or names, ids and ranges of the study's list.
         per_gender: texts wanted of women and of men for each occupation and prompt.
         max_draws: most draws of one occupation and prompt; default 20 x per_gender.
@@ -338,13 +339,13 @@ def _imported_model(imported: ImportedTexts) -> dict[str, Any]:
 def recorded_run(spec: str, out: str | Path | None = None) -> Path:
     """`recorded:NAME` as a run of one's own: its rows and manifest copied, ready to be analysed."""
     name = spec.removeprefix(RECORDED)
-    parent = data_dir("corpora") / "recorded"
-    known = sorted(path.parent.name for path in parent.glob(f"*/{MANIFEST}"))
+    shipped = load_corpus("recorded")  # held against its digests
+    known = sorted({Path(file.path).parent.name for file in shipped.files})
     if name not in known:
         raise UsageError(
             f"There is no recorded corpus {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}."
         )
-    source = parent / name
+    source = data_dir("corpora") / "recorded" / name
     manifest = read_manifest(source)
     question = [manifest["resolved"]["digest"], list(manifest["models"])]
     run = Path(out) if out is not None else default_run_path("personas", f"recorded-{name}", question)

@@ -22,7 +22,17 @@ from biaskit.models.huggingface.loading import Placement, load_config, load_mode
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.memory import affordable_draws
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, PromptForm, Sampling
+from biaskit.records import (
+    Answered,
+    Draw,
+    DrawRequest,
+    Failed,
+    Finish,
+    Plan,
+    Prompt,
+    PromptForm,
+    Sampling,
+)
 
 LARGEST_BATCH = 96
 WARM_UP_TOKENS = 6
@@ -62,7 +72,7 @@ class TransformersGenerator:
         self._model: Any = None
         self._ends: list[int] = []  # ids that end a text
         self._batch_size = options.batch_size or 0  # 0: not resolved yet
-        self._prompts: dict[Any, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
+        self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
 
     @property
     def batch_size(self) -> int:
@@ -91,25 +101,34 @@ class TransformersGenerator:
         )
 
     def _prepare(self, requests: Sequence[DrawRequest]) -> None:
-        fresh = {r.prompt: r for r in requests if r.prompt not in self._prompts}
-        text_config = self._config.get_text_config(decoder=True)
-        most = getattr(text_config, "max_position_embeddings", None)
-        for prompt, request in fresh.items():
+        longest: dict[Prompt, DrawRequest] = {}
+        for request in requests:
+            known = longest.setdefault(request.prompt, request)
+            if request.sampling.max_new_tokens > known.sampling.max_new_tokens:
+                longest[request.prompt] = request
+        for prompt, request in longest.items():
             try:
-                rendered = self._renderer.render(prompt)
-                ids = self._renderer.encode([rendered])[0]
-                if not ids:
-                    raise TokenizationError("the prompt has no tokens")
+                if prompt not in self._prompts:
+                    self._prompts[prompt] = self._rendered(prompt)
+                self._check_positions(len(self._prompts[prompt][1]), request.sampling.max_new_tokens)
             except ModelError as error:
                 error.request_key = request.key  # type: ignore[attr-defined]
                 raise
-            longest = len(ids) + max(r.sampling.max_new_tokens for r in requests if r.prompt == prompt)
-            if most is not None and longest > int(most):
-                raise ModelError(
-                    f"{self.identity.label}: a prompt of {len(ids)} tokens and its answer make {longest},"
-                    f" the model has {most} positions. Lower --max-new-tokens."
-                )
-            self._prompts[prompt] = (rendered, ids)
+
+    def _rendered(self, prompt: Prompt) -> tuple[str, TokenIds]:
+        rendered = self._renderer.render(prompt)
+        ids = self._renderer.encode([rendered])[0]
+        if not ids:
+            raise TokenizationError("the prompt has no tokens")
+        return rendered, ids
+
+    def _check_positions(self, n_prompt: int, n_new: int) -> None:
+        most = getattr(self._config.get_text_config(decoder=True), "max_position_embeddings", None)
+        if most is not None and n_prompt + n_new > int(most):
+            raise ModelError(
+                f"a prompt of {n_prompt} tokens and its answer make {n_prompt + n_new}, the model has {most}"
+                " positions. Lower --max-new-tokens."
+            )
 
     def _affordable(self, requests: Sequence[DrawRequest]) -> int:
         if self.placement.device.split(":")[0] != "cpu" or not requests:
@@ -132,12 +151,17 @@ class TransformersGenerator:
             return 0.0
         self._load()
         prompt, (_, ids) = next(iter(self._prompts.items()))
-        size = max(1, self._batch_size)
         request = DrawRequest("warm-up", prompt, Sampling(max_new_tokens=WARM_UP_TOKENS), 1)
-        self._sample([request] * size, ids)  # the first forward sets up kernels
-        started = time.perf_counter()
-        self._sample([request] * size, ids)
-        return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
+        while True:
+            size = max(1, self._batch_size)
+            try:
+                self._sample([request] * size, ids)  # the first forward sets up kernels
+                started = time.perf_counter()
+                self._sample([request] * size, ids)
+            except torch.OutOfMemoryError as error:
+                self._halve(size, error)
+                continue
+            return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
 
     # --- drawing ---
 
@@ -156,18 +180,22 @@ class TransformersGenerator:
             try:
                 texts = self._sample(part, ids)
             except torch.OutOfMemoryError as error:
-                if len(part) == 1:
-                    raise ModelError(
-                        f"{self.identity.label}: out of memory on {self.placement.device} with one text."
-                        " Take a smaller dtype, --device map, or a smaller model."
-                    ) from error
-                self._batch_size = max(1, len(part) // 2)
-                torch.cuda.empty_cache()
+                self._halve(len(part), error)
                 continue
             answers += [
                 self._result(request, rendered, ids, new) for request, new in zip(part, texts, strict=True)
             ]
         return answers
+
+    def _halve(self, size: int, error: Exception) -> None:
+        """After a batch that was too large for the device's memory: this one and the next in halves."""
+        if size == 1:
+            raise ModelError(
+                f"{self.identity.label}: out of memory on {self.placement.device} with one text."
+                " Take a smaller dtype, --device map, or a smaller model."
+            ) from error
+        self._batch_size = size // 2
+        torch.cuda.empty_cache()
 
     def _sample(self, batch: Sequence[DrawRequest], ids: TokenIds) -> list[TokenIds | None]:
         """New token ids of each draw, its end-of-text included; None where the logits were not finite.
@@ -251,7 +279,7 @@ class TransformersGenerator:
             torch.cuda.empty_cache()
 
 
-class GumbelNoise(LogitsProcessor):
+class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
     """Adds to each row Gumbel noise of a generator of its own: the largest sum is a draw from the softmax.
 
     Noise is -log of standard exponentials, one for every token of the vocabulary and step, added to the
