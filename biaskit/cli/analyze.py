@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import with_format, with_settings
+from biaskit.cli.options import examples, with_format, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.errors import UsageError
@@ -18,7 +18,14 @@ from biaskit.workflow.results import RunResult
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 
 
-@click.command("analyze")
+@click.command(
+    "analyze",
+    epilog=examples(
+        "biaskit analyze recorded:demo",
+        "biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job",
+        "biaskit analyze RUN --variant released",
+    ),
+)
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
 @click.option("--texts", metavar="FILE", help="Texts of your own: .csv, .tsv, .jsonl or .parquet.")
 @click.option("--text-col", default="text", show_default=True, metavar="COLUMN", help="The texts.")
@@ -51,15 +58,10 @@ def command(
     output_format: str,
     **options: Any,
 ) -> None:
-    r"""Make every table again from stored rows, or analyse texts of your own; no model is loaded.
+    """Make every table again from stored rows, or analyse texts of your own; no model is loaded.
 
     Without RUN the newest run of this folder is taken. Several runs of one study are merged into --out.
     recorded:demo is a corpus of the demo model's texts that is shipped.
-
-    \b
-    biaskit analyze recorded:demo
-    biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job
-    biaskit analyze RUN --variant released
     """
     keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
     chosen = {name: value for name, value in keys.items() if value is not None}

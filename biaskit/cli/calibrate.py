@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import with_settings
+from biaskit.cli.options import examples, with_settings
 from biaskit.cli.terminal import emit
 from biaskit.report.latex import render_latex
 from biaskit.report.text import render_text
@@ -14,7 +14,13 @@ from biaskit.runs import find_run
 from biaskit.workflow import calibrate
 
 
-@click.command("calibrate")
+@click.command(
+    "calibrate",
+    epilog=examples(
+        "biaskit calibrate RUN --occupation nurse",
+        "biaskit analyze RUN --study RUN/calibrated.toml",
+    ),
+)
 @click.argument("run", required=False)
 @click.option("--occupation", metavar="NAME", help="Whose texts; default the one with most of them.")
 @click.option("--model", metavar="LABEL", help="Whose texts; needed where the run has several models.")
@@ -36,13 +42,9 @@ def command(
     settings: dict[str, Any],
     output_format: str,
 ) -> None:
-    r"""Search C and alpha of Calibrated Marked Words on a RUN's own texts; writes a study file.
+    """Search C and alpha of Calibrated Marked Words on a RUN's own texts; writes a study file.
 
     Without RUN the newest run of this folder is taken.
-
-    \b
-    biaskit calibrate RUN --occupation nurse
-    biaskit analyze RUN --study RUN/calibrated.toml
     """
     path = find_run(run)
     if run is None:

@@ -12,6 +12,11 @@ from biaskit.config import parse_setting
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def examples(*lines: str) -> str:
+    """Command lines below a help text, each on a line of its own."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
 def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
     return dict(parse_setting(value) for value in values)
 

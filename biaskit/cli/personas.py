@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import parse_batch_size, with_format, with_running, with_settings
+from biaskit.cli.options import examples, parse_batch_size, with_format, with_running, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.sources import read_text
@@ -17,7 +17,14 @@ from biaskit.workflow import personas
 FINISHED_WITH_MISSING = 3
 
 
-@click.command("personas")
+@click.command(
+    "personas",
+    epilog=examples(
+        "biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-draws 60",
+        "biaskit personas hf:./my-model --study gasp-pilot --dry-run",
+        "biaskit analyze --texts mine.csv --text-col text --gender-col gender",
+    ),
+)
 @click.argument("models", nargs=-1, metavar="MODEL...")
 @click.option(
     "--study",
@@ -49,16 +56,11 @@ def command(
     output_format: str,
     **chosen: Any,
 ) -> None:
-    r"""Who each MODEL writes about when nobody said so, and how: personas and biographies, analysed.
+    """Who each MODEL writes about when nobody said so, and how: personas and biographies, analysed.
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
     The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
     rows missing, 130 interrupted.
-
-    \b
-    biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-draws 60 --max-new-tokens 80
-    biaskit personas hf:./my-model --study gasp-pilot --dry-run
-    biaskit analyze --texts mine.csv --text-col text --gender-col gender
     """
     watcher = TerminalWatcher(assume_yes=yes)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import parse_batch_size, with_format, with_running, with_settings
+from biaskit.cli.options import examples, parse_batch_size, with_format, with_running, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.sources import read_text
@@ -17,7 +17,14 @@ from biaskit.workflow import probe
 FINISHED_WITH_MISSING = 3
 
 
-@click.command("probe")
+@click.command(
+    "probe",
+    epilog=examples(
+        "biaskit probe demo --jobs nurse,plumber",
+        "biaskit probe demo hf:./my-model --study occugender-debias --dry-run",
+        "biaskit probe demo --jobs fields.csv --templates questions.csv --expressions groups.toml",
+    ),
+)
 @click.argument("models", nargs=-1, metavar="MODEL...")
 @click.option(
     "--study", default="occugender", show_default=True, help="A shipped study or a path to a TOML file."
@@ -45,16 +52,11 @@ def command(
     output_format: str,
     **chosen: Any,
 ) -> None:
-    r"""The exact probability that each MODEL names each gender group of a job.
+    """The exact probability that each MODEL names each gender group of a job.
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
     The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
     rows missing, 130 interrupted.
-
-    \b
-    biaskit probe demo --jobs nurse,plumber
-    biaskit probe demo hf:./my-model --study occugender-debias --dry-run
-    biaskit probe demo --jobs fields.csv --templates questions.csv --expressions groups.toml
     """
     watcher = TerminalWatcher(assume_yes=yes)
     try:

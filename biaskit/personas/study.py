@@ -232,8 +232,8 @@ class _Sampler:
     def _later(self, number: int, still_open: Sequence[Series]) -> int:
         """Draws that rounds after this one may still ask: without those a hole leaves stored behind it."""
         most = len(still_open) * max(0, self.filling.most - (number + 1) * self.filling.batch)
-        while len(self.stored) and len(self.filling.round(number := number + 1)):
-            n_stored = sum(request.key in self.stored for request in self._round(number, still_open))
+        for following in range(number + 1, -(-self.filling.most // self.filling.batch)):
+            n_stored = sum(request.key in self.stored for request in self._round(following, still_open))
             if not n_stored:
                 break
             most -= n_stored

@@ -274,7 +274,9 @@ def _analyse_imported(
 ) -> PersonasResult:
     if len(imported.models) > 1 and ALL in imported.models:
         raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
-    study = build_study({"name": "texts", "engine": "personas"}, settings, "analysis options")
+    study = build_study(
+        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
+    )
     assert isinstance(study, PersonasStudy)
     questions = _imported_questions(study)
     question = {

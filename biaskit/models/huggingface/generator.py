@@ -151,13 +151,14 @@ class TransformersGenerator:
             return 0.0
         self._load()
         prompt, (_, ids) = next(iter(self._prompts.items()))
-        request = DrawRequest("warm-up", prompt, Sampling(max_new_tokens=WARM_UP_TOKENS), 1)
+        sampling = Sampling(max_new_tokens=WARM_UP_TOKENS)
         while True:
             size = max(1, self._batch_size)
+            texts = [DrawRequest("warm-up", prompt, sampling, seed) for seed in range(size)]
             try:
-                self._sample([request] * size, ids)  # the first forward sets up kernels
+                self._sample(texts, ids)  # the first forward sets up kernels
                 started = time.perf_counter()
-                self._sample([request] * size, ids)
+                self._sample(texts, ids)
             except torch.OutOfMemoryError as error:
                 self._halve(size, error)
                 continue
