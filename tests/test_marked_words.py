@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-import biaskit.personas.marked_words as module
 from biaskit.errors import StudyError, UsageError
+from biaskit.personas import marked_words as module
 from biaskit.personas.marked_words import (
     CRITERION_WORDS,
     FIXED_CALIBRATION_WORDS,

@@ -302,8 +302,8 @@ def _tests(rows: Sequence[Row]) -> Iterable[TitledTable]:
                 _signed(row["estimate"]),
                 _span(row["ci_low"], row["ci_high"], signed=True),
                 _number(row["statistic"], 2),
-                _number(row["p_value"], 4),
-                _number(row["p_adjusted"], 4),
+                _p_value(row["p_value"]),
+                _p_value(row["p_adjusted"]),
                 str(row["n_a"]),
             )
         )
@@ -329,6 +329,10 @@ def _percent(value: float | None) -> str:
 
 def _number(value: float | None, digits: int) -> str:
     return _shown(value, lambda v: f"{v:.{digits}f}")
+
+
+def _p_value(value: float | None) -> str:
+    return _shown(value, lambda v: f"{v:.4f}" if v >= 0.0001 else "<0.0001")
 
 
 def _signed(value: float | None, digits: int = 3) -> str:

@@ -139,7 +139,9 @@ def _signed(study: PersonasStudy, vectors: object) -> dict[str, str]:
     for name in _SIGNED:
         value, usual = getattr(study, name), type(study).model_fields[name].default
         if value != usual:
-            shown[name] = str(value)
+            # Of a path the name alone: a signature is published, and where a file lay is nobody's business.
+            source, colon, path = str(value).partition(":")
+            shown[name] = f"{source}:{Path(path).name}" if colon else source
     return shown
 
 
@@ -183,7 +185,7 @@ def make_tables(
     if shares := topic_shares(lists, documents, study):
         made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
         made.notes.append(
-            f"the hybrid prior takes {100 * median(shares):.0f} % of its mass from the compared texts (median"
+            f"the hybrid prior takes {100 * median(shares):.2g} % of its mass from the compared texts (median"
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
     _score(documents, lists, study, made, watcher)
