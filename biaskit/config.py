@@ -164,7 +164,9 @@ def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
         said = f"{where}: the key {key!r} is missing."
     else:
         shown = str(first["input"])
-        said = f"{where}: {key} = {shown[:60]}: {first['msg'].lower()}."
+        own = first["type"] == "value_error"  # a check of ours, which says what to write
+        why = str(first["ctx"]["error"]) if own else first["msg"].lower()
+        said = f"{where}: {key} = {shown[:60]}: {why}."
     return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
 
 

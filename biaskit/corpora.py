@@ -79,7 +79,7 @@ _INSTRUCTIONS = Layout(
 )
 _DIALOGUE = Layout(kind="dialogue", table="turn", required=("question", "answer"), top=("opening_line",))
 _WORDS = Layout(kind="words", table="word", required=("word",), from_line=lambda line: {"word": line.strip()})
-_CATEGORIES = Layout(kind="categories", table="word", required=("word", "category"))
+_CATEGORIES = Layout(kind="categories", table="word", required=("word", "category"), csv=True)
 
 
 # --- the loaders ---------------------------------------------------------------------------------

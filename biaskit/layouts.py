@@ -181,7 +181,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
                 *_texts("key"),
                 _UNDER_INSTRUCTIONS,
             ),
-            keys=("key",),
+            keys=("model", "key"),
         ),
         "association_validation": Table(
             parts=(

@@ -72,7 +72,8 @@ class Layout:
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     top: tuple[str, ...] = ()  # keys beside the tables, TOML only
-    from_line: Callable[[str], dict[str, object]] | None = None  # None: read from .toml alone
+    from_line: Callable[[str], dict[str, object]] | None = None  # None: no .txt
+    csv: bool = False  # read from .csv even without from_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def source_digest(source: str | Path) -> str:
 
 def read_rows(source: str | Path, layout: Layout) -> Table:
     """Read a list in any of the formats its layout allows; an empty one is an error."""
-    formats = (".csv", ".txt", ".toml") if layout.from_line else (".toml",)
+    formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
     where, suffix, text = read_source(source, layout.kind, formats)
     top = Row(where, {})
     if suffix == ".toml":
@@ -341,6 +342,8 @@ def check_label(text: str, what: str) -> str:
         raise CorpusError(f"{what} {shown(text)} begins or ends with white space. Remove it.")
     if any(character in _LINE_ENDS for character in text):
         raise CorpusError(f"{what} {shown(text)} holds a line break. Remove it.")
+    if any(unicodedata.category(character) == "Cs" for character in text):
+        raise CorpusError(f"{what} {shown(text)} holds half of a character (a lone surrogate). Correct it.")
     return text
 
 

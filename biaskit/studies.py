@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
@@ -151,6 +151,45 @@ PROBE_ANALYSIS_KEYS = frozenset(
 # --- the generation engine ------------------------------------------------------------------------
 
 
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """`1-5`, `1,7` or `3` as distinct seeds in order; anything else is a `ValueError`."""
+    found: list[int] = []
+    for part in text.replace(" ", "").split(","):
+        low, dash, high = part.partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
+            raise ValueError("write seeds such as 1-5 or 1,7")
+        if dash and int(high) - int(low) >= MOST_SEEDS:
+            raise ValueError(f"at most {MOST_SEEDS} seeds")
+        found += range(int(low), int(high or low) + 1)
+    if len(found) > MOST_SEEDS:
+        raise ValueError(f"at most {MOST_SEEDS} seeds")
+    return tuple(dict.fromkeys(found))
+
+
+MOST_SEEDS = 100
+
+
+def _is_seeds(text: str) -> str:
+    parse_seeds(text)
+    return text
+
+
+def _source_of(*kinds: str) -> AfterValidator:
+    """A check that a text is one of the kinds; a kind that ends in a colon takes a path."""
+
+    def check(text: str) -> str:
+        named = any(
+            text.startswith(kind) and len(text) > len(kind) if kind.endswith(":") else text == kind
+            for kind in kinds
+        )
+        if not named:
+            shown = ", ".join(f"{kind}PATH" if kind.endswith(":") else kind for kind in kinds if kind)
+            raise ValueError(f"write {shown}" + (" or nothing" if "" in kinds else ""))
+        return text
+
+    return AfterValidator(check)
+
+
 class PromptChoice(Choice):
     """Prompts of the generation engine, by name; for continuations task prompts, by id."""
 
@@ -243,10 +282,14 @@ class PersonasStudy(_Strict):
     pronouns: Literal["all", "released"] = Field(
         default="all", description="released: eight of them, and from the candidates alone"
     )
-    vectors: str = Field(default="corpus", description="corpus, pretrained:PATH or marked-lists (released)")
-    srb_seeds: str = Field(default="1-5", description="seeds of the word vectors, such as 1-5 or 1,7")
+    vectors: Annotated[str, _source_of("corpus", "marked-lists", "pretrained:")] = Field(
+        default="corpus", description="corpus, pretrained:PATH or marked-lists (released)"
+    )
+    srb_seeds: Annotated[str, AfterValidator(_is_seeds)] = Field(
+        default="1-5", description="seeds of the word vectors, such as 1-5 or 1,7"
+    )
     clusters: bool = Field(default=True, description="k-means of the marked words")
-    cluster_vectors: str = Field(
+    cluster_vectors: Annotated[str, _source_of("", "pretrained:", "sentence:")] = Field(
         default="", description="default: vectors; pretrained:PATH or sentence:PATH (an encoder's folder)"
     )
     k: int | None = Field(default=None, ge=2, description="number of clusters; default: by k_rule")

@@ -22,10 +22,10 @@ import biaskit as bk
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit, printable
 from biaskit.errors import BiaskitError, CorpusError
-from biaskit.watching import ModelPlan
 from biaskit.report.document import Document, Heading, TitledTable
 from biaskit.report.text import render_text
 from biaskit.tables import read_rows as read_table_rows
+from biaskit.watching import ModelPlan
 from biaskit.workflow import ProbeResult, probe
 
 ESCAPES = "\x1b[31mred\x1b[0m"

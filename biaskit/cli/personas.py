@@ -78,5 +78,7 @@ def command(
         emit(f"Run folder: {result.path}\n")
     elif (Path(result.path) / "tables").is_dir():
         print_result(result, output_format)
+    else:
+        emit("".join(f"Note: {note}.\n" for note in result.warnings), err=True)
     if not result.complete:
         sys.exit(FINISHED_WITH_MISSING)

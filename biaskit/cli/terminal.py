@@ -117,6 +117,8 @@ class TerminalWatcher:
     def _rate(self, done: int, total: int) -> str:
         taken = max(1e-6, time.monotonic() - self._started)
         rate = done / taken
+        if done == total:
+            return f"in {duration(taken)}"
         return f"{rate:.1f} a second, {duration((total - done) / rate)} left" if done else "starting"
 
     def _draw(self, label: str, done: int, total: int) -> None:

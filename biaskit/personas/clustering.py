@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from biaskit.corpora import load_categories, load_word_list
-from biaskit.errors import StudyError
 from biaskit.personas.clusters import ALL_MODELS, find_clusters, words_to_cluster
 from biaskit.personas.comparisons import BOTH
 from biaskit.personas.documents import ASSOCIATED, Documents
@@ -85,16 +84,12 @@ def _vectors(
     if not source:
         matrix, known, _ = vectors.rows(words)
         return matrix, known
-    if source == "pretrained" and path:
+    if source == "pretrained":
         matrix, known, _ = load_pretrained(path, words).rows(words)
         return matrix, known
-    if source == "sentence" and path:
-        # The encoder lives with the models; torch loads only here.
-        from biaskit.models.huggingface.sentence import encode_words, pooling_note
+    # The encoder lives with the models; torch loads only here.
+    from biaskit.models.huggingface.sentence import encode_words, pooling_note
 
-        if note := pooling_note(path):
-            notes.append(note)
-        return encode_words(path, words), words
-    raise StudyError(
-        f"cluster_vectors = {study.cluster_vectors!r}: write pretrained:PATH or sentence:PATH, or nothing."
-    )
+    if note := pooling_note(path):
+        notes.append(note)
+    return encode_words(path, words), words

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from biaskit.errors import RunError
 from biaskit.personas.association import Association, associate_gender
 from biaskit.personas.importing import ALL
 from biaskit.personas.names import NameEvidence
-from biaskit.personas.questions import Questions, request_for, series_of
+from biaskit.personas.questions import Questions, Series, request_for, series_of
 from biaskit.personas.sampling import Filling
 from biaskit.personas.words import TokenisedTexts
 from biaskit.provenance import canonical_json
@@ -50,7 +52,7 @@ class Document:
         return self.specified_gender or self.association.gender
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Documents:
     """Every text of the question in study order."""
 
@@ -65,7 +67,7 @@ class Documents:
     n_unused: int = 0  # stored rows that this question does not need
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def origins(self) -> frozenset[str]:
         """The origins of which there is at least one text."""
         return frozenset(text.origin for text in self.texts)
@@ -89,13 +91,19 @@ def read_documents(
     """
     read, tokens = _read(questions, rows)
     found: list[Document] = []
+    evidence: dict[str, NameEvidence] = {}
     for label, entry in models.items():
+        evidence[label] = NameEvidence()  # of a model that wrote nothing
         for draws in _needed(questions, entry, read.rows):
             found += [replace(read.rows[key], model=label) for key in draws]
+            if draws:
+                # A row has the label it was drawn under; another label of the same model finds it by its key.
+                evidence[label] = read.evidence[read.rows[draws[0]].model]
     return _documents(
         found,
         read,
         tokens,
+        evidence=evidence,
         models=tuple(models),
         occupations=tuple(item.name for item in questions.occupations),
         template_ids=questions.template_ids,
@@ -115,6 +123,7 @@ def read_imported(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> Do
         found,
         read,
         tokens,
+        evidence=read.evidence,
         models=tuple(dict.fromkeys(text.model for text in found)),
         occupations=(*(name for name in known if name in present), *(n for n in present if n not in known)),
         template_ids=tuple(dict.fromkeys(text.template_id for text in found)),
@@ -130,6 +139,7 @@ def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Rea
 
     def texts() -> Iterator[str]:
         for place, row in enumerate(rows):
+            _check(row)
             text, finish = row["text"], row["finish_reason"]
             found = associate_gender(text, honorifics=study.honorifics)
             empty = not text.strip()
@@ -150,7 +160,9 @@ def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Rea
                 instruction_id=row.get("instruction_id"),
                 setting=row.get("setting"),
             )
-            read.evidence.setdefault(row["model"], NameEvidence()).add(text)
+            if row["model"] not in read.evidence:
+                read.evidence[row["model"]] = NameEvidence()
+            read.evidence[row["model"]].add(text)
             read.digests[row["key"]] = hashlib.sha256(
                 canonical_json([row["key"], text, finish]).encode("ascii")
             ).digest()
@@ -160,29 +172,47 @@ def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Rea
     return read, tokens
 
 
+def _check(row: Mapping[str, Any]) -> None:
+    """A line that is JSON with a key may still be no row of this engine: another program wrote it."""
+    lacking = [name for name in _ROW if name not in row]
+    if lacking or not isinstance(row["text"], str) or not isinstance(row["draw"], int):
+        what = f"lacks {', '.join(lacking)}" if lacking else "has another kind of text or draw"
+        raise RunError(
+            f"The stored row {row['key']} {what}: the row file is damaged. Restore it, or remove the line."
+        )
+
+
+_ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
+"""What analysis reads of a row of generations.jsonl."""
+
+
 def _needed(
     questions: Questions, entry: Mapping[str, Any], stored: Mapping[str, Document]
 ) -> Iterator[list[str]]:
     """For each series of a model the keys of its stored draws, in draw order.
 
-    A series is read round by round until a round holds nothing; specified series have exactly n draws.
+    A series is read round by round for as long as it was to be drawn: texts that an earlier study with
+    other numbers left behind are not needed. Specified series have exactly n draws.
     """
     filling = Filling.of(questions.study)
     for series in series_of(questions, entry["prompt_form"]):
-        draws: list[str] = []
-        rounds = range(-(-filling.most // filling.batch))
-        parts = (
-            [range(questions.study.per_gender)]
-            if series.specified_gender
-            else [filling.round(number) for number in rounds]
-        )
-        for part in parts:
-            keys = [request_for(series, draw, entry["fingerprint"], questions).key for draw in part]
-            here = [key for key in keys if key in stored]
-            if not here:
-                break
-            draws += here
-        yield draws
+        found: dict[int, str] = {}  # draw → key
+
+        def add(draws: range, series: Series = series, found: dict[int, str] = found) -> None:
+            for draw in draws:
+                key = request_for(series, draw, entry["fingerprint"], questions).key
+                if key in stored:
+                    found[draw] = key
+
+        if series.specified_gender:
+            add(range(questions.study.per_gender))
+        else:
+            for number in range(-(-filling.most // filling.batch)):
+                add(filling.round(number))
+                genders = {draw: stored[key].association.gender for draw, key in found.items()}
+                if filling.verdict(genders, number + 1)[0] != "open":
+                    break
+        yield list(found.values())
 
 
 def _documents(
@@ -190,6 +220,7 @@ def _documents(
     read: _Read,
     tokens: TokenisedTexts,
     *,
+    evidence: Mapping[str, NameEvidence],
     models: tuple[str, ...],
     occupations: tuple[str, ...],
     template_ids: tuple[str, ...],
@@ -202,7 +233,7 @@ def _documents(
     return Documents(
         texts=texts,
         tokens=tokens,
-        evidence=read.evidence,
+        evidence=evidence,
         models=models,
         occupations=occupations,
         template_ids=template_ids,

@@ -103,5 +103,5 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
             instructions=tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
             sources=dict(resolved["sources"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error

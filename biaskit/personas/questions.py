@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from biaskit.config import parts_of, select
@@ -23,7 +24,7 @@ from biaskit.records import (
     Sampling,
     Template,
 )
-from biaskit.sources import source_digest
+from biaskit.sources import SHIPPED, source_digest
 from biaskit.studies import PersonasStudy
 
 GENERATION_VERSION = 1
@@ -100,6 +101,7 @@ def resolve(study: PersonasStudy) -> Questions:
             read.append(study.instructions.source)
     if not items or not (prompts or templates):
         raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left to ask about.")
+    _check_files(study)
     questions = Questions(
         study=study,
         occupations=tuple(items),
@@ -112,6 +114,14 @@ def resolve(study: PersonasStudy) -> Questions:
     if (most := draws_at_most(questions)) > MOST_DRAWS:
         raise StudyError(f"{most:,} draws are more than {MOST_DRAWS:,}: lower max_draws or per_gender.")
     return questions
+
+
+def _check_files(study: PersonasStudy) -> None:
+    """Files that only the analysis reads are looked for before a night's sampling."""
+    paths = [value.partition(":")[2] for value in (study.vectors, study.cluster_vectors) if ":" in value]
+    for path in [*paths, study.drop_words, study.categories]:
+        if path and not path.startswith(SHIPPED) and not Path(path).expanduser().exists():
+            raise StudyError(f"There is no file {path}. Check the path.")
 
 
 def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:

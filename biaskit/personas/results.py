@@ -148,7 +148,7 @@ def _signed(study: PersonasStudy, vectors: object) -> dict[str, str]:
 _SIGNED = (
     *("honorifics", "tokenizer", "balance", "alpha", "c", "c_topic", "c_english", "prior", "prior_scale"),
     *("prior_scope", "english_prior", "permutations", "names", "pronouns", "srb_seeds", "cluster_vectors"),
-    *("k", "k_rule", "keep_rule", "hold_out", "specified"),
+    *("clusters", "k", "k_rule", "keep_rule", "drop_words", "categories", "hold_out", "specified"),
 )
 
 

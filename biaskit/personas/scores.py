@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.errors import StudyError
 from biaskit.personas.comparisons import BOTH, Comparison
 from biaskit.personas.documents import ASSOCIATED, SPECIFIED, Documents
 from biaskit.personas.lists import Lists, Row, prior_of
@@ -26,7 +25,7 @@ from biaskit.personas.srb import (
 from biaskit.personas.word_lists import WordList
 from biaskit.provenance import digest
 from biaskit.stats.resampling import generator
-from biaskit.studies import PersonasStudy
+from biaskit.studies import PersonasStudy, parse_seeds
 from biaskit.vectors import (
     NEARLY_UNTRAINED,
     Corpus,
@@ -62,34 +61,17 @@ class WordVectors:
             )
 
 
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """`1-5`, `1,7` or `3` as distinct seeds in order."""
-    found: list[int] = []
-    for part in text.replace(" ", "").split(","):
-        low, dash, high = part.partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
-            raise StudyError(f"srb_seeds = {text!r}: write seeds such as 1-5 or 1,7.")
-        found += range(int(low), int(high or low) + 1)
-    if len(found) > 100:
-        raise StudyError(f"srb_seeds = {text!r}: {len(found)} seeds are more than 100.")
-    return tuple(dict.fromkeys(found))
-
-
 def word_vectors(
     documents: Documents, lists: Lists, study: PersonasStudy, progress: Progress | None = None
 ) -> WordVectors:
     """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
     seeds = parse_seeds(study.srb_seeds)
     source, _, path = study.vectors.partition(":")
-    if source == "pretrained" and path:
+    if source == "pretrained":
         return _pretrained(path, lists)
     if study.vectors == "marked-lists":
         trained = train_on_lists(_released_lists(documents, lists))
         return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
-    if study.vectors != "corpus":
-        raise StudyError(
-            f"vectors = {study.vectors!r}: write corpus, pretrained:PATH or marked-lists (as released)."
-        )
     # All texts in the order of their keys, so that nothing but the texts decides the vectors.
     ordered = sorted(documents.texts, key=lambda text: text.key)
     tokens = documents.tokens

@@ -137,5 +137,5 @@ def read_question(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | No
             contrast=contrast,
             sources=dict(resolved["sources"]),
         )
-    except (KeyError, TypeError, IndexError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.config import build_study, load_personas_study
-from biaskit.errors import Interrupted, RunError, UsageError, nearest
+from biaskit.errors import Interrupted, RunError, StudyError, UsageError, nearest
 from biaskit.files import data_dir
 from biaskit.models.spec import LocalOptions, open_generator
 from biaskit.personas.importing import ALL, ImportedTexts, read_texts, rows_of_frame
@@ -33,7 +33,7 @@ from biaskit.runs import (
     write_manifest,
 )
 from biaskit.sources import load_corpus
-from biaskit.studies import PersonasStudy
+from biaskit.studies import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables import read_rows as read_table_rows
 from biaskit.watching import Silent, Watcher
 from biaskit.workflow.asking import command_line, how_to_go_on, left_out, list_override, name_models
@@ -172,13 +172,20 @@ def personas_study(
             command=command_line(),
         )
         failures = (asked.failed_models, asked.failed, tuple(asked.plans))
-        if dry_run or not (run / MANIFEST).exists():
-            return PersonasResult(run, tuple(asked.notes), *failures)
+        if dry_run or not (run / MANIFEST).exists() or _is_empty(run):
+            notes = [*asked.notes, *left_out(asked.failed_models, asked.failed, "draws")]
+            return PersonasResult(run, tuple(notes), *failures)
         notes = [*asked.notes, *analyse_personas(run, watcher=watcher)]
     except KeyboardInterrupt as error:
         raise Interrupted(how_to_go_on(run, "personas")) from error
     notes += left_out(asked.failed_models, asked.failed, "draws")
     return PersonasResult(run, tuple(notes), *failures)
+
+
+def _is_empty(run: Path) -> bool:
+    """Whether not one text came: there is nothing to analyse, and the failures say why."""
+    rows = rows_file(run, "personas")
+    return not rows.exists() or next(read_rows(rows, skip_bad=True), None) is None
 
 
 def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
@@ -272,6 +279,12 @@ def _analyse_imported(
     out: str | Path | None,
     watcher: Watcher | None,
 ) -> PersonasResult:
+    for key in settings:
+        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
+            raise StudyError(
+                f"{key} is a key of sampling, and these texts are there already."
+                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
+            )
     if len(imported.models) > 1 and ALL in imported.models:
         raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
     study = build_study(
