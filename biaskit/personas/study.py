@@ -165,9 +165,12 @@ class _Sampler:
             self._of_key[known.key] = series, known
         return known
 
+    def _round_of(self, series: Series, number: int) -> list[DrawRequest]:
+        return [self._request(series, draw) for draw in self.filling.round(number)]
+
     def _round(self, number: int, still_open: Sequence[Series]) -> list[DrawRequest]:
         """A round's draws; the first one also holds every draw whose prompt names a gender."""
-        found = [self._request(s, draw) for s in still_open for draw in self.filling.round(number)]
+        found = [request for series in still_open for request in self._round_of(series, number)]
         if number == 0:
             n = self.questions.study.per_gender
             found += [self._request(series, draw) for series in self.specified for draw in range(n)]
@@ -181,16 +184,6 @@ class _Sampler:
                 genders[draw] = self.stored[key]
         return self.filling.verdict(genders, rounds_done)[0] == "open"
 
-    def _first_incomplete(self) -> tuple[int, list[Series]]:
-        """The first round that lacks a text, and the series open in it."""
-        number, still_open = 0, list(self.open_series)
-        while still_open or number == 0:
-            if any(self._is_missing(request) for request in self._round(number, still_open)):
-                break
-            number += 1
-            still_open = [series for series in still_open if self._goes_on(series, number)]
-        return number, still_open
-
     def _is_missing(self, request: DrawRequest) -> bool:
         return request.key not in self.stored and request.key not in self.given_up
 
@@ -198,14 +191,11 @@ class _Sampler:
 
     def plan(self, *, dry_run: bool) -> None:
         """Show how many draws are to come, as a range where Algorithm 5 decides; asks where it is long."""
-        number, still_open = self._first_incomplete()
-        wanted = self._round(number, still_open) if still_open or number == 0 else []
-        missing = [request for request in wanted if self._is_missing(request)]
-        later = self._later(number, still_open)
+        missing, later = self._outlook()
         tokens, seconds, seconds_most = 0, 0.0, 0.0
         per_draw = self.questions.sampling.max_new_tokens
         if missing:
-            tokens = self._planned(wanted).prompt_tokens
+            tokens = self._planned(missing).prompt_tokens
             known = None if dry_run else self.generator.estimate_seconds(per_draw * len(missing))
             seconds = known if known is not None else -1.0
             seconds_most = seconds * (len(missing) + later) / len(missing)
@@ -229,15 +219,33 @@ class _Sampler:
         self.done.plans.append(shown)
         self.watcher.planned(shown, dry_run=dry_run)
 
-    def _later(self, number: int, still_open: Sequence[Series]) -> int:
-        """Draws that rounds after this one may still ask: without those a hole leaves stored behind it."""
-        most = len(still_open) * max(0, self.filling.most - (number + 1) * self.filling.batch)
-        for following in range(number + 1, -(-self.filling.most // self.filling.batch)):
-            n_stored = sum(request.key in self.stored for request in self._round(following, still_open))
+    def _outlook(self) -> tuple[list[DrawRequest], int]:
+        """The draws that are asked for certain, and how many more the rounds after them may ask.
+
+        Series by series: one with a hole in an early round says nothing of the others.
+        """
+        certain = [*self._round(0, ())]
+        later = 0
+        for series in self.open_series:
+            number = 0
+            while not any(self._is_missing(request) for request in self._round_of(series, number)):
+                number += 1
+                if not self._goes_on(series, number):
+                    break
+            else:
+                certain += self._round_of(series, number)
+                later += self._may_follow(series, number)
+        return [request for request in certain if self._is_missing(request)], later
+
+    def _may_follow(self, series: Series, number: int) -> int:
+        """Draws that a series may ask after a round, without those that an earlier start has stored."""
+        most = max(0, self.filling.most - (number + 1) * self.filling.batch)
+        while True:
+            number += 1
+            n_stored = sum(request.key in self.stored for request in self._round_of(series, number))
             if not n_stored:
-                break
+                return most
             most -= n_stored
-        return most
 
     def _planned(self, requests: Sequence[DrawRequest]) -> Any:
         try:

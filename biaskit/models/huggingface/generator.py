@@ -89,9 +89,7 @@ class TransformersGenerator:
         self._prepare(requests)
         if not self._batch_size:
             self._batch_size = self._affordable(requests)
-        batches = tuple(
-            batch for listed in together.values() for batch in _evenly(listed, self._batch_size)
-        )
+        batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
         return Plan(
             batches=batches,
             calls=len(batches),
