@@ -21,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,11 @@ def made_up_sentences() -> dict[str, list[str]]:
     rng = random.Random(7)
     words = ["the", "a", "of", "and", "to", "in", "is", "with", "for", "by"]
     words += ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))) for _ in range(6000)]
-    weights = [1.0 / (i + 2) for i in range(len(words))]
+    weights = [*accumulate(1.0 / (i + 2) for i in range(len(words)))]
     own = {"W": "she her she yoga caring", "M": "he his he chess strong", "N": "they their nonbinary they"}
     return {
         code: [
-            " ".join([*rng.choices(own[code].split(), k=2), *rng.choices(words, weights, k=14)]).capitalize()
+            " ".join(rng.choices(own[code].split(), k=2) + rng.choices(words, cum_weights=weights, k=14))
             + "."
             for _ in range(3000)
         ]
@@ -153,29 +154,43 @@ def report(what: str, used: Used, seconds: float) -> None:
 # --- counting and scoring ----------------------------------------------------------------------------
 
 
-def score_with_pandas(texts: Sequence[Biography], brown: Sequence[str]) -> dict[tuple[str, str, str], Any]:
+Scores = dict[tuple[str, str, str], dict[str, float]]  # occupation, target, method → word → z
+
+
+def score_with_pandas(texts: Sequence[Biography], brown: Sequence[str]) -> Scores:
     """z of every occupation, target and method as the papers do it: each call counts its texts again."""
     import numpy as np
     import pandas as pd
 
+    from biaskit.personas.marked_words import DEFAULT_PRIOR, FIXED_CALIBRATION_WORDS, METHODS, N_FREQUENT
+
+    alpha = DEFAULT_PRIOR.alpha
     frame = pd.DataFrame(texts, columns=["occupation", "gender", "text"])
     english_texts = pd.Series(brown)
 
-    def count(series: Any) -> Any:
+    def count(series: Any, *, letters_only: bool = True) -> Any:
         stacked = series.str.lower().str.split(expand=True).stack()
-        counted = stacked.str.replace(r"[^a-z\s]", "", regex=True).value_counts()
+        if letters_only:
+            stacked = stacked.str.replace(r"[^a-z\s]", "", regex=True)
+        counted = stacked.value_counts()
         return counted[counted.index != ""].astype(float)
+
+    def frequent(counts: Any) -> Any:
+        return counts.sort_index().sort_values(kind="stable").index[-N_FREQUENT:]
 
     def log_odds(target: Any, unmarked: Any, topic: Any, *, is_calibrated: bool) -> Any:
         one, two, prior = count(target), count(unmarked), count(topic)
-        words = prior.index
-        one, two = one.reindex(words, fill_value=0.0), two.reindex(words, fill_value=0.0)
-        by_r = (1.0, 1.0)
+        by_r = [1.0, 1.0]
         if is_calibrated:
-            prior = 0.15 * prior + 0.85 * count(english_texts).reindex(words, fill_value=0.0)
-            mass = prior[prior.index.isin(FIXED)].sum() * (0.15 * 0.45 + 0.85 * 0.225)
-            by_r = tuple(n[n.index.isin(FIXED)].sum() / mass for n in (one, two))
-        a, b = one + prior * by_r[0], two + prior * by_r[1]
+            english = count(english_texts, letters_only=False).reindex(prior.index, fill_value=0.0)
+            prior = alpha * prior + (1 - alpha) * english
+            both = frequent(prior).intersection(frequent(one)).intersection(frequent(two))
+            known = prior.index.intersection(both.union(FIXED_CALIBRATION_WORDS))
+            mass = prior[known].sum() * DEFAULT_PRIOR.constant
+            by_r = [counts.reindex(known, fill_value=0.0).sum() / mass for counts in (one, two)]
+        a, b = (
+            n.reindex(prior.index, fill_value=0.0) + prior * r for n, r in zip((one, two), by_r, strict=True)
+        )
         odds = np.log(a / (a.sum() - a)) - np.log(b / (b.sum() - b))
         return odds / np.sqrt(1 / a + 1 / b)
 
@@ -184,39 +199,36 @@ def score_with_pandas(texts: Sequence[Biography], brown: Sequence[str]) -> dict[
         both = {code: some[some["gender"] == code]["text"] for code in "WM"}
         topic = some[some["gender"].isin(["W", "M"])]["text"]
         for target, unmarked in ("WM", "MW"):
-            for method in ("calibrated", "marked-personas"):
+            for method in METHODS:
                 z = log_odds(both[target], both[unmarked], topic, is_calibrated=method == "calibrated")
-                found[str(occupation), target, method] = z
+                found[str(occupation), target, method] = z.to_dict()
     return found
 
 
-FIXED = frozenset(
-    "the of and to a in for is on that by this with i you it not or be are from at as your am an my".split()
-)
-
-
-def score_with_ours(texts: Sequence[Biography], brown: Sequence[str]) -> dict[tuple[str, str, str], Any]:
-    """The same by this package: texts and general English are counted once."""
+def score_with_ours(texts: Sequence[Biography]) -> Scores:
+    """The same by this package: texts are counted once, general English comes as a table."""
     import numpy as np
 
+    from biaskit.corpora import english_counts
     from biaskit.personas.marked_words import METHODS, z_scores
     from biaskit.personas.words import TokenisedTexts
 
     tokens = TokenisedTexts.build(text for _, _, text in texts)
-    counts, words = tokens.counts(), tokens.words
-    english_texts = TokenisedTexts.build(brown)
-    of_english = dict(zip(english_texts.words, english_texts.counts().sum(axis=0).A1.tolist(), strict=True))
-    english = np.array([of_english.get(word, 0) for word in words])
-    rows: dict[tuple[str, str], list[int]] = {}
+    counts, known = tokens.counts(), english_counts()
+    english = np.array([known.get(word, 0) for word in tokens.words])
+    rows: dict[str, dict[str, list[int]]] = {}
     for i, (occupation, code, _) in enumerate(texts):
-        rows.setdefault((occupation, code), []).append(i)
+        rows.setdefault(occupation, {}).setdefault(code, []).append(i)
     found = {}
-    for occupation in dict.fromkeys(occupation for occupation, _, _ in texts):
-        both = {code: np.asarray(counts[rows[occupation, code]].sum(axis=0)).ravel() for code in "WM"}
+    for occupation, places in rows.items():
+        both = {code: np.asarray(counts[places[code]].sum(axis=0)).ravel() for code in "WM"}
+        present = np.flatnonzero(both["W"] + both["M"])
+        words = [tokens.words[i] for i in present.tolist()]
         for target, unmarked in ("WM", "MW"):
+            groups = both[target][present], both[unmarked][present]
             for method in METHODS:
-                z = z_scores(both[target], both[unmarked], words=words, english=english, method=method)
-                found[occupation, target, method] = (words, z)
+                z = z_scores(*groups, words=words, english=english[present], method=method)
+                found[occupation, target, method] = dict(zip(words, z.tolist(), strict=True))
     return found
 
 
@@ -229,32 +241,28 @@ def brown_texts() -> list[str]:
     return [" ".join(words[start : start + 2000]) for start in range(0, len(words), 2000)]
 
 
-def timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    started = time.process_time()
-    found = function(*arguments)
-    return time.process_time() - started, found
-
-
 def compare_counting(pool: Mapping[str, Sequence[str]], n_occupations: int) -> None:
     """Both ways on the specified texts of a few occupations, by CPU time."""
-    texts = [row for row in biographies(pool, n_occupations) if row[1]]
-    brown = brown_texts()
-    score_with_ours(texts[:400], brown[:1])  # imports
-    ours, z = timed(score_with_ours, texts, brown)
-    theirs, other = timed(score_with_pandas, texts, brown)
+    texts, brown = [row for row in biographies(pool, n_occupations) if row[1]], brown_texts()
+    score_with_ours(texts[:400])  # imports
+    started = time.process_time()
+    z = score_with_ours(texts)
+    ours = time.process_time() - started
+    started = time.process_time()
+    other = score_with_pandas(texts, brown)
+    theirs = time.process_time() - started
     print(f"\ncounting and scoring {len(texts):,} texts of {n_occupations} occupations, {len(z)} scorings:")
-    print(f"  ours {ours:.2f} s, pandas expand/stack {theirs:.1f} s of CPU: ratio {theirs / ours:.0f}")
-    print(f"  largest difference in z by Marked Personas: {largest_difference(z, other):.2g}")
+    print(
+        f"  ours {ours:.2f} s, pandas expand/stack {theirs:.1f} s of CPU: ratio {theirs / ours:.0f} (goal 20)"
+    )
+    print(f"  largest difference in z: {largest_difference(z, other):.2g}")
 
 
-def largest_difference(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> float:
-    """Over words with a count; calibration words are chosen more simply in the pandas way."""
-    apart = 0.0
-    for key, (words, z) in ours.items():
-        if key[2] == "marked-personas":
-            of_word = dict(zip(words, z.tolist(), strict=True))
-            apart = max(apart, max(abs(of_word[word] - value) for word, value in theirs[key].items()))
-    return apart
+def largest_difference(ours: Scores, theirs: Scores) -> float:
+    """Of all scorings and words; both ways must have the same ones."""
+    assert [*ours] == [*theirs]
+    assert all(ours[key].keys() == theirs[key].keys() for key in ours)
+    return max(abs(value - theirs[key][word]) for key, z in ours.items() for word, value in z.items())
 
 
 def main() -> None:
