@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import missing
+from needs import not_beside
 
 from biaskit.errors import UsageError
 from biaskit.personas.association import (
@@ -459,7 +459,7 @@ def test_captured_counts_only_texts_whose_gender_was_not_asked_for() -> None:
 
 def real_personas() -> list[dict[str, str]]:
     if not REAL_PERSONAS.exists():
-        missing("the personas of Cheng et al. are not in ../shared/data")
+        not_beside("the personas of Cheng et al. are not in ../shared/data")
     with REAL_PERSONAS.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import missing
+from needs import not_beside
 
 from biaskit.corpora import english_counts
 from biaskit.errors import StudyError
@@ -644,7 +644,7 @@ def test_rounding_and_scale_of_the_study_are_searched_with_and_kept() -> None:
 @cache
 def personas() -> tuple[list[tuple[str, str]], dict[str, int]]:
     if not PERSONAS.exists():
-        missing(f"{PERSONAS} is not there")
+        not_beside(f"{PERSONAS} is not there")
     genders = {"M": "male", "W": "female", "N": "nonbinary"}
     with PERSONAS.open(newline="", encoding="utf-8") as file:
         texts = [(genders[row["gender"]], row["text"]) for row in csv.DictReader(file)]

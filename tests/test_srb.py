@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from needs import missing
+from needs import not_beside
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
@@ -349,7 +349,7 @@ def test_without_a_list_there_is_no_score_but_a_reason(
 def test_a_row_has_the_columns_of_srb_csv() -> None:
     design = Path(__file__).resolve().parents[2] / "shared/design/DESIGN.md"
     if not design.exists():
-        missing("the design (shared/design/DESIGN.md) is not beside this checkout")
+        not_beside("the design (shared/design/DESIGN.md) is not beside this checkout")
     line = re.search(r"^\| srb\.csv \| (.*) \|$", design.read_text(encoding="utf-8"), re.MULTILINE)
     assert line is not None
     row = score("a", marked("b"), marked("c"), PLANE, null=NULL_OF_MARKED_LISTS).row("marked-lists")

@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from needs import missing
+from needs import missing, not_beside
 
 from biaskit.errors import CorpusError, MissingExtraError, StudyError
 from biaskit.personas.importing import ImportedTexts, gender_of_code, read_texts, rows_of_frame
@@ -273,7 +273,7 @@ def test_rows_go_into_a_run_and_come_back(write: Write, tmp_path: Path) -> None:
 
 def test_the_personas_of_the_paper_say_which_code_is_which() -> None:
     if not PERSONAS.exists():
-        missing(f"{PERSONAS} is not here")
+        not_beside(f"{PERSONAS} is not here")
     imported = read_texts(PERSONAS, gender_col="gender", occupation_col="race", model_col="model")
     with PERSONAS.open(encoding="utf-8", newline="") as file:
         prompts = [row["prompt"] for row in csv.DictReader(file)]
