@@ -342,8 +342,6 @@ def check_label(text: str, what: str) -> str:
         raise CorpusError(f"{what} {shown(text)} begins or ends with white space. Remove it.")
     if any(character in _LINE_ENDS for character in text):
         raise CorpusError(f"{what} {shown(text)} holds a line break. Remove it.")
-    if any(unicodedata.category(character) == "Cs" for character in text):
-        raise CorpusError(f"{what} {shown(text)} holds half of a character (a lone surrogate). Correct it.")
     return text
 
 

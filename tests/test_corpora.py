@@ -883,7 +883,9 @@ def test_a_label_may_not_be_empty_padded_or_of_two_lines(label: str) -> None:
         check_label(label, "The model label")
 
 
-@pytest.mark.parametrize("label", ["hf:org/name", "a = b", "Ärztin", "NA", "#1", "'quoted'", "a\x1b[1mb"])
+@pytest.mark.parametrize(
+    "label", ["hf:org/name", "a = b", "Ärztin", "NA", "#1", "'quoted'", "a\x1b[1mb", "a\ud800"]
+)
 def test_a_good_label_comes_back_as_it_is(label: str) -> None:
     assert label == check_label(label, "The model label")
 

@@ -40,6 +40,31 @@ PROMISED = {
     "tests": "engine, family, quantity, gender, model_a, model_b, bias_type, setting, prompt_form, "
     "instruction_a, instruction_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
     "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, reason",
+    "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
+    "n_male, n_neutral, key",
+    "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
+    "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, n_unassociated, "
+    "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
+    "nonbinary_ci_low, nonbinary_ci_high, share_if_dropped_female, share_if_dropped_male, "
+    "labour_female_share, labour_year, reason",
+    "deciles": "model, template_id, labour_side, decile_low, decile_high, n_occupations",
+    "marked_words": "model, occupation, origin, gender, against, method, rank, word, z, q_value, "
+    "count_target, count_unmarked, documents_target, documents_unmarked, is_pronoun, is_name",
+    "word_lists": "model, occupation, origin, gender, against, method, n_marked, null_mean, null_p95, "
+    "p_value, p_value_max_z, n_target, n_unmarked, reason",
+    "word_overlap": "model, occupation, gender, word, place",
+    "word_methods": "model, occupation, origin, gender, word, only_in",
+    "instruction_words": "model, setting, prompt_form, instruction_id, marked_for, method, rank, word, z, q_value, "
+    "count_target, count_unmarked, documents_target, documents_unmarked",
+    "calibration": "model, occupation, prior, c, alpha, gender, against, n_marked, n_criterion, n_common, "
+    "n_names, gained, lost, words_differing, stability, recommended, reason",
+    "srb": "model, occupation, gender, srb, distance_female, distance_male, n_candidates, "
+    "n_target_female, n_target_male, n_oov, overlap_only, srb_matched, srb_seed_sd, vectors, "
+    "null_mean, null_sd, p_value, srb_z, control, reason",
+    "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
+    "clusters": "model, cluster, words, n_occupations_female, n_occupations_male, female_share, kept, "
+    "category, reason",
+    "silhouette": "k, silhouette, chosen",
 }
 
 
@@ -63,10 +88,19 @@ def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
     assert re.split(r",\s+", PROMISED[name]) == found
 
 
+WITHOUT_REASON = (
+    *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
+    *("instruction_words", "silhouette"),
+)
+"""Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_reason_is_the_last_column_and_keys_are_columns(name: str) -> None:
-    names = [column.name for column in columns(name, groups=GROUPS, contrast=CONTRAST)]
-    assert names[-1] == "reason"
+    for scoped in (False, True):
+        names = [column.name for column in columns(name, groups=GROUPS, contrast=CONTRAST, scoped=scoped)]
+        assert "reason" not in names[:-1]
+        assert ("reason" in names) is (name not in WITHOUT_REASON)
     assert set(TABLES[name].keys) <= set(names)
 
 

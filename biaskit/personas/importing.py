@@ -290,10 +290,18 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
         read = {role: _string_of(values[role], where, columns[role]) for role in values if role != "text"}
         for role in labels:
             if read[role] not in accepted:
-                accepted.add(check_label(read[role], f"{where}: {one_line(columns[role])}"))
+                what = f"{where}: {one_line(columns[role])}"
+                accepted.add(_whole(check_label(read[role], what), what))
         yield _Checked(
             number, text, read.get("gender", "").strip(), read.get("occupation", ALL), read.get("model", ALL)
         )
+
+
+def _whole(label: str, what: str) -> str:
+    """A label of foreign texts that UTF-8 can hold: it stands in public tables."""
+    if any("\ud800" <= character <= "\udfff" for character in label):
+        raise CorpusError(f"{what} {shown(label)} holds half of a character (a lone surrogate). Correct it.")
+    return label
 
 
 def _text_of(value: object, where: str, column: str) -> str:
