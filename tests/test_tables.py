@@ -43,7 +43,8 @@ PROMISED = {
     "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
     "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
-    "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, n_unassociated, "
+    "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, "
+    "n_unassociated, "
     "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
     "nonbinary_ci_low, nonbinary_ci_high, share_if_dropped_female, share_if_dropped_male, "
     "labour_female_share, labour_year, reason",
@@ -54,7 +55,8 @@ PROMISED = {
     "p_value, p_value_max_z, n_target, n_unmarked, reason",
     "word_overlap": "model, occupation, gender, word, place",
     "word_methods": "model, occupation, origin, gender, word, only_in",
-    "instruction_words": "model, setting, prompt_form, instruction_id, marked_for, method, rank, word, z, q_value, "
+    "instruction_words": "model, setting, prompt_form, instruction_id, marked_for, method, rank, "
+    "word, z, q_value, "
     "count_target, count_unmarked, documents_target, documents_unmarked",
     "calibration": "model, occupation, prior, c, alpha, gender, against, n_marked, n_criterion, n_common, "
     "n_names, gained, lost, words_differing, stability, recommended, reason",
