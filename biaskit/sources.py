@@ -179,7 +179,7 @@ def _toml_rows(top: Row, layout: Layout) -> Iterator[Row]:
 
 
 def _csv_rows(text: str, where: str, layout: Layout) -> Iterator[Row]:
-    with _unlimited_fields():
+    with unlimited_fields():
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         line = 1  # where the record to come begins
         try:
@@ -239,7 +239,7 @@ def check_keys(row: Row, known: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
-def _unlimited_fields() -> Iterator[None]:
+def unlimited_fields() -> Iterator[None]:
     """Csv refuses fields of over 131,072 characters unless told otherwise, for the whole process."""
     before = csv.field_size_limit(_ANY_FIELD_LENGTH)
     try:

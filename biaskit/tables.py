@@ -5,12 +5,11 @@ Rows are written in the order they come in, which is study order.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
 from biaskit.layouts import TABLES, Column, Difference, PerGroup, Scope, Table
+from biaskit.sources import unlimited_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +173,7 @@ def _read(path: Path) -> tuple[tuple[Column, ...], list[list[str]]]:
     remedy = "`biaskit analyze` makes the tables again"
     try:
         text = path.read_bytes().decode("utf-8", errors="surrogatepass")
-        with _any_field_length():
+        with unlimited_fields():
             header, *body = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
     except FileNotFoundError:
         raise TableError(f"There is no table {path}; {remedy}.") from None
@@ -228,13 +228,3 @@ def _groups_of(name: str, header: list[str]) -> tuple[list[str], tuple[str, str]
             contrast = pairs.get(header[start], contrast)
         start += 1
     return groups, contrast
-
-
-@contextlib.contextmanager
-def _any_field_length() -> Iterator[None]:
-    """Lifts the csv module's limit on a field, which is global, for as long as a table is read."""
-    before = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

@@ -393,7 +393,7 @@ def test_what_a_models_own_generation_config_asks_for_changes_no_draw(tiny: Save
 
 
 def test_noise_is_never_infinite() -> None:
-    """numpy's float32 exponentials are exactly 0 once in eight million: eight times in these draws."""
+    """numpy's float32 exponentials are exactly 0 once in 2^23: eight times in these draws."""
     size = 1 << 20
     noise = GumbelNoise(range(8), Sampling(), [])
     ids = torch.zeros((8, 1), dtype=torch.long)

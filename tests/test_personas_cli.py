@@ -205,6 +205,19 @@ def test_a_single_model_of_which_every_draw_fails_leaves_3_and_its_reason(
     assert 3 == said.code
 
 
+def test_a_damaged_row_met_on_the_way_on_is_one_line(cli: Cli, cheap: tuple[str, ...]) -> None:
+    model = write_script(Path("m.jsonl"), {"texts": ["She works.", "He works."]})
+    options = ("--study", "gasp-pilot", "--occupations", "nurse", "--per-gender", "2", *cheap, "--out", "one")
+    assert 0 == cli("personas", f"m={model}", *options).code
+    rows = Path("one/generations.jsonl")
+    first, *others = rows.read_text("ascii").splitlines(keepends=True)
+    damaged = {name: value for name, value in json.loads(first).items() if name != "text"}
+    rows.write_text(json.dumps(damaged) + "\n" + "".join(others), "ascii")
+    said = cli("personas", f"m={model}", *options)
+    assert 1 == said.code
+    assert "lacks text" in one_line(said)
+
+
 # --- texts of one's own: odd ones ----------------------------------------------------------------------
 
 

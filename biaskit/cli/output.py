@@ -12,6 +12,8 @@ from biaskit.report.text import render_text
 from biaskit.tables import read_rows
 from biaskit.workflow.results import RunResult
 
+FINISHED_WITH_MISSING = 3
+
 
 def print_result(result: RunResult, output_format: str) -> None:
     """The paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
@@ -23,6 +25,18 @@ def print_result(result: RunResult, output_format: str) -> None:
         emit(render_latex(result.document()))
     else:
         emit(f"{render_text(result.document())}\nRun: {result.path} (tables/*.csv hold every number)\n")
+
+
+def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
+    """How a command that asks models ends: the folder, the tables or the failures, and the exit code."""
+    if dry_run:
+        emit(f"Run folder: {result.path}\n")
+    elif (result.path / "tables").is_dir():
+        print_result(result, output_format)
+    else:
+        emit("".join(f"Note: {note}.\n" for note in result.warnings), err=True)
+    if not result.complete:
+        sys.exit(FINISHED_WITH_MISSING)
 
 
 def _print_csv(path: Path) -> None:

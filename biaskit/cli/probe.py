@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from biaskit.cli.options import examples, parse_batch_size, with_format, with_running, with_settings
-from biaskit.cli.output import print_result
-from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.cli.output import finish
+from biaskit.cli.terminal import TerminalWatcher
 from biaskit.sources import read_text
 from biaskit.workflow import probe
-
-FINISHED_WITH_MISSING = 3
 
 
 @click.command(
@@ -70,11 +66,4 @@ def command(
         )
     finally:
         watcher.close()
-    if dry_run:
-        emit(f"Run folder: {result.path}\n")
-    elif (Path(result.path) / "tables").is_dir():
-        print_result(result, output_format)
-    else:
-        emit("".join(f"Note: {note}.\n" for note in result.warnings), err=True)
-    if not result.complete:
-        sys.exit(FINISHED_WITH_MISSING)
+    finish(result, output_format, dry_run=dry_run)

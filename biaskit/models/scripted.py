@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from biaskit.errors import ModelError
 from biaskit.provenance import digest
@@ -20,6 +20,7 @@ from biaskit.records import (
     ModelIdentity,
     Plan,
     Prompt,
+    PromptForm,
     Scored,
     ScoreRequest,
 )
@@ -29,12 +30,13 @@ ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""
 
 
-class ScriptedScorer:
-    """Answers each prompt from the first line whose `contains` stands in it.
+R = TypeVar("R")
 
-    A line is `{"contains": "nurse", "log_probs": {" She": -0.5}, "else": -9.0}`; a line with
-    `"fail": "reason"` answers that request with `Failed`.
-    """
+
+class _Scripted:
+    """What both doubles share: the lines, an identity made of them, nothing to load."""
+
+    forms: tuple[PromptForm, ...]
 
     def __init__(
         self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
@@ -47,26 +49,50 @@ class ScriptedScorer:
             fingerprint=digest(self._lines),
             tuning="unknown",
             where="scripted",
-            forms=("raw", "chat-prefill", "chat-continue"),
+            forms=self.forms,
             takes_system=True,
             details={"architecture": "scripted"},
         )
 
     @classmethod
-    def from_file(cls, name: str, *, label: str, spec: str, batch_size: int | None = None) -> ScriptedScorer:
+    def from_file(cls, name: str, *, label: str, spec: str, batch_size: int | None = None) -> Self:
         """Read a script: JSON Lines, one object a line."""
         return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
 
     @property
     def batch_size(self) -> int:
-        """Prompts in a batch."""
+        """Requests in a batch."""
         return self._batch_size
 
-    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
+    def _batches(self, requests: Sequence[R]) -> Plan[R]:
         """Batches in the order of the requests."""
         size = self._batch_size
         batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
         return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+
+    def _line_for(self, rendered: str) -> Mapping[str, Any] | None:
+        return next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
+
+    def _answered(self) -> Answered:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return Answered(f"scripted {self.identity.fingerprint[:12]}", now, None, 0)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class ScriptedScorer(_Scripted):
+    """Answers each prompt from the first line whose `contains` stands in it.
+
+    A line is `{"contains": "nurse", "log_probs": {" She": -0.5}, "else": -9.0}`; a line with
+    `"fail": "reason"` answers that request with `Failed`.
+    """
+
+    forms = ("raw", "chat-prefill", "chat-continue")
+
+    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
+        """Batches in the order of the requests."""
+        return self._batches(requests)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Nothing to wait for, however many batches."""
@@ -79,7 +105,7 @@ class ScriptedScorer:
 
     def _answer(self, request: ScoreRequest) -> Scored | Failed:
         rendered = rendered_plainly(request.prompt)
-        line = next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
+        line = self._line_for(rendered)
         if line is None:
             return Failed(request.key, "no line of the script answers this prompt")
         if "fail" in line:
@@ -90,54 +116,21 @@ class ScriptedScorer:
             text = " " + expression.text
             value = float(listed.get(text, other))
             log_probs.append(LogProb(expression.group, text, value, value))
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        by = f"scripted {self.identity.fingerprint[:12]}"
-        return Scored(request.key, rendered, "exact", tuple(log_probs), Answered(by, now, None, 0))
-
-    def close(self) -> None:
-        """Nothing is held."""
+        return Scored(request.key, rendered, "exact", tuple(log_probs), self._answered())
 
 
-class ScriptedGenerator:
+class ScriptedGenerator(_Scripted):
     """Answers each prompt from the `texts` of the first line whose `contains` stands in it.
 
     A line is `{"contains": "nurse", "texts": ["She ...", "He ..."]}`: draw i of a prompt takes text i
     modulo their number. `"finish"` sets the finish reason, `"fail": "reason"` answers with `Failed`.
     """
 
-    def __init__(
-        self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
-    ) -> None:
-        self._lines = list(lines)
-        self._batch_size = batch_size or 16
-        self.identity = ModelIdentity(
-            label=label,
-            spec=spec,
-            fingerprint=digest(self._lines),
-            tuning="unknown",
-            where="scripted",
-            forms=("chat", "completion", "raw"),
-            takes_system=True,
-            details={"architecture": "scripted"},
-        )
-
-    @classmethod
-    def from_file(
-        cls, name: str, *, label: str, spec: str, batch_size: int | None = None
-    ) -> ScriptedGenerator:
-        """Read a script: JSON Lines, one object a line."""
-        return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
-
-    @property
-    def batch_size(self) -> int:
-        """Texts in a batch."""
-        return self._batch_size
+    forms = ("chat", "completion", "raw")
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Batches in the order of the requests."""
-        size = self._batch_size
-        batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
-        return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        return self._batches(requests)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Nothing to wait for, however many tokens."""
@@ -150,19 +143,14 @@ class ScriptedGenerator:
 
     def _answer(self, request: DrawRequest) -> Draw | Failed:
         rendered = rendered_plainly(request.prompt)
-        line = next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
+        line = self._line_for(rendered)
         if line is None or not (line.get("texts") or "fail" in line):
             return Failed(request.key, "no line of the script answers this prompt with texts")
         if "fail" in line:
             return Failed(request.key, str(line["fail"]))
         texts = line["texts"]
         text = str(texts[request.number % len(texts)])
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        by = f"scripted {self.identity.fingerprint[:12]}"
-        return Draw(request.key, rendered, text, line.get("finish", "stop"), Answered(by, now, None, 0))
-
-    def close(self) -> None:
-        """Nothing is held."""
+        return Draw(request.key, rendered, text, line.get("finish", "stop"), self._answered())
 
 
 def rendered_plainly(prompt: Prompt) -> str:

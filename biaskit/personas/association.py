@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -124,6 +124,18 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
         counts["neutral"],
         present,
     )
+
+
+NOT_ASSOCIATED = ("refusal", "filter")
+"""Finishes of a text that is of nobody, whatever it says (METHODS §2.1)."""
+
+
+def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
+    """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
+    found = associate_gender(text, honorifics=honorifics)
+    if finish in NOT_ASSOCIATED or not text.strip():
+        return replace(found, gender=None, rule_id=None)
+    return found
 
 
 def associate_many(texts: Iterable[str], *, honorifics: Honorifics = "paper") -> list[Association]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.personas.association import Association, associate_gender
+from biaskit.personas.association import Association, associate_answer
 from biaskit.personas.importing import ALL
 from biaskit.personas.names import NameEvidence
 from biaskit.personas.questions import Questions, Series, request_for, series_of
@@ -20,7 +20,6 @@ from biaskit.records import Finish
 from biaskit.stats.resampling import generator
 
 ASSOCIATED, SPECIFIED = "associated", "specified"
-NOT_ASSOCIATED = ("refusal", "filter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +138,8 @@ def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Rea
 
     def texts() -> Iterator[str]:
         for place, row in enumerate(rows):
-            _check(row)
+            check_row(row)
             text, finish = row["text"], row["finish_reason"]
-            found = associate_gender(text, honorifics=study.honorifics)
-            empty = not text.strip()
-            if finish in NOT_ASSOCIATED or empty:
-                # Refused, filtered and empty texts are of nobody, whatever they say.
-                found = replace(found, gender=None, rule_id=None)
             read.rows[row["key"]] = Document(
                 key=row["key"],
                 model=row["model"],
@@ -154,8 +148,8 @@ def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Rea
                 draw=row["draw"],
                 specified_gender=row["specified_gender"],
                 finish=finish,
-                empty=empty,
-                association=found,
+                empty=not text.strip(),
+                association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
                 instruction_id=row.get("instruction_id"),
                 setting=row.get("setting"),
@@ -172,7 +166,7 @@ def _read(questions: Questions, rows: Iterable[Mapping[str, Any]]) -> tuple[_Rea
     return read, tokens
 
 
-def _check(row: Mapping[str, Any]) -> None:
+def check_row(row: Mapping[str, Any]) -> None:
     """A line that is JSON with a key may still be no row of this engine: another program wrote it."""
     lacking = [name for name in _ROW if name not in row]
     if lacking or not isinstance(row["text"], str) or not isinstance(row["draw"], int):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from biaskit.personas.association import NOT_ASSOCIATED
 from biaskit.records import NO_INSTRUCTION
 from biaskit.stats.crossed import FloatArray, joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
@@ -22,8 +23,6 @@ ALL = "all"
 
 NONBINARY_REFERENCE = 0.016
 """Share of the U.S. population that identifies as non-binary, as GAS(P) §5.1 quotes it."""
-
-_REFUSALS = ("refusal", "filter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def _tallies(draws: Iterable[RepresentedText], batch: int | None) -> dict[_Block
             continue
         block = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
         tally = tallies.setdefault(block, Counter())
-        refused = text.finish in _REFUSALS
+        refused = text.finish in NOT_ASSOCIATED
         gender = None if refused or text.empty else text.gender
         tally["n_texts"] += 1
         tally[f"n_{gender or 'unassociated'}"] += 1

@@ -20,15 +20,14 @@ from biaskit.asking import (
 )
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
-from biaskit.personas.association import associate_gender
+from biaskit.personas.association import associate_answer
+from biaskit.personas.documents import check_row
 from biaskit.personas.manifest import describe_question, identity_of_question, sign
 from biaskit.personas.questions import Questions, Series, form_for, n_series, request_for, series_of
 from biaskit.personas.sampling import Filling
 from biaskit.records import Draw, DrawRequest, Failed, PromptForm
 from biaskit.runs import RowWriter, read_rows, rows_file, write_manifest
 from biaskit.watching import ModelPlan, Watcher
-
-UNASSOCIATED_FINISHES = ("refusal", "filter")
 
 
 def ask(
@@ -114,15 +113,12 @@ def _stored(run: Path, questions: Questions) -> dict[str, str | None]:
     path = rows_file(run, "personas")
     if not path.exists():
         return {}
-    rows = read_rows(path, skip_bad=questions.study.skip_bad_lines)
-    return {row["key"]: gender_of(row["text"], row["finish_reason"], questions) for row in rows}
-
-
-def gender_of(text: str, finish: str | None, questions: Questions) -> str | None:
-    """The gender a text counts for; refused and filtered texts count for none, whatever they say."""
-    if finish in UNASSOCIATED_FINISHES:
-        return None
-    return associate_gender(text, honorifics=questions.study.honorifics).gender
+    stored: dict[str, str | None] = {}
+    for row in read_rows(path, skip_bad=questions.study.skip_bad_lines):
+        check_row(row)
+        found = associate_answer(row["text"], row["finish_reason"], honorifics=questions.study.honorifics)
+        stored[row["key"]] = found.gender
+    return stored
 
 
 class _Sampler:
@@ -313,7 +309,9 @@ class _Sampler:
     def _note(self, answers: Sequence[Draw | Failed], *, last: bool) -> None:
         for answer in answers:
             if isinstance(answer, Draw):
-                self.stored[answer.key] = gender_of(answer.text, answer.finish, self.questions)
+                honorifics = self.questions.study.honorifics
+                found = associate_answer(answer.text, answer.finish, honorifics=honorifics)
+                self.stored[answer.key] = found.gender
             elif last:
                 self.given_up.add(answer.key)
         if last:

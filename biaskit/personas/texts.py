@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from biaskit.errors import CorpusError, MissingExtraError, nearest
-from biaskit.sources import _unlimited_fields, shown
+from biaskit.sources import shown, unlimited_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,7 @@ def _csv_records(path: Path, where: str, columns: Mapping[str, str], *, delimite
 def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
     """The fields of the next record, none for a blank line; None at the end."""
     # The limit is the process's: it is lifted for one record, not while a stream waits for its consumer.
-    with _unlimited_fields():
+    with unlimited_fields():
         return next(reader, None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunResult:
+class RunResult(ABC):
     """A run's tables and what a careful reader must know about them.
 
     The DataFrames are the files in `path / "tables"`: shares and probabilities are fractions in [0, 1],
@@ -57,9 +58,9 @@ class RunResult:
         made: dict[str, Any] = json.loads((self.path / "tables" / "analysis.json").read_text("ascii"))
         return made
 
+    @abstractmethod
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)

@@ -315,8 +315,8 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
     def _noise(self, i: int, size: int) -> NDArray[np.float32]:
         """Logarithms of one row's exponentials; adding their negative is adding Gumbel noise.
 
-        Drawn in double precision: numpy's float32 exponentials are exactly 0 once in eight million, which
-        would make some token of a vocabulary of 262,144 certain at one step in 23 (measured).
+        Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 draws, which
+        would make some token of a vocabulary of 262,144 certain at one step in 32.
         """
         exponentials = self._generators[i].standard_exponential(size)
         return np.log(exponentials.astype(np.float32))
