@@ -6,7 +6,8 @@ BiaskitError                    caught once, in `cli`: one line on stderr, no tr
 │   └── CorpusError             a list of items, templates, instructions or expressions
 ├── ModelError                  the model cannot be had or cannot be trusted (exit 1)
 │   ├── MissingExtraError       a package is not installed; the message is the install line
-│   └── TokenizationError       prompt and expression do not meet at a token boundary
+│   ├── TokenizationError       prompt and expression do not meet at a token boundary
+│   └── AskingStopped           in mid-run: a cap, a refused key, a server that is gone, another model (exit 3)
 ├── RunError                    a run directory: locked, foreign, unreadable, full
 ├── TableError                  a public table that does not keep its contract
 └── Interrupted                 Ctrl-C or SIGTERM: finished rows are kept (exit 130)
@@ -48,6 +49,10 @@ class MissingExtraError(ModelError):
 
 class TokenizationError(ModelError):
     """A prompt and an expression do not meet at a token boundary of this model."""
+
+
+class AskingStopped(ModelError):
+    """A model is not asked any further though cells are missing; what is stored stays and is analysed."""
 
 
 class RunError(BiaskitError):

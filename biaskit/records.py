@@ -13,6 +13,7 @@ Gender = Literal["female", "male", "nonbinary"]
 Finish = Literal["stop", "length", "refusal", "filter"]
 Tuning = Literal["base", "instruct", "unknown"]
 Where = Literal["local", "api", "scripted"]
+EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
 NO_INSTRUCTION = 0
 """The instruction id that means "none": the arm every instruction is compared with."""
@@ -107,6 +108,23 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimator:
+    """How a probability is obtained, with what changes its numbers; part of a cell's key (METHODS §1.6)."""
+
+    name: EstimatorName = "exact"
+    k: int | None = None  # top-k: how many of the most probable tokens are listed
+    draws: int | None = None  # sampling: draws per cell, at temperature 1 and top_p 1
+    max_new_tokens: int | None = None  # sampling: most tokens of a draw
+
+    def in_key(self) -> object:
+        """How a key and a manifest hold it; rows of before there were others say plainly `exact`."""
+        if self.name == "exact":
+            return "exact"
+        parts = {"k": self.k, "draws": self.draws, "max_new_tokens": self.max_new_tokens}
+        return {"name": self.name, **{name: value for name, value in parts.items() if value is not None}}
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreRequest:
     """One cell: a prompt and every expression whose probability is asked after it."""
 
@@ -127,13 +145,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class LogProb:
-    """Natural log-probability of one expression, before any exclusion; equal ends: exact."""
+    """Natural log-probability of one expression, before any exclusion; equal ends: a point."""
 
     group: str
     text: str  # with its word boundary, as scored
     low: float | None  # None: no lower bound is known
-    high: float
+    high: float | None  # None: not bounded either (sampling)
     token_ids: tuple[int, ...] | None = None
+    tokens: tuple[str, ...] | None = None  # their texts, where a server tells no ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +161,13 @@ class Scored:
 
     key: str
     prompt: str  # as rendered for this model
-    estimator: str
+    estimator: EstimatorName
     log_probs: tuple[LogProb, ...]
     answered: Answered
+    listed: Mapping[str, tuple[tuple[str, float], ...]] | None = None
+    """top-k: for each asked prefix ("": the prompt itself) the listed (token, log-probability) pairs."""
+    draws: int | None = None  # sampling: how many were drawn
+    counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +199,7 @@ class Draw:
     text: str
     finish: Finish
     answered: Answered
+    seeded: bool = True  # whether the request's seed was this draw's own; else its row holds none
 
 
 @dataclass(frozen=True, slots=True)

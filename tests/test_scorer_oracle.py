@@ -36,8 +36,8 @@ from tiny_models import (
 )
 
 from biaskit.config import load_study
+from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
-from biaskit.models.huggingface.rendering import CONTINUE_TEXT
 from biaskit.models.prefixes import COST_OF_A_PREFIX, Block, cut_blocks, shared_prefix_lengths
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
 from biaskit.probe.cells import cells, resolve

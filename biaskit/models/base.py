@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan, Scored, ScoreRequest
+from biaskit.records import (
+    Draw,
+    DrawRequest,
+    Estimator,
+    Failed,
+    ModelIdentity,
+    Plan,
+    PromptForm,
+    Scored,
+    ScoreRequest,
+)
 
 
 @runtime_checkable
@@ -20,6 +30,22 @@ class ContinuationScorer(Protocol):
     @property
     def batch_size(self) -> int:
         """Prompts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        ...
+
+    @property
+    def whole_batches(self) -> bool:
+        """Whether a batch with one missing answer is computed whole: true where neighbours share a forward."""
+        ...
+
+    def used(self) -> Mapping[str, float | None]:
+        """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
+        ...
+
+    def estimator_for(self, form: PromptForm) -> Estimator:
+        """How this model's probabilities are obtained in a prompt form (METHODS §1.6); part of every key.
+
+        Raises `ModelError` where the form, or a forced estimator in it, is beyond the model.
+        """
         ...
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
@@ -58,6 +84,15 @@ class TextGenerator(Protocol):
     @property
     def batch_size(self) -> int:
         """Texts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        ...
+
+    @property
+    def whole_batches(self) -> bool:
+        """Whether a batch with one missing answer is computed whole: true where neighbours share a forward."""
+        ...
+
+    def used(self) -> Mapping[str, float | None]:
+        """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
         ...
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:

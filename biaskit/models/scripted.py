@@ -15,6 +15,7 @@ from biaskit.records import (
     Answered,
     Draw,
     DrawRequest,
+    Estimator,
     Failed,
     LogProb,
     ModelIdentity,
@@ -37,6 +38,7 @@ class _Scripted:
     """What both doubles share: the lines, an identity made of them, nothing to load."""
 
     forms: tuple[PromptForm, ...]
+    whole_batches = False
 
     def __init__(
         self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
@@ -77,6 +79,10 @@ class _Scripted:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return Answered(f"scripted {self.identity.fingerprint[:12]}", now, None, 0)
 
+    def used(self) -> Mapping[str, float | None]:
+        """Nothing is paid for."""
+        return {}
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -89,6 +95,10 @@ class ScriptedScorer(_Scripted):
     """
 
     forms = ("raw", "chat-prefill", "chat-continue")
+
+    def estimator_for(self, form: PromptForm) -> Estimator:
+        """What a script says of an expression is the probability itself, whatever the form."""
+        return Estimator("exact")
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Batches in the order of the requests."""

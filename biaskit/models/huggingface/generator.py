@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -74,10 +74,16 @@ class TransformersGenerator:
         self._batch_size = options.batch_size or 0  # 0: not resolved yet
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
 
+    whole_batches = True
+
     @property
     def batch_size(self) -> int:
         """Texts in a batch; 0 until a plan resolved it."""
         return self._batch_size
+
+    def used(self) -> Mapping[str, float | None]:
+        """Nothing is paid for."""
+        return {}
 
     # --- planning ---
 

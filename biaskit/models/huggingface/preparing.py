@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from biaskit.errors import BiaskitError, TokenizationError
-from biaskit.models.huggingface.rendering import Continuation, Renderer, join_continuation
+from biaskit.models.conversation import join_continuation, starts_turn
+from biaskit.models.huggingface.rendering import Continuation, Renderer
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
 from biaskit.records import Expression, ScoreRequest
 
@@ -70,9 +71,7 @@ def _encode_prompts(
 
 
 def _forms(request: ScoreRequest, rendered: str) -> list[tuple[Expression, str]]:
-    turn_start = request.prompt.form == "chat-continue" or (
-        request.prompt.form == "chat-prefill" and not request.prompt.prefill
-    )
+    turn_start = starts_turn(request.prompt)
     with _Naming(request):
         return [
             (expression, text)

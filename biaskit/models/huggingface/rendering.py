@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from biaskit.errors import ModelError, TokenizationError
+from biaskit.models.conversation import messages_of
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Expression, Prompt
 
 TEMPLATE_SECONDS = 1.0
-CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
-"""The user turn of `chat-continue` begins with this; ours (METHODS §1.3)."""
 
 T = TypeVar("T")
 
@@ -26,22 +25,6 @@ class Continuation:
     group: str
     text: str
     ids: TokenIds
-
-
-def join_continuation(prompt: str, expression: str, *, turn_start: bool) -> tuple[str, ...]:
-    """The forms in which `expression` can follow `prompt`, word boundary included.
-
-    The word boundary belongs to the continuation: after text it is one space. At the start of an
-    assistant turn the first word has none, and the form with a space is scored beside it.
-    """
-    if turn_start:
-        return (expression, " " + expression)
-    if prompt != prompt.rstrip():
-        raise TokenizationError(
-            "the prompt ends in white space, so the expression's own space would be a second one:"
-            " end the template in a letter or a punctuation mark"
-        )
-    return (" " + expression,)
 
 
 class Renderer:
@@ -77,26 +60,11 @@ class Renderer:
         if prompt.form in ("raw", "completion"):
             return prompt.text
         try:
-            return self._template(self._messages(prompt)) + prompt.prefill
+            return self._template(messages_of(prompt, takes_system=self.takes_system)) + prompt.prefill
         except ModelError:
             raise
         except Exception as error:  # jinja2's own errors and whatever a template raises
             raise ModelError(f"the model's chat template refuses this conversation: {error}") from error
-
-    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
-        system = [text for text in (prompt.system, prompt.preamble) if text]
-        turns: list[dict[str, str]] = []
-        for turn in prompt.turns:
-            turns.append({"role": "user", "content": turn.question})
-            turns.append({"role": "assistant", "content": turn.answer})
-        text = f"{CONTINUE_TEXT}\n\n{prompt.text}" if prompt.form == "chat-continue" else prompt.text
-        turns.append({"role": "user", "content": text})
-        if prompt.system and not self.takes_system:
-            raise ModelError("the model's chat template takes no system role; leave out the system prompt")
-        if prompt.preamble and not self.takes_system:
-            turns[0]["content"] = f"{prompt.preamble}\n{turns[0]['content']}"
-            system = []
-        return ([{"role": "system", "content": "\n".join(system)}] if system else []) + turns
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
         """Token ids of rendered strings: exactly the BOS that the tokenizer puts before plain text."""

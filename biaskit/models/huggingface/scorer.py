@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -26,9 +26,11 @@ from biaskit.models.prefixes import Block, Row, cut_blocks
 from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import (
     Answered,
+    Estimator,
     Failed,
     LogProb,
     Plan,
+    PromptForm,
     Scored,
     ScoreRequest,
 )
@@ -88,10 +90,20 @@ class TransformersScorer:
         self._requests: list[ScoreRequest] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
 
+    whole_batches = True
+
     @property
     def batch_size(self) -> int:
         """Prompts in a batch; 0 until a plan resolved it."""
         return self._batch_size
+
+    def used(self) -> Mapping[str, float | None]:
+        """Nothing is paid for."""
+        return {}
+
+    def estimator_for(self, form: PromptForm) -> Estimator:
+        """The model is in process: its own probabilities, in every form it takes."""
+        return Estimator("exact")
 
     # --- planning ---
 
