@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from biaskit.errors import BiaskitError, ModelError, RunError
+from biaskit.errors import AskingStopped, BiaskitError, ModelError, RunError
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.provenance import versions
-from biaskit.records import Failed, ModelIdentity, PromptForm
+from biaskit.records import ANSWERED_SEPARATOR, Draw, Failed, ModelIdentity, PromptForm, Scored
 from biaskit.runs import MANIFEST, RUN_FORMAT, check_same_question, read_manifest, write_json, write_manifest
 from biaskit.watching import ModelPlan, Watcher
 
@@ -30,6 +32,11 @@ class Outcome:
         self.failed_models[label] = str(error)
         watcher.note(f"{label} is left out: {error}")
 
+    def stop(self, label: str, error: AskingStopped, watcher: Watcher) -> None:
+        """A model is not asked any further; what it answered before stays."""
+        self.failed_models[label] = str(error)
+        watcher.note(f"{label}: {error}")
+
     def count_failures(self, label: str, answers: Sequence[object]) -> None:
         """Count the answers that are none, by reason."""
         for answer in answers:
@@ -39,11 +46,12 @@ class Outcome:
 
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)
-OpenModel = Callable[[str, str, int | None], M]
-"""(label, spec, batch size of an earlier start or None) → model."""
+OpenModel = Callable[[str, str, Mapping[str, Any]], M]
+"""(label, spec, what the manifest knows of an earlier start, `spent` USD included) → model."""
 
 
 def open_all(
+    run: Path,
     models: Mapping[str, str],
     manifest: Mapping[str, Any],
     open_model: OpenModel[M],
@@ -54,7 +62,7 @@ def open_all(
     for label, spec in models.items():
         earlier = manifest["models"].get(label, {})
         try:
-            model = open_model(label, spec, earlier.get("batch_size"))
+            model = open_model(label, spec, {**earlier, "spent": spent(run, label)})
         except ModelError as error:
             if len(models) == 1:
                 raise
@@ -69,7 +77,9 @@ def open_all(
 
 def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
     """A model as the manifest holds it."""
+    found = {} if identity.found is None else {"found": dict(identity.found)}
     return {
+        **found,
         "spec": identity.spec,
         "fingerprint": identity.fingerprint,
         "tuning": identity.tuning,
@@ -122,14 +132,117 @@ def closable(groups: Iterator[Any]) -> Any:
     return groups if hasattr(groups, "close") else (group for group in groups)
 
 
-def note_usage(run: Path, label: str, **used: float) -> None:
-    """Add this start to usage.json: what was computed and how long it took."""
-    path = run / "usage.json"
+# --- what was used -------------------------------------------------------------------------------------
+
+
+class Usage:
+    """One model's line of usage.json, kept while it is asked: a killed run has counted too."""
+
+    EVERY_S = 5.0
+
+    def __init__(self, run: Path, label: str) -> None:
+        self._path = run / "usage.json"
+        self._label = label
+        self._before = _read_usage(self._path).get(label, {})
+        self._started = self._written = time.perf_counter()
+
+    def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
+        """Add what this start has used so far to what the earlier ones had; written now and then."""
+        now = time.perf_counter()
+        if (not last and now - self._written < self.EVERY_S) or not self._path.parent.is_dir():
+            return
+        self._written = now
+        counted = {**used, "seconds": now - self._started, "starts": 1}
+        line = {name: _plus(self._before.get(name), value) for name, value in counted.items()}
+        line.setdefault("cost", 0.0)
+        write_json(self._path, {**_read_usage(self._path), self._label: {**self._before, **line}})
+
+
+def _plus(before: float | None, value: float | None) -> float | None:
+    """A sum; what is unknown (a price) stays so."""
+    return None if value is None else round((before or 0) + value, 9)
+
+
+def _read_usage(path: Path) -> dict[str, dict[str, float | None]]:
     try:
         usage = json.loads(path.read_text(encoding="ascii"))
     except (OSError, ValueError):
-        usage = {}
-    known = usage.get(label, {})
-    summed = {name: round(known.get(name, 0) + value, 3) for name, value in used.items()}
-    usage[label] = {**known, **summed, "starts": known.get("starts", 0) + 1, "cost": known.get("cost", 0.0)}
-    write_json(path, usage)
+        return {}
+    return usage if isinstance(usage, dict) else {}
+
+
+def spent(run: Path, label: str) -> float:
+    """USD that earlier starts of a run may have spent on a model."""
+    line = _read_usage(run / "usage.json").get(label, {})
+    return sum(line.get(name) or 0.0 for name in ("cost", "cost_unsure"))
+
+
+# --- who answered --------------------------------------------------------------------------------------
+
+
+class Drift:
+    """Notices that another model answers under the same name (DESIGN §4).
+
+    Known are the names of the stored rows, else the first that answers.
+    """
+
+    def __init__(self, identity: ModelIdentity, stored: Collection[str], *, accept: bool) -> None:
+        self._watches = identity.where == "api" and not accept
+        self._label = identity.label
+        self._known = {model_of(by) for by in stored}
+
+    def check(self, answers: Sequence[object]) -> None:
+        """Raise `AskingStopped` at the first answer of a model that is not in the stored rows."""
+        if not self._watches:
+            return
+        for answer in answers:
+            if not isinstance(answer, Draw | Scored):
+                continue
+            name = model_of(answer.answered.by)
+            self._known = self._known or {name}
+            if name not in self._known:
+                raise AskingStopped(
+                    f"{self._label} now answers as {name!r}; the stored rows are of"
+                    f" {', '.join(sorted(self._known))}. They are kept. To mix both: --accept-drift"
+                )
+
+
+class Answerers:
+    """Which models answered, from when to when, read off the rows: for the notes beside the tables."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Counter[str]]] = {}
+        self._dates: dict[str, tuple[str, str]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one row."""
+        label, by, at = row.get("model"), row.get("answered_by"), row.get("answered_at")
+        if not isinstance(label, str) or not isinstance(by, str) or not isinstance(at, str):
+            return
+        names = self._rows.setdefault(label, {})
+        names.setdefault(model_of(by), Counter())[by] += 1
+        first, last = self._dates.get(label, (at, at))
+        self._dates[label] = min(first, at), max(last, at)
+
+    def notes(self, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """A sentence for each API model, and a warning where its answers are of several."""
+        found = []
+        for label, entry in models.items():
+            names = self._rows.get(label)
+            if entry.get("where") != "api" or not names:
+                continue
+            first, last = (at[:10] for at in self._dates[label])
+            when = first if first == last else f"{first} to {last}"
+            if len(names) > 1:
+                listed = ", ".join(f"{name} ({sum(by.values())} rows)" for name, by in names.items())
+                found.append(f"{label} is a mixture: its answers ({when}) are of {listed}")
+                continue
+            name, by = next(iter(names.items()))
+            systems = f", {len(by)} system fingerprints" if len(by) > 1 else ""
+            found.append(f"{label}: answered as {name}, {when}{systems}")
+        return found
+
+
+def model_of(answered_by: str) -> str:
+    """The model's name in `answered_by`, without the server's fingerprint."""
+    return answered_by.split(ANSWERED_SEPARATOR)[0]

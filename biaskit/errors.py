@@ -7,7 +7,7 @@ BiaskitError                    caught once, in `cli`: one line on stderr, no tr
 ├── ModelError                  the model cannot be had or cannot be trusted (exit 1)
 │   ├── MissingExtraError       a package is not installed; the message is the install line
 │   ├── TokenizationError       prompt and expression do not meet at a token boundary
-│   └── AskingStopped           in mid-run: a cap, a refused key, a server that is gone, another model (exit 3)
+│   └── AskingStopped           in mid-run: a cap, a refused key, a lost server, another model (exit 3)
 ├── RunError                    a run directory: locked, foreign, unreadable, full
 ├── TableError                  a public table that does not keep its contract
 └── Interrupted                 Ctrl-C or SIGTERM: finished rows are kept (exit 130)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 BiasType = Literal["explicit", "implicit"]
 Setting = Literal["plain", "dialogue"]
@@ -15,6 +15,8 @@ Tuning = Literal["base", "instruct", "unknown"]
 Where = Literal["local", "api", "scripted"]
 EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
+ANSWERED_SEPARATOR = " | "
+"""Between the model's name and the server's fingerprint in `answered_by`."""
 NO_INSTRUCTION = 0
 """The instruction id that means "none": the arm every instruction is compared with."""
 
@@ -222,6 +224,7 @@ class ModelIdentity:
     forms: tuple[PromptForm, ...]  # the prompt forms it can take
     takes_system: bool
     details: Mapping[str, str]  # architecture, revision, digests, dtype, device: for the manifest
+    found: Mapping[str, Any] | None = None  # what was measured of an API's endpoint, for the manifest
 
 
 R = TypeVar("R")
@@ -259,7 +262,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellShares:
-    """A cell with what its stored log-probabilities say; `None` with a reason where they say nothing."""
+    """A cell with what its stored row says; `None` with a reason where it says nothing.
+
+    Estimators that give no point (METHODS §1.6) also have ends, (low, high) in the order of the masses:
+    bounds of `top-k`, Wilson intervals of `sampling`.
+    """
 
     cell: Cell
     estimator: str | None
@@ -267,3 +274,7 @@ class CellShares:
     coverage: float | None  # sum of the masses
     shares: tuple[float, ...] | None  # masses / coverage
     reason: str | None = None
+    share_ends: tuple[tuple[float | None, float | None], ...] | None = None
+    coverage_ends: tuple[float, float] | None = None
+    difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
+    matched: int | None = None  # sampling: draws that said an expression

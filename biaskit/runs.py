@@ -199,6 +199,7 @@ class RowWriter:
         self._lock = FileLock(run / ".lock", fallback_to_soft=False) if lock == "os" else None
         self._file: BinaryIO | None = None
         self.keys: set[str] = set()
+        self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
 
     def __enter__(self) -> RowWriter:
         try:
@@ -261,7 +262,7 @@ class RowWriter:
         try:
             if self.path.exists():
                 for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
-                    self.keys.add(row["key"])
+                    self._remember(row)
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.
             self._file = self.path.open("ab", buffering=0)
             if self.reading.cut_bytes:
@@ -306,7 +307,13 @@ class RowWriter:
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
                 " make room and give the same command again."
             ) from error
-        self.keys.update(str(row["key"]) for row in fresh)
+        for row in fresh:
+            self._remember(row)
+
+    def _remember(self, row: Mapping[str, Any]) -> None:
+        self.keys.add(str(row["key"]))
+        if isinstance(label := row.get("model"), str) and isinstance(by := row.get("answered_by"), str):
+            self.answered.setdefault(label, set()).add(by)
 
     def _check_still_there(self, descriptor: int) -> None:
         """A deleted folder would take rows silently: the open file lives on without a name."""

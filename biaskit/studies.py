@@ -106,7 +106,11 @@ class ProbeStudy(_Strict):
     prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = Field(
         default="auto", description="auto: the first that every model can take"
     )
-    estimator: Literal["auto", "exact"] = Field(default="auto", description="local models are exact")
+    estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = Field(
+        default="auto", description="how probabilities are obtained; local models: exact, top-k or sampling"
+    )
+    k: int = Field(default=20, ge=1, le=20, description="top-k: listed tokens asked for, at most")
+    draws: int = Field(default=10, ge=2, description="sampling: texts drawn for each cell")
     word_boundary: Literal["token", "word"] = Field(
         default="token", description="token: as the papers; word: times P(the word ends there)"
     )

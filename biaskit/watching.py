@@ -26,6 +26,10 @@ class ModelPlan:
     n_cells_most: int | None = None  # where the run itself decides how many: at most so many
     new_tokens: int = 0
     seconds_most: float | None = None
+    estimator: str = "exact"
+    calls: int | None = None  # requests over the network; None: nothing is sent
+    cost: float | None = 0.0  # USD at most; None: the price is unknown
+    cost_most: float | None = None  # where the run itself decides how many
 
 
 class Watcher(Protocol):
@@ -47,6 +51,10 @@ class Watcher(Protocol):
         """Something to know now, such as a model that failed its checks."""
         ...
 
+    def detail(self, text: str) -> None:
+        """Something that only --verbose shows, such as a request that is asked again."""
+        ...
+
 
 class Silent:
     """A watcher that says nothing."""
@@ -61,4 +69,7 @@ class Silent:
         """Nothing: a caller in Python has said yes by calling."""
 
     def note(self, text: str) -> None:
+        """Nothing."""
+
+    def detail(self, text: str) -> None:
         """Nothing."""

@@ -328,8 +328,8 @@ def test_auto_leaves_raw_out_where_there_is_a_system_prompt(cli: Cli) -> None:
         ("scripted:empty.jsonl", "holds no line"),
         ("scripted:bad.jsonl", "line 2"),
         ("scripted:positive.jsonl", "at most 0"),
-        ("openai:gpt-4", "not part of this version"),
-        ("api:name@http://localhost:1/v1", "not part of this version"),
+        ("openai:gpt-4", "export OPENAI_API_KEY"),
+        ("api:name@http://localhost:1/v1", "Is it running"),
         ("mystery:thing", "scripted:FILE"),
     ],
 )

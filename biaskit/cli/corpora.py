@@ -20,6 +20,8 @@ from biaskit.corpora import (
     load_word_list,
 )
 from biaskit.errors import UsageError, nearest
+from biaskit.models.api.prices import load_prices
+from biaskit.models.known import list_known
 from biaskit.prompts import load_persona_prompts
 from biaskit.report.document import Document, Heading, TitledTable
 from biaskit.report.text import render_text
@@ -80,6 +82,8 @@ def _corpus(corpus: Corpus) -> Iterator[str]:
             "words": _words,
             "counts": _counts,
             "licence": _licence,
+            "prices": _prices,
+            "models": _models,
         }[file.kind](source)
 
 
@@ -140,6 +144,19 @@ def _counts(source: str) -> Iterator[str]:
     counts = load_word_counts(source)
     yield from (f"  {count:9,}  {word}" for word, count in islice(counts.items(), _N_COUNTS))
     yield f"  and {len(counts) - _N_COUNTS:,} more words; {sum(counts.values()):,} tokens in all"
+
+
+def _prices(source: str) -> Iterator[str]:
+    for entry in load_prices(source):
+        price = f"{entry.price.input:6.2f} in, {entry.price.output:6.2f} out"
+        yield f"  {entry.host:16} {entry.model:45} {price}  ({entry.price.date}, {entry.price.source})"
+        yield from textwrap.wrap(entry.note, 100, initial_indent="      ", subsequent_indent="      ")
+
+
+def _models(source: str) -> Iterator[str]:
+    for model in list_known(source):
+        yield f"  {model.label} = {model.spec} ({model.api_key_env}; {model.paper})"
+        yield from textwrap.wrap(model.note, 100, initial_indent="      ", subsequent_indent="      ")
 
 
 def _licence(source: str) -> Iterator[str]:

@@ -65,7 +65,28 @@ _RUNNING = (
     click.option(
         "--out", metavar="RUN", help="The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."
     ),
-    click.option("--dry-run", is_flag=True, help="Print the plan and stop."),
+    click.option(
+        "--api-key-env",
+        multiple=True,
+        metavar="VAR",
+        help="Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself.",
+    ),
+    click.option(
+        "--endpoint-name", metavar="NAME", help="Stands for the base URL: a new port is the same model."
+    ),
+    click.option(
+        "--max-cost", type=float, metavar="USD", help="What the run may cost, repetitions included."
+    ),
+    click.option("--price", metavar="IN,OUT", help="USD per million tokens, where no price is known."),
+    click.option(
+        "--accept-drift", is_flag=True, help="Go on though another model answers under the same name."
+    ),
+    click.option("--verbose", is_flag=True, help="Show every request that is asked again, and why."),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Print the plan and stop; an API is measured with about 15 short calls.",
+    ),
     click.option("--yes", is_flag=True, help="Start without a question, however long it takes."),
 )
 

@@ -49,16 +49,18 @@ def command(
     batch_size: str,
     dry_run: bool,
     yes: bool,
+    verbose: bool,
     output_format: str,
     **chosen: Any,
 ) -> None:
     """Who each MODEL writes about when nobody said so, and how: personas and biographies, analysed.
 
-    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
-    The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
-    rows missing, 130 interrupted.
+    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
+    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` tells what an API can do. The same command
+    goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130
+    interrupted.
     """
-    watcher = TerminalWatcher(assume_yes=yes)
+    watcher = TerminalWatcher(assume_yes=yes, verbose=verbose)
     try:
         result = personas(
             *models,

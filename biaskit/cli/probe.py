@@ -17,6 +17,7 @@ from biaskit.workflow import probe
     "probe",
     epilog=examples(
         "biaskit probe demo --jobs nurse,plumber",
+        "biaskit probe api:NAME@http://127.0.0.1:8000/v1 --estimator top-k --max-cost 2",
         "biaskit probe demo hf:./my-model --study occugender-debias --dry-run",
         "biaskit probe demo --jobs fields.csv --templates questions.csv --expressions groups.toml",
     ),
@@ -36,6 +37,12 @@ from biaskit.workflow import probe
 )
 @click.option("--expressions", metavar="LIST", help="A file of expression sets, or one shipped set for all.")
 @click.option("--prompt-form", type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"]))
+@click.option(
+    "--estimator",
+    type=click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"]),
+    help="How probabilities are obtained; auto: the best that each model passes.",
+)
+@click.option("--draws", type=click.IntRange(min=2), metavar="N", help="Texts per cell of sampling.")
 @with_running
 @with_settings
 @with_format
@@ -45,16 +52,18 @@ def command(
     batch_size: str,
     dry_run: bool,
     yes: bool,
+    verbose: bool,
     output_format: str,
     **chosen: Any,
 ) -> None:
     """The exact probability that each MODEL names each gender group of a job.
 
-    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH or scripted:FILE; LABEL=MODEL names it.
-    The same command goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
-    rows missing, 130 interrupted.
+    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
+    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` tells what an API can do. The same command
+    goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130
+    interrupted.
     """
-    watcher = TerminalWatcher(assume_yes=yes)
+    watcher = TerminalWatcher(assume_yes=yes, verbose=verbose)
     try:
         result = probe(
             *models,

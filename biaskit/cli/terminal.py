@@ -17,6 +17,7 @@ from biaskit.watching import ModelPlan
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _KEPT = "\n\u200c\u200d"  # joiners belong to scripts and shape their letters
 LONG_RUN_S = 3600
+DEAR_RUN_USD = 5.0
 QUIET_S = 300
 
 
@@ -41,8 +42,9 @@ def emit(text: str, *, err: bool = False) -> None:
 class TerminalWatcher:
     """Plan, question and progress on stderr; lines instead of a bar where stderr is no terminal."""
 
-    def __init__(self, *, assume_yes: bool, quiet: bool = False) -> None:
+    def __init__(self, *, assume_yes: bool, quiet: bool = False, verbose: bool = False) -> None:
         self._assume_yes = assume_yes
+        self._verbose = verbose
         self._quiet = quiet
         self._bar: Any = None
         self._task: Any = None
@@ -63,6 +65,9 @@ class TerminalWatcher:
         if not dry_run and longest is not None and longest > LONG_RUN_S:
             sure = plan.seconds is not None and plan.seconds > LONG_RUN_S
             self.confirm("This takes over an hour." if sure else "This may take over an hour.")
+        most = plan.cost if plan.cost_most is None else plan.cost_most
+        if not dry_run and most is not None and most > DEAR_RUN_USD:
+            self.confirm(f"This may cost up to {most:.2f} USD.")
 
     def confirm(self, text: str) -> None:
         """Ask for a typed yes; --yes is one, and without a terminal there is nobody to ask."""
@@ -114,6 +119,11 @@ class TerminalWatcher:
         self._close()
         emit(f"biaskit: {text}\n", err=True)
 
+    def detail(self, text: str) -> None:
+        """A request that was asked again and the like, where --verbose wants it; called from any thread."""
+        if self._verbose:
+            emit(f"biaskit: {text}\n", err=True)
+
     def _rate(self, done: int, total: int) -> str:
         taken = max(1e-6, time.monotonic() - self._started)
         rate = done / taken
@@ -162,7 +172,8 @@ def _plan_of_draws(plan: ModelPlan) -> str:
     if missing:
         per_draw = plan.new_tokens // missing
         tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
-        line += f"; at most {tokens} new tokens, cost 0"
+        calls = f" in {plan.calls:,} calls" if plan.calls is not None else ""
+        line += f"{calls}; at most {tokens} new tokens, {_cost(plan)}"
         if plan.seconds is None:
             line += ", time unknown"
         elif plan.seconds_most is None or plan.seconds_most <= plan.seconds:
@@ -176,9 +187,25 @@ def _plan_of_cells(plan: ModelPlan) -> str:
     missing = plan.n_cells - plan.n_stored
     line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {plan.n_stored:,} stored, {missing:,} to ask"
     if missing:
-        line += f"; {plan.prompt_tokens:,} tokens in {plan.n_batches:,} batches, cost 0"
+        about, sent = "", f"{plan.n_batches:,} batches"
+        if plan.calls is not None:
+            about, sent = "about ", f"{plan.calls:,} calls"
+        line += f"; {about}{plan.prompt_tokens:,} tokens in {sent}, {_cost(plan)}"
         line += f", about {duration(plan.seconds)}" if plan.seconds is not None else ", time unknown"
-    return f"{line}; prompt form {plan.form}."
+    how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
+    return f"{line}; prompt form {plan.form}{how}."
+
+
+def _cost(plan: ModelPlan) -> str:
+    """At most so much; what is unknown is never 0."""
+    if plan.cost is None:
+        return "cost unknown (--price IN,OUT)"
+    if not plan.cost:
+        return "cost 0" if plan.calls is None else "cost 0 (a server on this machine, else --price IN,OUT)"
+    low = f"{plan.cost:.4f}" if plan.cost < 0.1 else f"{plan.cost:.2f}"
+    if plan.cost_most is None or plan.cost_most <= plan.cost:
+        return f"at most {low} USD"
+    return f"at most {low} to {plan.cost_most:.2f} USD"
 
 
 def duration(seconds: float) -> str:

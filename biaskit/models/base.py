@@ -34,7 +34,7 @@ class ContinuationScorer(Protocol):
 
     @property
     def whole_batches(self) -> bool:
-        """Whether a batch with one missing answer is computed whole: true where neighbours share a forward."""
+        """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
         ...
 
     def used(self) -> Mapping[str, float | None]:
@@ -88,7 +88,7 @@ class TextGenerator(Protocol):
 
     @property
     def whole_batches(self) -> bool:
-        """Whether a batch with one missing answer is computed whole: true where neighbours share a forward."""
+        """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
         ...
 
     def used(self) -> Mapping[str, float | None]:

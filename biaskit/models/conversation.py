@@ -1,4 +1,4 @@
-"""A prompt as messages, and the word boundary to what may follow it; the same for every backend (METHODS §1.3)."""
+"""A prompt as messages, and the word boundary to what follows it; the same for every backend."""
 
 from __future__ import annotations
 

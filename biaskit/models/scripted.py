@@ -38,7 +38,7 @@ class _Scripted:
     """What both doubles share: the lines, an identity made of them, nothing to load."""
 
     forms: tuple[PromptForm, ...]
-    whole_batches = False
+    whole_batches = True
 
     def __init__(
         self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
@@ -96,7 +96,7 @@ class ScriptedScorer(_Scripted):
 
     forms = ("raw", "chat-prefill", "chat-continue")
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
+    def estimator_for(self, form: PromptForm) -> Estimator:  # noqa: ARG002
         """What a script says of an expression is the probability itself, whatever the form."""
         return Estimator("exact")
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from biaskit.asking import (
+    Drift,
     OpenModel,
     Outcome,
+    Usage,
     closable,
     keep_batch_size,
     model_entry,
-    note_usage,
     open_all,
     start_manifest,
 )
-from biaskit.errors import ModelError
+from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.base import TextGenerator
 from biaskit.personas.association import associate_answer
 from biaskit.personas.documents import check_row
@@ -38,6 +38,7 @@ def ask(
     open_model: OpenModel[TextGenerator],
     watcher: Watcher,
     dry_run: bool = False,
+    accept_drift: bool = False,
     command: str = "",
 ) -> Outcome:
     """Draw every text that has no row yet and store it; the same call goes on where it stopped."""
@@ -52,7 +53,7 @@ def ask(
         command=command,
     )
     alone = len(models) == 1
-    generators = dict(open_all(models, manifest, open_model, done, watcher))
+    generators = dict(open_all(run, models, manifest, open_model, done, watcher))
     forms = _forms(questions, generators, done, watcher, alone=alone)
     if dry_run:
         stored = _stored(run, questions)
@@ -73,9 +74,12 @@ def ask(
             manifest["signature"] = sign(questions, manifest["models"])
             write_manifest(run, manifest)
             sampler = _Sampler(questions, generator, form, stored, run, watcher, done)
+            drift = Drift(generator.identity, writer.answered.get(label, ()), accept=accept_drift)
             try:
                 sampler.plan(dry_run=False)
-                sampler.draw(writer, manifest)
+                sampler.draw(writer, manifest, drift)
+            except AskingStopped as stopped:
+                done.stop(label, stopped, watcher)
             except ModelError as error:
                 if alone:
                     raise
@@ -143,7 +147,7 @@ class _Sampler:
         self.done = done
         self.stored = stored
         self.given_up: set[str] = set()
-        self.new_tokens = 0  # of this start
+        self.new_tokens = self.n_rows = 0  # of this start
         self.filling = Filling.of(questions.study)
         every = series_of(questions, form)
         self.open_series = [series for series in every if series.specified_gender is None]
@@ -188,10 +192,12 @@ class _Sampler:
     def plan(self, *, dry_run: bool) -> None:
         """Show how many draws are to come, as a range where Algorithm 5 decides; asks where it is long."""
         missing, later = self._outlook()
-        tokens, seconds, seconds_most = 0, 0.0, 0.0
+        tokens, seconds, seconds_most, calls = 0, 0.0, 0.0, 0
+        cost: float | None = 0.0
         per_draw = self.questions.sampling.max_new_tokens
         if missing:
-            tokens = self._planned(missing).prompt_tokens
+            planned = self._planned(missing)
+            tokens, calls, cost = planned.prompt_tokens, planned.calls, planned.cost_max
             known = None if dry_run else self.generator.estimate_seconds(per_draw * len(missing))
             seconds = known if known is not None else -1.0
             seconds_most = seconds * (len(missing) + later) / len(missing)
@@ -211,6 +217,9 @@ class _Sampler:
             n_cells_most=min(most, n_stored + len(missing) + later),
             new_tokens=per_draw * len(missing),
             seconds_most=seconds_most if seconds >= 0 else None,
+            calls=calls if self.generator.identity.where == "api" else None,
+            cost=cost,
+            cost_most=cost * (len(missing) + later) / len(missing) if missing and cost else cost,
         )
         self.done.plans.append(shown)
         self.watcher.planned(shown, dry_run=dry_run)
@@ -257,21 +266,28 @@ class _Sampler:
 
     # --- drawing ---
 
-    def draw(self, writer: RowWriter, manifest: dict[str, Any]) -> None:
+    def draw(self, writer: RowWriter, manifest: dict[str, Any], drift: Drift) -> None:
         """Round after round, until no series is open; a failed draw is asked once more in its round."""
-        started, n_rows, self.new_tokens = time.perf_counter(), 0, 0
+        self.new_tokens = self.n_rows = 0
+        usage = Usage(self.run, self.label)
         number, still_open = 0, list(self.open_series)
-        while still_open or number == 0:
-            requests = self._round(number, still_open)
-            for attempt in (1, 2):
-                if not any(self._is_missing(request) for request in requests):
-                    break
-                n_rows += self._draw_round(number, requests, writer, manifest, last=attempt == 2)
-            number += 1
-            still_open = [series for series in still_open if self._goes_on(series, number)]
-        if n_rows:
-            seconds = time.perf_counter() - started
-            note_usage(self.run, self.label, rows=n_rows, new_tokens=self.new_tokens, seconds=seconds)
+        try:
+            while still_open or number == 0:
+                requests = self._round(number, still_open)
+                for attempt in (1, 2):
+                    if not any(self._is_missing(request) for request in requests):
+                        break
+                    last = attempt == 2
+                    self._draw_round(number, requests, writer, manifest, drift, usage, last=last)
+                number += 1
+                still_open = [series for series in still_open if self._goes_on(series, number)]
+        finally:
+            if self.n_rows or self.generator.used():
+                self._note_usage(usage, last=True)
+
+    def _note_usage(self, usage: Usage, *, last: bool = False) -> None:
+        used = {"rows": self.n_rows, "new_tokens": self.new_tokens, **self.generator.used()}
+        usage.note(used, last=last)
 
     def _draw_round(
         self,
@@ -279,15 +295,18 @@ class _Sampler:
         requests: Sequence[DrawRequest],
         writer: RowWriter,
         manifest: dict[str, Any],
+        drift: Drift,
+        usage: Usage,
         *,
         last: bool,
-    ) -> int:
-        """Ask what a round lacks; returns how many rows were written.
+    ) -> None:
+        """Ask what a round lacks, and write it.
 
-        Batches are cut from the whole round, stored draws included, so that a resumed run has the
-        neighbours of an unbroken one.
+        Where neighbours share a forward, batches are cut from the whole round, stored draws included, so that
+        a resumed run has those of an unbroken one.
         """
-        plan = self._planned(requests)
+        whole = self.generator.whole_batches
+        plan = self._planned(requests if whole else [r for r in requests if self._is_missing(r)])
         pending = [batch for batch in plan.batches if any(self._is_missing(r) for r in batch)]
         keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
         missing = sum(self._is_missing(request) for request in requests)
@@ -296,15 +315,17 @@ class _Sampler:
         self.watcher.progress(shown, 0, missing)
         with closing(closable(self.generator.generate(pending))) as groups:
             for group in groups:
+                drift.check(group)
                 fresh = [answer for answer in group if answer.key not in self.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)
                 self.new_tokens += sum(row["n_tokens"] or 0 for row in rows)
                 self._note(fresh, last=last)
                 written += len(rows)
+                self.n_rows += len(rows)
                 self.watcher.progress(shown, written, missing)
                 keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
-        return written
+                self._note_usage(usage)
 
     def _note(self, answers: Sequence[Draw | Failed], *, last: bool) -> None:
         for answer in answers:
@@ -325,7 +346,7 @@ class _Sampler:
             "model": self.label,
             **series.scope(),
             "draw": request.number,
-            "seed": request.seed,
+            "seed": request.seed if answer.seeded else None,
             "prompt_form": self.form,
             "prompt": answer.prompt,
             "system": series.prompt.system,

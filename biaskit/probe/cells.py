@@ -283,7 +283,12 @@ def build_prompt(
 
 
 def cell_key(
-    cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...], fingerprint: str, study: ProbeStudy
+    cell: Cell,
+    prompt: Prompt,
+    expressions: tuple[Expression, ...],
+    fingerprint: str,
+    study: ProbeStudy,
+    estimator: object = "exact",
 ) -> str:
     """The key of a cell's row: everything its log-probabilities depend on, and nothing else (DESIGN §4)."""
     return key_of(
@@ -295,6 +300,6 @@ def cell_key(
             "prompt": asdict(prompt),
             "expressions": [[e.group, e.text] for e in expressions],
             "word_boundary": study.word_boundary,
-            "estimator": "exact",
+            "estimator": estimator,
         }
     )

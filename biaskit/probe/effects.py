@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
+from biaskit.probe.sampled import se_of_mean
 from biaskit.records import CellShares
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
@@ -35,6 +36,9 @@ class _Entered:
     shares: FloatArray  # [groups, I, J]
     coverage: FloatArray  # [I, J]
     note: str | None
+    share_ends: FloatArray | None = None  # [I, J, groups, 2], of an estimator that gives bounds
+    difference_ends: FloatArray | None = None  # [I, J, 2], likewise
+    matched: FloatArray | None = None  # [I, J], of one that counts draws
 
 
 def tables(
@@ -65,7 +69,9 @@ def tables(
     group_of = {job: cell.job_group for job, cell in roster.items()}
     labour_of = {job: cell.labour_female_share for job, cell in roster.items()}
     blocks = _blocks(cells, len(groups))
-    entered = {arm: _enter(block) for arm, block in blocks.items()}
+    no_points = [x for x in cells if x.estimator in ("top-k", "sampling")]
+    places = {(_arm(x), x.cell.job, x.cell.template_id): x for x in no_points}
+    entered = {arm: _enter(block, places) for arm, block in blocks.items()}
     made: dict[str, list[Row]] = {"probe_cells": _cell_rows(cells, groups, floor)}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         made[name] = []
@@ -111,9 +117,28 @@ def _arm(x: CellShares) -> Arm:
     return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
-def _enter(block: Block) -> _Entered:
+def _enter(block: Block, no_points: Mapping[tuple[Arm, str, int], CellShares]) -> _Entered:
     templates, note = complete_in_all([block])
-    return _Entered(templates, block.shares_at(templates), block.at(block.coverage, templates), note)
+    shares, coverage = block.shares_at(templates), block.at(block.coverage, templates)
+    if not templates or block.estimator not in ("top-k", "sampling"):
+        return _Entered(templates, shares, coverage, note)
+    cells = [[no_points[block.arm, job, template] for template in templates] for job in block.jobs]
+    if block.estimator == "sampling":
+        return _Entered(templates, shares, coverage, note, matched=_numbers(cells, lambda x: x.matched))
+    return _Entered(
+        templates,
+        shares,
+        coverage,
+        note,
+        share_ends=_numbers(cells, lambda x: x.share_ends),
+        difference_ends=_numbers(cells, lambda x: x.difference_ends),
+    )
+
+
+def _numbers(cells: Sequence[Sequence[CellShares]], of: Callable[[CellShares], object]) -> FloatArray | None:
+    """A number of every cell, or several, as an array whose first axes are the cells'; None without."""
+    found = [[of(x) for x in row] for row in cells]
+    return None if any(x is None for row in found for x in row) else np.array(found, dtype=np.float64)
 
 
 # --- probe_cells -----------------------------------------------------------------------------------
@@ -122,9 +147,6 @@ def _enter(block: Block) -> _Entered:
 def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> list[Row]:
     mass = [f"{group}_mass" for group in groups]
     share = [f"{group}_share" for group in groups]
-    # Filled by the estimators that bound a number instead of giving it; a point has no ends.
-    ends = [f"{group}_share_{end}" for group in groups for end in ("low", "high")]
-    no_ends: Row = dict.fromkeys([*ends, "coverage_low", "coverage_high"])
     nothing = (None,) * len(groups)
     return [
         {
@@ -136,12 +158,24 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float)
             **dict(zip(mass, x.masses or nothing, strict=True)),
             "coverage": x.coverage,
             **dict(zip(share, x.shares or nothing, strict=True)),
-            **no_ends,
+            **_cell_ends(x, groups),
             "below_floor": None if x.coverage is None else x.coverage < floor,
             "reason": x.reason,
         }
         for x in cells
     ]
+
+
+def _cell_ends(x: CellShares, groups: Sequence[str]) -> Row:
+    """Ends where the estimator bounds a number or estimates it; a point has none."""
+    share_ends = x.share_ends or ((None, None),) * len(groups)
+    low, high = x.coverage_ends or (None, None)
+    of_shares = {
+        f"{group}_share_{name}": end
+        for group, ends in zip(groups, share_ends, strict=True)
+        for name, end in zip(("low", "high"), ends, strict=True)
+    }
+    return {**of_shares, "coverage_low": low, "coverage_high": high}
 
 
 # --- probe_jobs ------------------------------------------------------------------------------------
@@ -167,10 +201,15 @@ def _job_rows(
             "labour_female_share": labour_of[job],
             **{name: None if x is None else float(x[place[job]]) for name, x in columns.items()},
             "n_templates": len(inside.templates),
-            "difference_low": None,
-            "difference_high": None,
+            "difference_low": _mean_end(inside.difference_ends, place[job], 0),
+            "difference_high": _mean_end(inside.difference_ends, place[job], 1),
             "reason": joined([inside.note, few]),
         }
+
+
+def _mean_end(ends: FloatArray | None, rows: int | list[int], end: int) -> float | None:
+    """Mean of lower (0) or of upper ends (1) `[I, J, 2]` over some rows and all templates."""
+    return None if ends is None else float(ends[rows, :, end].mean())
 
 
 def _job_columns(
@@ -240,6 +279,8 @@ def _group_rows(
         low, high, conditional = _share_ends(values, interval, choices.seed, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
+        bounds = None if inside.share_ends is None else inside.share_ends[:, :, k]
+        se, few = (None, None) if inside.matched is None else se_of_mean(values, inside.matched[rows])
         yield {
             **scope,
             "gender": gender,
@@ -248,15 +289,15 @@ def _group_rows(
             "se_templates": se_over_templates(values),
             "ci_low": low,
             "ci_high": high,
-            "share_low": None,
-            "share_high": None,
+            "share_low": _mean_end(bounds, rows, 0),
+            "share_high": _mean_end(bounds, rows, 1),
             "coverage": float(coverage.mean()) if coverage.size else None,
             "n_jobs": len(rows),
             "n_templates": len(inside.templates),
             "coverage_median": float(np.median(coverage)) if coverage.size else None,
             "n_below_floor": int((coverage < floor).sum()) if coverage.size else None,
-            "se_sampling": None,
-            "reason": joined([inside.note, conditional, no_mass]),
+            "se_sampling": se,
+            "reason": joined([inside.note, conditional, no_mass, few]),
         }
 
 

@@ -66,7 +66,7 @@ def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]]) -> str:
             "study": study.name,
             "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
             "form": ",".join(forms),
-            "estimator": "exact",
+            "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
             "word_boundary": study.word_boundary,
             "on_prefix": study.on_prefix,
             "articles": study.articles,
@@ -75,6 +75,15 @@ def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]]) -> str:
             "contrast": "-".join(questions.contrast),
         }
     )
+
+
+def estimator_of(entry: Mapping[str, Any]) -> str:
+    """A model's estimator as its manifest entry names it; with its settings where it has any."""
+    kept = entry.get("estimator", "exact")
+    if not isinstance(kept, Mapping):
+        return str(kept)
+    settings = [f"{name}={value}" for name, value in kept.items() if name != "name"]
+    return f"{kept['name']}({','.join(settings)})" if settings else str(kept["name"])
 
 
 def identity_of_question(questions: Questions) -> dict[str, Any]:

@@ -84,16 +84,23 @@ def _read_cells(
     unused = 0
     boundary = questions.study.word_boundary
     for row in read_rows(_rows_of(run), skip_bad=questions.study.skip_bad_lines, reading=reading):
-        numbers = canonical_json([row["key"], row["expressions"]]).encode("ascii")
+        numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
         unused += row["key"] not in places
         for i in places.get(row["key"], ()):
-            found[i] = cell_shares(wanted[i][0], row, questions.groups, word_boundary=boundary)
+            found[i] = cell_shares(
+                wanted[i][0], row, questions.groups, word_boundary=boundary, contrast=questions.contrast
+            )
             digests[i] = hashlib.sha256(numbers).digest()
     cells = [
         shares or cell_shares(cell, None, questions.groups)
         for shares, (cell, _) in zip(found, wanted, strict=True)
     ]
     return cells, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+
+
+def _answered(row: Mapping[str, Any]) -> list[Any]:
+    """What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
+    return [row[name] for name in ("k", "listed", "draws", "counts") if name in row]
 
 
 def _rows_of(run: Path) -> Path:
@@ -104,7 +111,8 @@ def _rows_of(run: Path) -> Path:
 
 
 def _asked(questions: Questions, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:
-    asked = asked_of(questions, label, entry["prompt_form"], entry["fingerprint"])
+    estimator = entry.get("estimator", "exact")
+    asked = asked_of(questions, label, entry["prompt_form"], entry["fingerprint"], estimator)
     return asked.cells, asked.requests
 
 
@@ -135,6 +143,21 @@ def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], fl
     )
     if edge:
         notes.append(f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals")
+    notes = [*_estimator_notes(cells), *notes]
     if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
         notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
+    return notes
+
+
+def _estimator_notes(cells: list[CellShares]) -> list[str]:
+    """What a reader of several estimators' numbers must know; of one, its table says it."""
+    models: dict[str, list[str]] = {}
+    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
+        models.setdefault(estimator, []).append(model)
+    if len(models) < 2:
+        return []
+    named = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models.items())
+    notes = [f"estimators differ between the models ({named}): a difference between models holds theirs too"]
+    if "sampling" in models:
+        notes.append("sampling counts an expression where its word ends, as word_boundary = word does")
     return notes

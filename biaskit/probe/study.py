@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -10,21 +9,32 @@ from pathlib import Path
 from typing import Any, cast
 
 from biaskit.asking import (
+    Drift,
     OpenModel,
     Outcome,
+    Usage,
     closable,
     keep_batch_size,
     model_entry,
-    note_usage,
     open_all,
     start_manifest,
 )
-from biaskit.errors import ModelError, StudyError, TokenizationError
+from biaskit.errors import AskingStopped, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer
 from biaskit.probe.cells import Questions, cell_key, cells
-from biaskit.probe.manifest import describe_question, identity_of_question, sign
+from biaskit.probe.manifest import describe_question, estimator_of, identity_of_question, sign
 from biaskit.probe.shares import as_json
-from biaskit.records import Cell, Expression, Prompt, PromptForm, Scored, ScoreRequest
+from biaskit.records import (
+    Cell,
+    Estimator,
+    EstimatorName,
+    Expression,
+    LogProb,
+    Prompt,
+    PromptForm,
+    Scored,
+    ScoreRequest,
+)
 from biaskit.runs import (
     RowWriter,
     read_rows,
@@ -53,6 +63,7 @@ def ask(
     open_model: OpenModel[ContinuationScorer],
     watcher: Watcher,
     dry_run: bool = False,
+    accept_drift: bool = False,
     command: str = "",
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
@@ -66,7 +77,7 @@ def ask(
         resolved=describe_question(questions),
         command=command,
     )
-    scorers = dict(open_all(models, manifest, open_model, done, watcher))
+    scorers = dict(open_all(run, models, manifest, open_model, done, watcher))
     forms = _choose_forms(study, scorers, done, watcher)
     if dry_run:
         stored = _stored_keys(run, study)
@@ -89,14 +100,34 @@ def ask(
         done.notes += writer.reading.notes
         for label, form in forms.items():
             scorer = scorers[label]
-            entry = model_entry(scorer.identity, form)
-            earlier = manifest["models"].get(label, {})
-            entry |= {name: earlier.get(name) for name in ("batch_size", "notes")}
-            manifest["models"][label] = entry
+            _enter(manifest, scorer, form, run)
             manifest["signature"] = sign(questions, manifest["models"])
             write_manifest(run, manifest)
-            _run_model(questions, scorer, form, writer, manifest, done, watcher, alone=len(models) == 1)
+            drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=accept_drift)
+            try:
+                _run_model(
+                    questions, scorer, form, writer, manifest, done, watcher, drift, alone=len(models) == 1
+                )
+            except AskingStopped as stopped:
+                done.stop(label, stopped, watcher)
+            finally:
+                scorer.close()
     return done
+
+
+def _enter(manifest: dict[str, Any], scorer: ContinuationScorer, form: PromptForm, run: Path) -> None:
+    """A model's entry in the manifest; a folder holds one estimator of a model."""
+    label = scorer.identity.label
+    entry, earlier = model_entry(scorer.identity, form), manifest["models"].get(label, {})
+    entry["estimator"] = scorer.estimator_for(form).in_key()
+    before = earlier.get("estimator", "exact") if earlier else entry["estimator"]
+    if before != entry["estimator"] and earlier.get("prompt_form") == form:
+        raise RunError(
+            f"{run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"
+            f" {estimator_of(entry)}. Choose another --out."
+        )
+    entry |= {name: earlier.get(name) for name in ("batch_size", "notes")}
+    manifest["models"][label] = entry
 
 
 def _choose_forms(
@@ -118,8 +149,7 @@ def _choose_forms(
         if forms:
             takes[label] = forms
             continue
-        why = "system prompt" if system else f"prompt form {study.prompt_form}"
-        error = ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")
+        error = _no_form(scorer, study, system=system)
         if len(scorers) == 1:
             raise error
         done.give_up(label, error, watcher)
@@ -129,11 +159,25 @@ def _choose_forms(
     return {label: common[0] if common else forms[0] for label, forms in takes.items()}
 
 
-def asked_of(questions: Questions, label: str, form: PromptForm, fingerprint: str) -> Asked:
+def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:
+    """Why a model can take none of the forms that are left."""
+    label = scorer.identity.label
+    if scorer.identity.where == "api" and not (system and scorer.identity.forms):
+        try:
+            scorer.estimator_for("raw" if study.prompt_form == "auto" else study.prompt_form)
+        except ModelError as error:
+            return ModelError(f"{label}: {error}")
+    why = "system prompt" if system else f"prompt form {study.prompt_form}"
+    return ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")
+
+
+def asked_of(
+    questions: Questions, label: str, form: PromptForm, fingerprint: str, estimator: object = "exact"
+) -> Asked:
     """One model's cells and their requests, keys included; needs no model."""
     found: list[tuple[Cell, ScoreRequest]] = []
     for cell, prompt, expressions in cells(questions, label, form):
-        key = cell_key(cell, prompt, expressions, fingerprint, questions.study)
+        key = cell_key(cell, prompt, expressions, fingerprint, questions.study, estimator)
         found.append((cell, ScoreRequest(key, prompt, expressions)))
     return Asked(tuple(c for c, _ in found), tuple(r for _, r in found))
 
@@ -157,16 +201,20 @@ def _plan_model(
 ) -> tuple[Asked, list[tuple[ScoreRequest, ...]]] | None:
     """A model's cells and the batches that hold a missing one; None where it failed its checks."""
     label = scorer.identity.label
-    asked = asked_of(questions, label, form, scorer.identity.fingerprint)
+    estimator = scorer.estimator_for(form)
+    asked = asked_of(questions, label, form, scorer.identity.fingerprint, estimator.in_key())
     n_stored = sum(request.key in stored for request in asked.requests)
     pending: list[tuple[ScoreRequest, ...]] = []
     tokens, notes = 0, cast(tuple[str, ...], ())
     seconds: float | None = 0.0
+    calls, cost = None, cast(float | None, 0.0)
     try:
         if n_stored < len(asked.requests):
-            plan = scorer.plan_scores(asked.requests)
+            plan = scorer.plan_scores(_to_plan(scorer, asked, stored))
             pending = [batch for batch in plan.batches if any(r.key not in stored for r in batch)]
             tokens, notes = plan.prompt_tokens, plan.notes
+            calls = plan.calls if scorer.identity.where == "api" else None
+            cost = plan.cost_max
             seconds = scorer.estimate_seconds(pending)
     except ModelError as error:
         named = _name_cell(error, asked)
@@ -175,12 +223,32 @@ def _plan_model(
             raise named from error
         done.give_up(label, named, watcher)
         return None
-    shown = ModelPlan(run, label, form, len(asked.requests), n_stored, len(pending), tokens, seconds, notes)
+    shown = ModelPlan(
+        run=run,
+        label=label,
+        form=form,
+        n_cells=len(asked.requests),
+        n_stored=n_stored,
+        n_batches=len(pending),
+        prompt_tokens=tokens,
+        seconds=seconds,
+        notes=notes,
+        estimator=estimator.name,
+        calls=calls,
+        cost=cost,
+    )
     done.plans.append(shown)
     watcher.planned(shown, dry_run=dry_run)
     if dry_run:
         scorer.close()
     return asked, pending
+
+
+def _to_plan(scorer: ContinuationScorer, asked: Asked, stored: set[str]) -> Sequence[ScoreRequest]:
+    """All requests where neighbours share a forward, so that the batches stay; else the missing ones."""
+    if scorer.whole_batches:
+        return asked.requests
+    return [request for request in asked.requests if request.key not in stored]
 
 
 def _name_cell(error: ModelError, asked: Asked) -> ModelError:
@@ -202,11 +270,12 @@ def _run_model(
     manifest: dict[str, Any],
     done: Outcome,
     watcher: Watcher,
+    drift: Drift,
     *,
     alone: bool,
 ) -> None:
     label = scorer.identity.label
-    started = time.perf_counter()
+    usage = Usage(writer.run, label)
     planned = _plan_model(
         writer.run, questions, scorer, form, writer.keys, done, watcher, alone=alone, dry_run=False
     )
@@ -222,33 +291,30 @@ def _run_model(
             for cell, request in zip(asked.cells, asked.requests, strict=True)
         }
         missing = sum(request.key not in writer.keys for batch in pending for request in batch)
-        stored = 0
+        stored, estimator = 0, scorer.estimator_for(form)
         watcher.progress(label, 0, missing)
-        # Closing the iterator is what stops the work, on Ctrl-C as on an error.
-        with closing(closable(scorer.score(pending))) as groups:
-            for group in groups:
-                rows = [_row(answer, *cell_of[answer.key]) for answer in group if isinstance(answer, Scored)]
-                fresh = sum(row["key"] not in writer.keys for row in rows)
-                writer.append(rows)
-                stored += fresh
-                done.count_failures(label, group)
-                watcher.progress(label, stored, missing)
-                keep_batch_size(label, scorer.batch_size, writer.run, manifest)
         plan = done.plans[-1]
-        note_usage(
-            writer.run,
-            label,
-            rows=stored,
-            calls=plan.n_batches,
-            planned_prompt_tokens=plan.prompt_tokens,
-            seconds=time.perf_counter() - started,
-        )
-    scorer.close()
+        used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
+        try:
+            # Closing the iterator is what stops the work, on Ctrl-C as on an error.
+            with closing(closable(scorer.score(pending))) as groups:
+                for group in groups:
+                    drift.check(group)
+                    rows = [_row(a, *cell_of[a.key], estimator) for a in group if isinstance(a, Scored)]
+                    fresh = sum(row["key"] not in writer.keys for row in rows)
+                    writer.append(rows)
+                    stored += fresh
+                    done.count_failures(label, group)
+                    watcher.progress(label, stored, missing)
+                    keep_batch_size(label, scorer.batch_size, writer.run, manifest)
+                    usage.note({**used, "rows": stored, **scorer.used()})
+        finally:
+            usage.note({**used, "rows": stored, **scorer.used()}, last=True)
 
 
-def _row(answer: Scored, cell: Cell, prompt: Prompt) -> dict[str, Any]:
+def _row(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> dict[str, Any]:
     """A row of probe.jsonl (DESIGN §4)."""
-    return {
+    row = {
         "key": answer.key,
         **{name: value for name, value in asdict(cell).items() if name != "labour_female_share"},
         "prompt": answer.prompt,
@@ -257,11 +323,30 @@ def _row(answer: Scored, cell: Cell, prompt: Prompt) -> dict[str, Any]:
         "answered_by": answer.answered.by,
         "answered_at": answer.answered.at,
         "prompt_tokens": answer.answered.prompt_tokens,
-        "expressions": [
-            {"group": e.group, "text": e.text, "log_prob": as_json(e.high), "token_ids": e.token_ids}
-            for e in answer.log_probs
-        ],
+        "expressions": [_expression(e, answer.estimator) for e in answer.log_probs],
     }
+    if answer.listed is not None:
+        row |= {
+            "k": estimator.k,
+            "listed": {before: list(listed) for before, listed in answer.listed.items()},
+        }
+    if answer.counts is not None:
+        row |= {"draws": answer.draws, "counts": dict(answer.counts)}
+    return row
+
+
+def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
+    """One expression of a row: a point, or the ends of what is known; JSON has no -inf, so that is null."""
+    shown: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
+    if estimator == "top-k":
+        shown |= {"low": _finite(e.low), "high": _finite(e.high)}
+    elif estimator != "sampling":
+        shown["log_prob"] = _finite(e.high)
+    return shown if e.tokens is None else {**shown, "tokens": e.tokens}
+
+
+def _finite(log_prob: float | None) -> float | None:
+    return None if log_prob is None else as_json(log_prob)
 
 
 def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:

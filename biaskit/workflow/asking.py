@@ -5,16 +5,21 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from biaskit.config import is_path
 from biaskit.errors import UsageError
-from biaskit.models.spec import split_label
+from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
+from biaskit.models.spec import full_spec, split_label
 from biaskit.runs import read_rows, rows_file
 from biaskit.sources import check_label
 from biaskit.studies import Study
 from biaskit.watching import Watcher
+
+if TYPE_CHECKING:
+    from biaskit.models.api.options import ApiOptions
 
 
 def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any]:
@@ -31,10 +36,12 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
     named = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
     if named and not models:
         # A study file from somebody else may name any folder or server.
-        listed = ", ".join(f"{label} = {spec}" for label, spec in named.items())
+        listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in named.items())
         watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
     if not named:
-        raise UsageError("Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH or scripted:FILE.")
+        raise UsageError(
+            "Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or scripted:FILE."
+        )
     return named
 
 
@@ -48,15 +55,47 @@ def label_models(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError("No model can be called all: in the tables that is their sum.")
         if label in found:
             raise UsageError(
-                f"Two models are called {label!r}: give one of them a label, as in other={spec}."
+                f"Two models are called {label!r}: give one of them a label, as in other={hide_urls(spec)}."
             )
         found[label] = spec
     return found
 
 
 def command_line() -> str:
-    """The command as it was given, for the manifest; secrets are never on it."""
-    return shlex.join(["biaskit", *sys.argv[1:]]) if sys.argv[:1] else ""
+    """The command as it was given, for the manifest; without a login that stood in a URL."""
+    return hide_urls(shlex.join(["biaskit", *sys.argv[1:]])) if sys.argv[:1] else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """What a command or a call in Python says about its API models."""
+
+    api_key_env: str | Sequence[str] | None = None  # VARIABLE, or LABEL=VARIABLE for each model
+    endpoint_name: str | None = None
+    max_cost: float | None = None  # USD
+    price: str | None = None  # IN,OUT in USD per million tokens
+    accept_drift: bool = False
+
+    def options(self, models: Mapping[str, str], watcher: Watcher) -> ApiOptions:
+        """Checked, for the models of this call. Raises `UsageError`."""
+        from biaskit.models.api.options import ApiOptions
+        from biaskit.models.api.prices import parse_price
+
+        given = (self.api_key_env,) if isinstance(self.api_key_env, str) else tuple(self.api_key_env or ())
+        keys = keys_by_label(keys_of(given), {label: full_spec(spec) for label, spec in models.items()})
+        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
+            raise UsageError(f"--max-cost {self.max_cost}: give an amount in USD, such as 5.")
+        return ApiOptions(
+            keys=keys,
+            endpoint_name=self.endpoint_name,
+            max_cost=self.max_cost,
+            price=parse_price(self.price) if self.price is not None else None,
+            note=watcher.detail,
+        )
+
+
+NO_API = ApiCall()
+"""Nothing said: keys by their usual variable, known prices, no cap."""
 
 
 def how_to_go_on(run: Path, engine: str) -> str:

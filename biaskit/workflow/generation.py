@@ -36,7 +36,15 @@ from biaskit.sources import load_corpus
 from biaskit.studies import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables import read_rows as read_table_rows
 from biaskit.watching import Silent, Watcher
-from biaskit.workflow.asking import command_line, how_to_go_on, left_out, list_override, name_models
+from biaskit.workflow.asking import (
+    NO_API,
+    ApiCall,
+    command_line,
+    how_to_go_on,
+    left_out,
+    list_override,
+    name_models,
+)
 from biaskit.workflow.results import RunResult
 
 if TYPE_CHECKING:
@@ -107,6 +115,11 @@ def personas(
     device: str = "auto",
     dtype: str = "auto",
     batch_size: int | None = None,
+    api_key_env: str | Sequence[str] | None = None,
+    endpoint_name: str | None = None,
+    max_cost: float | None = None,
+    price: str | None = None,
+    accept_drift: bool = False,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
@@ -122,6 +135,10 @@ def personas(
         prompt_form: auto, chat, completion or raw. system_prompt: text for the system role.
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
+        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
+        endpoint_name: stands for the base URL in every key, so that a new port is the same model.
+        max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
+        accept_drift: go on where another model answers under the same name.
         dry_run: plan only; nothing is written.
         watcher: told of plan and progress.
 
@@ -138,7 +155,8 @@ def personas(
     overrides |= {name: value for name, value in plain.items() if value is not None}
     chosen = load_personas_study(study, {**overrides, **(settings or {})})
     options = LocalOptions(device, dtype, batch_size)
-    return personas_study(chosen, models, out=out, options=options, dry_run=dry_run, watcher=watcher)
+    api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
+    return personas_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=watcher)
 
 
 def personas_study(
@@ -147,6 +165,7 @@ def personas_study(
     *,
     out: str | Path | None = None,
     options: LocalOptions | None = None,
+    api: ApiCall = NO_API,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
@@ -157,9 +176,12 @@ def personas_study(
     question = [describe_question(questions)["digest"], list(named)]
     run = Path(out) if out is not None else default_run_path("personas", study.name, question)
 
-    def open_model(label: str, spec: str, kept_batch_size: int | None) -> Any:
-        size = options.batch_size or kept_batch_size
-        return open_generator(spec, label=label, options=LocalOptions(options.device, options.dtype, size))
+    api_options = api.options(named, watcher)
+
+    def open_model(label: str, spec: str, earlier: Mapping[str, Any]) -> Any:
+        size = options.batch_size or earlier.get("batch_size")
+        local = LocalOptions(options.device, options.dtype, size)
+        return open_generator(spec, label=label, options=local, api=api_options, earlier=earlier)
 
     try:
         asked = ask(
@@ -169,6 +191,7 @@ def personas_study(
             open_model=open_model,
             watcher=watcher,
             dry_run=dry_run,
+            accept_drift=api.accept_drift,
             command=command_line(),
         )
         failures = (asked.failed_models, asked.failed, tuple(asked.plans))

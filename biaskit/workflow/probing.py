@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.config import is_path, load_probe_study
 from biaskit.errors import Interrupted, ModelError, UsageError
-from biaskit.models.spec import LocalOptions, open_scorer
+from biaskit.models.spec import Asking, LocalOptions, open_scorer
 from biaskit.probe.cells import resolve
 from biaskit.probe.layout import lay_out
 from biaskit.probe.manifest import describe_question, read_question
@@ -22,7 +22,15 @@ from biaskit.runs import MANIFEST, default_run_path, read_manifest
 from biaskit.studies import ProbeStudy
 from biaskit.tables import read_rows as read_table_rows
 from biaskit.watching import Silent, Watcher
-from biaskit.workflow.asking import command_line, how_to_go_on, left_out, list_override, name_models
+from biaskit.workflow.asking import (
+    NO_API,
+    ApiCall,
+    command_line,
+    how_to_go_on,
+    left_out,
+    list_override,
+    name_models,
+)
 from biaskit.workflow.results import RunResult
 
 if TYPE_CHECKING:
@@ -93,11 +101,18 @@ def probe(
     setting: str | None = None,
     prompt_form: str | None = None,
     system_prompt: str | None = None,
+    estimator: str | None = None,
+    draws: int | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
     dtype: str = "auto",
     batch_size: int | None = None,
+    api_key_env: str | Sequence[str] | None = None,
+    endpoint_name: str | None = None,
+    max_cost: float | None = None,
+    price: str | None = None,
+    accept_drift: bool = False,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
@@ -111,8 +126,14 @@ def probe(
         bias_type: explicit, implicit or both. setting: plain, dialogue or both.
         prompt_form: auto, raw, chat-prefill or chat-continue.
         system_prompt: text for the system role.
+        estimator: auto, or selected-ids, echo, top-k or sampling for API models (METHODS §1.6); top-k and
+            sampling bind local models too. draws: texts per cell of sampling.
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
+        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
+        endpoint_name: stands for the base URL in every key, so that a new port is the same model.
+        max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
+        accept_drift: go on where another model answers under the same name.
         dry_run: plan only; nothing is written.
         watcher: told of plan and progress.
 
@@ -134,11 +155,14 @@ def probe(
         "setting": setting,
         "prompt_form": prompt_form,
         "system_prompt": system_prompt,
+        "estimator": estimator,
+        "draws": draws,
     }
     overrides |= {name: value for name, value in plain.items() if value is not None}
     chosen = load_probe_study(study, {**overrides, **(settings or {})})
     options = LocalOptions(device, dtype, batch_size, chosen.word_boundary, chosen.on_prefix)
-    return probe_study(chosen, models, out=out, options=options, dry_run=dry_run, watcher=watcher)
+    api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
+    return probe_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=watcher)
 
 
 def probe_study(
@@ -147,6 +171,7 @@ def probe_study(
     *,
     out: str | Path | None = None,
     options: LocalOptions | None = None,
+    api: ApiCall = NO_API,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
@@ -158,14 +183,19 @@ def probe_study(
     question = [describe_question(questions)["digest"], list(named)]
     run = Path(out) if out is not None else default_run_path("probe", study.name, question)
 
-    def open_model(label: str, spec: str, kept_batch_size: int | None) -> Any:
-        size = options.batch_size or kept_batch_size
+    api_options = api.options(named, watcher)
+    longest = max(len(e.text) for listed in questions.expressions.values() for e in listed)
+    asking = Asking(study.estimator, study.k, study.draws, longest)
+
+    def open_model(label: str, spec: str, earlier: Mapping[str, Any]) -> Any:
+        size = options.batch_size or earlier.get("batch_size")
         return open_scorer(
             spec,
             label=label,
-            options=LocalOptions(
-                options.device, options.dtype, size, options.word_boundary, options.on_prefix
-            ),
+            options=replace(options, batch_size=size),
+            asking=asking,
+            api=api_options,
+            earlier=earlier,
         )
 
     try:
@@ -176,6 +206,7 @@ def probe_study(
             open_model=open_model,
             watcher=watcher,
             dry_run=dry_run,
+            accept_drift=api.accept_drift,
             command=command_line(),
         )
     except KeyboardInterrupt as error:

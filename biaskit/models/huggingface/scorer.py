@@ -1,4 +1,4 @@
-"""The exact scorer: one forward per prompt for all expressions (METHODS §1.2)."""
+"""The exact scorer: one forward per prompt for all expressions (METHODS §1.2), or its top k."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from biaskit.errors import ModelError
+from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.identity import identify
+from biaskit.models.huggingface.listing import Listed, ListingHead, TokenTexts, as_listed, at_prompts_only
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
@@ -41,6 +42,7 @@ or cap is off by over 0.6."""
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 LARGEST_BATCH = 64
+NOT_FINITE = "the model's logits are not finite (NaN or infinite)"
 _TOO_LARGE = object()
 """Stands for a prefix cache that the device has no room for."""
 
@@ -55,6 +57,16 @@ class ScoringOptions:
     word_boundary: Literal["token", "word"] = "token"
     on_prefix: Literal["exclusive", "refuse"] = "exclusive"
     share_prefixes: bool = True  # False only to show that sharing changes nothing
+    top_k: int | None = None  # show only the k most probable next tokens, as an API does (METHODS §1.6)
+
+    def __post_init__(self) -> None:
+        if self.top_k is not None and self.top_k < 1:
+            raise UsageError(f"top-k lists at least one token, not {self.top_k}.")
+        if self.top_k is not None and self.word_boundary == "word":
+            raise UsageError(
+                "top-k sees only the next token, not where a word ends: set word_boundary=token,"
+                " or choose the estimator sampling or exact."
+            )
 
 
 class TransformersScorer:
@@ -67,6 +79,7 @@ class TransformersScorer:
         self._folder = folder
         self._config = load_config(folder)
         self._renderer = Renderer(load_tokenizer(folder))
+        self._texts = TokenTexts(self._renderer.tokenizer)
         self.placement: Placement = place(folder, options.device, options.dtype)
         chat = self._renderer.has_template
         self.identity = identify(
@@ -102,8 +115,11 @@ class TransformersScorer:
         return {}
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """The model is in process: its own probabilities, in every form it takes."""
-        return Estimator("exact")
+        """The model is in process: its own probabilities, in every form it takes, unless degraded."""
+        if form not in self.identity.forms:
+            raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
+        k = self.options.top_k
+        return Estimator("exact") if k is None else Estimator("top-k", k=k)
 
     # --- planning ---
 
@@ -115,6 +131,8 @@ class TransformersScorer:
             raise ValueError("two requests have one key")
         word = self.options.word_boundary == "word"
         self._prepared = prepare(self._renderer, self._requests, ends=word)
+        if self.options.top_k is not None:
+            self._prepared = at_prompts_only(self._prepared)
         prepared = [self._prepared[r.key] for r in self._requests]
         notes = name_prefixes(prepared, refuse=self.options.on_prefix == "refuse")
         self._check_positions(prepared)
@@ -260,6 +278,8 @@ class TransformersScorer:
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
             assert self._head is not None
+            if isinstance(self._head, ListingHead):
+                return self._list_rows(rows, prepared, self._head.most_probable(hidden))
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary)
         shape = (len(trie.nodes), len(rows), len(trie.asked))
         at_nodes = scored.numpy().reshape(shape)
@@ -280,7 +300,7 @@ class TransformersScorer:
     ) -> Scored | Failed:
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
-            return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
+            return Failed(request.key, NOT_FINITE)
         return Scored(
             key=request.key,
             prompt=prepared.rendered,
@@ -289,13 +309,28 @@ class TransformersScorer:
                 LogProb(c.group, c.text, min(0.0, float(value)), min(0.0, float(value)), c.ids)
                 for c, value in zip(prepared.continuations, totals, strict=True)
             ),
-            answered=Answered(
-                by=f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}",
-                at=now,
-                prompt_tokens=len(prepared.ids),
-                new_tokens=0,
-            ),
+            answered=self._answered(prepared, now),
         )
+
+    def _answered(self, prepared: Prepared, now: str) -> Answered:
+        by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
+        return Answered(by, now, prompt_tokens=len(prepared.ids), new_tokens=0)
+
+    def _list_rows(
+        self, rows: Sequence[Row], prepared: Sequence[Prepared], lists: Sequence[Listed | None]
+    ) -> list[Scored | Failed]:
+        """Estimator top-k: what the listed tokens say of each continuation."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        answers: list[Scored | Failed] = []
+        for row, p, found in zip(rows, prepared, lists, strict=True):
+            key = self._requests[row.index].key
+            if found is None:
+                answers.append(Failed(key, NOT_FINITE))
+                continue
+            log_probs, listed = as_listed(p.continuations, found, self._texts)
+            answered = self._answered(p, now)
+            answers.append(Scored(key, p.rendered, "top-k", log_probs, answered, {"": listed}))
+        return answers
 
     def _prefix_cache(self, block: Block) -> Any:
         """The keys and values of a block's prefixes, one row each; None where nothing is shared.
@@ -374,7 +409,8 @@ class TransformersScorer:
         self._model = model
         # A prefix that names no part (Llama 4) makes base_model the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
-        self._head = OutputHead(model)
+        k = self.options.top_k
+        self._head = OutputHead(model) if k is None else ListingHead(model, k)
         self._check_vocabulary()
         if self.options.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])

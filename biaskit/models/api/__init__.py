@@ -1,0 +1,1 @@
+"""Models behind an OpenAI-compatible server: what it can do, how it is asked, what it costs."""

@@ -1,0 +1,169 @@
+"""What a server's answer says, checked: choices, finish reasons, log-probabilities. Nothing here asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from biaskit.models.api.endpoint import clean
+from biaskit.models.api.trouble import BadAnswer
+from biaskit.models.api.wire import Reply
+from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
+
+UNLISTED = -9990.0
+"""OpenAI writes -9999 for a token outside its list; no real log-probability of a listed one is near."""
+FINISHES: Mapping[str, Finish] = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
+    **dict.fromkeys(("content_filter", "safety", "recitation", "sensitive"), "filter"),
+    "refusal": "refusal",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the texts of an answer."""
+
+    index: int
+    text: str
+    finish: Finish
+    data: Mapping[str, Any]
+
+
+def answered(reply: Reply, *, prompt_tokens: int | None = None, new_tokens: int | None = None) -> Answered:
+    """Who answered, as the server names itself, and when, by our clock."""
+    model = reply.data.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise BadAnswer("the answer names no model")
+    fingerprint = reply.data.get("system_fingerprint")
+    by = clean(model)
+    if isinstance(fingerprint, str) and fingerprint.strip():
+        by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
+    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
+
+
+def choices(reply: Reply, n: int) -> list[Choice]:
+    """The texts of an answer, at most `n`, each once, in the order of their index.
+
+    An index that comes twice is one choice; one that was not asked for is left out. Raises `BadAnswer`
+    where there is none, or one of them is no text.
+    """
+    listed = reply.data.get("choices")
+    if not isinstance(listed, list) or not listed:
+        raise BadAnswer("the answer holds no choices")
+    found: dict[int, Choice] = {}
+    for place, data in enumerate(listed):
+        if not isinstance(data, Mapping):
+            raise BadAnswer("a choice that is no object")
+        index = data.get("index", place)
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise BadAnswer("a choice without a number")
+        if 0 <= index < n and index not in found:
+            found[index] = _choice(index, data)
+    if not found:
+        raise BadAnswer("none of the choices has a number that was asked for")
+    return [found[index] for index in sorted(found)]
+
+
+def _choice(index: int, data: Mapping[str, Any]) -> Choice:
+    message = data.get("message")
+    said = message.get("content") if isinstance(message, Mapping) else data.get("text")
+    refusal = message.get("refusal") if isinstance(message, Mapping) else data.get("refusal")
+    reason = data.get("finish_reason")
+    finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
+    if isinstance(refusal, str) and refusal.strip() and not said:
+        return Choice(index, refusal, "refusal", data)
+    if finish is None:
+        raise BadAnswer(
+            "no finish reason: the text may not be whole"
+            if reason is None
+            else f"the finish reason {clean(reason)!r}, which is none of a text"
+        )
+    if said is None and finish in ("filter", "refusal"):
+        said = ""
+    if said is None and isinstance(message, Mapping) and _thought(message):
+        said = ""  # a reasoning model that spent every token on its thoughts
+    if not isinstance(said, str):
+        raise BadAnswer("a choice without a text")
+    return Choice(index, said, finish, data)
+
+
+def _thought(message: Mapping[str, Any]) -> bool:
+    return any(
+        isinstance(message.get(name), str) and message[name] for name in ("reasoning_content", "reasoning")
+    )
+
+
+def reasons_first(reply: Reply) -> bool:
+    """Whether the model thought before it answered: its first token is not the answer's."""
+    listed = reply.data.get("choices")
+    usage = reply.data.get("usage")
+    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
+    tokens = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    if isinstance(tokens, int) and tokens > 0:
+        return True
+    first = listed[0] if isinstance(listed, list) and listed else None
+    message = first.get("message") if isinstance(first, Mapping) else None
+    return isinstance(message, Mapping) and (
+        _thought(message) or str(message.get("content") or "").lstrip().startswith("<think>")
+    )
+
+
+# --- log-probabilities ------------------------------------------------------------------------------
+
+
+def log_probability(value: object) -> float:
+    """One log-probability as a server wrote it; above 0 by rounding alone is 0. Raises `BadAnswer`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise BadAnswer(f"a log-probability of {clean(value)!r}")
+    if value > 1e-4:
+        raise BadAnswer(f"a log-probability of {value:.6g}, which is above 0")
+    return min(0.0, float(value))
+
+
+def listed_tokens(choice: Choice, *, chat: bool) -> tuple[tuple[str, float], ...]:
+    """The most probable first tokens of a choice and their log-probabilities, the greatest first.
+
+    Entries at -9999 are left out. Raises `BadAnswer` where there are none, or they are no distribution.
+    """
+    block = choice.data.get("logprobs")
+    if not isinstance(block, Mapping):
+        raise BadAnswer("no log-probabilities")
+    # Together answers a chat in the shape of completions.
+    pairs = _chat_pairs(block) if chat and "content" in block else _completion_pairs(block)
+    found = [(token, log_probability(value)) for token, value in pairs if not _is_unlisted(value)]
+    if not found:
+        raise BadAnswer("no listed token")
+    total = math.fsum(math.exp(value) for _, value in found)
+    if total > 1 + 1e-3:
+        raise BadAnswer(f"listed tokens with a probability of {total:.4f} together, more than 1")
+    return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
+
+
+def _is_unlisted(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value <= UNLISTED
+
+
+def _chat_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
+    content = block.get("content")
+    first = content[0] if isinstance(content, Sequence) and not isinstance(content, str) and content else None
+    entries = first.get("top_logprobs") if isinstance(first, Mapping) else None
+    if not isinstance(entries, list):
+        raise BadAnswer("no list of the most probable tokens")
+    pairs = []
+    for entry in entries:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
+            raise BadAnswer("a listed token without a text")
+        pairs.append((entry["token"], entry.get("logprob")))
+    return pairs
+
+
+def _completion_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
+    entries = block.get("top_logprobs")
+    first = entries[0] if isinstance(entries, list) and entries else None
+    if not isinstance(first, Mapping):
+        raise BadAnswer("no list of the most probable tokens")
+    return list(first.items())

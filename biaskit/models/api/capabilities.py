@@ -1,0 +1,131 @@
+"""What an endpoint can do, as measured once and kept with the run (METHODS §1.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from biaskit.errors import ModelError
+from biaskit.records import Estimator, EstimatorName, PromptForm
+
+OPEN_FORMS: tuple[PromptForm, ...] = ("chat", "completion", "raw")
+SCORED_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling")
+"""From the strongest to the weakest; a probability is obtained by the first that the endpoint passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One question that was put to the endpoint, and what came of it."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What `doctor` found; plain values, so that a manifest can hold it."""
+
+    answered_by: str = ""  # the model name that the server returned
+    completions: bool = False
+    chat: bool = False
+    chat_limit: str = "max_tokens"  # what a chat calls the limit of new tokens
+    refused: tuple[str, ...] = ()  # parameters that it answers with an error
+    neutral: Mapping[str, float] = field(default_factory=dict)
+    """Sampling settings of its own that it lets us switch off: a server's top_k of 40 is no draw."""
+    choices: int = 1  # that come back for one request
+    takes_system: bool = False
+    prefill: str = "no"  # a trailing assistant message: no, plain (continued as it is), flagged (with fields)
+    unique_ids: bool = False  # every answer has an id of its own
+    reasoning: bool = False  # it thinks before it answers
+    completions_k: int = 0  # most listed tokens, as measured
+    chat_k: int = 0
+    echo: bool = False
+    selected_ids: bool = False
+    scale: str = "unknown"  # log-probabilities before or after temperature
+    bytes_per_token: float = 3.0
+    overhead: int = 16  # tokens that a chat template adds
+    latency: float = 1.0  # seconds of a short request
+    parallel: float = 1.0  # how many times faster four at once are than one after another
+    scored: bool = False  # whether the questions about probabilities were put
+    findings: tuple[Finding, ...] = ()
+    problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
+
+    def as_json(self) -> dict[str, Any]:
+        """For the manifest."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Capabilities:
+        """From a manifest; what an older version did not measure keeps its default."""
+        known = {f.name for f in fields(cls)}
+        values = {name: value for name, value in stored.items() if name in known}
+        values["refused"] = tuple(values.get("refused", ()))
+        values["findings"] = tuple(Finding(**finding) for finding in values.get("findings", ()))
+        return cls(**values)
+
+    # --- what follows from it ---
+
+    def open_forms(self) -> tuple[PromptForm, ...]:
+        """Forms in which it can be asked for a text."""
+        return (*(("chat",) if self.chat else ()), *(("completion", "raw") if self.completions else ()))
+
+    def scored_forms(self, forced: str) -> tuple[PromptForm, ...]:
+        """Forms in which it can be asked for a probability, by the forced estimator if there is one."""
+        return tuple(form for form in SCORED_FORMS if self.estimators(form, forced))
+
+    def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
+        """The rungs that it passes in a prompt form, the strongest first."""
+        if form == "raw":
+            able = {
+                "selected-ids": self.selected_ids,
+                "echo": self.echo,
+                "top-k": self.completions_k > 0 and not self.reasoning,
+                "sampling": self.completions,
+            }
+        else:
+            usable = self.chat and (form != "chat-prefill" or self.prefill != "no")
+            able = {
+                "top-k": usable and self.chat_k > 0 and not self.reasoning,
+                "sampling": usable and not (self.reasoning and form == "chat-prefill"),
+            }
+        return tuple(name for name in LADDER if able.get(name) and forced in ("auto", name))
+
+    def estimator(
+        self, form: PromptForm, forced: str, *, k: int, draws: int, max_new_tokens: int
+    ) -> Estimator:
+        """The strongest rung in a form. Raises `ModelError` with what was measured where there is none."""
+        names = self.estimators(form, forced)
+        if not names:
+            wanted = forced if forced != "auto" else "any estimator"
+            why = self.problems.get(forced) or self.problems.get(form) or "the endpoint does not offer it"
+            can = sorted({f"{f}: {', '.join(e)}" for f in SCORED_FORMS if (e := self.estimators(f))})
+            raise ModelError(
+                f"{wanted} is not possible in prompt form {form} ({why})."
+                + (f" It can do {'; '.join(can)}." if can else " `biaskit doctor` shows what it can do.")
+            )
+        if names[0] == "top-k":
+            return Estimator("top-k", k=min(k, self.completions_k if form == "raw" else self.chat_k))
+        if names[0] == "sampling":
+            return Estimator("sampling", draws=draws, max_new_tokens=max_new_tokens)
+        return Estimator(names[0])
+
+    def tokens(self, text: str) -> int:
+        """About how many tokens a text is, by what the endpoint counted before."""
+        return math.ceil(len(text.encode("utf-8", "replace")) / max(0.5, self.bytes_per_token)) + 1
+
+    def tokens_most(self, text: str) -> int:
+        """More tokens than a text can be: no tokenizer makes one of less than a byte."""
+        return len(text.encode("utf-8", "replace")) + 8
+
+    @property
+    def start(self) -> int:
+        """How many requests to begin with: a server that takes seconds for one would let sixteen time out."""
+        return 16 if self.latency < 1.0 else 4 if self.latency < 4.0 else 1
+
+    def seconds(self, calls: int) -> float:
+        """About how long so many short calls take."""
+        at_once = 16.0 if self.parallel >= 2.5 and self.latency < 4.0 else max(1.0, self.parallel)
+        return calls * self.latency / at_once

@@ -1,0 +1,102 @@
+"""An endpoint in use: its event loop, its connections and its controller, from the first request to close."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from biaskit.models.api.controller import Controller
+from biaskit.models.api.endpoint import Endpoint
+from biaskit.models.api.meter import Meter
+from biaskit.models.api.options import ApiOptions
+from biaskit.models.api.prices import Price, find_price
+from biaskit.models.api.stream import LoopThread
+from biaskit.models.api.wire import Lane
+
+J = TypeVar("J")
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Connection:
+    """Everything between a model of an API and the network; begins with its first use."""
+
+    def __init__(self, endpoint: Endpoint, options: ApiOptions, spent_before: float = 0.0) -> None:
+        self.endpoint = endpoint
+        self.options = options
+        self.price = options.price or _dearest(endpoint)
+        # Questions that find out what a server can do are not worth minutes of patience each.
+        self.policy = replace(options.policy, attempts=min(3, options.policy.attempts), start=4, most=4)
+        self._thread = LoopThread()
+        self._meter = Meter(self.price, options.max_cost, spent_before)
+        self._controller: Controller | None = None
+
+    async def _open(self) -> Controller:
+        if self._controller is None:
+            lanes = [Lane(self.endpoint, host) for host in self.endpoint.hosts]
+            self._controller = Controller(lanes, self._meter, self.policy, self.options.note)
+        return self._controller
+
+    def begin_with(self, requests: int) -> None:
+        """How many requests at once to begin with, now that a server's speed is known."""
+        policy = self.options.policy
+        self.policy = replace(policy, start=min(policy.start, requests))
+        if self._controller is not None:
+            self._controller.begin_again(self.policy)
+
+    def run(self, work: Callable[[Controller], Coroutine[Any, Any, T]]) -> T:
+        """The result of some requests."""
+
+        async def whole() -> T:
+            return await work(await self._open())
+
+        return self._thread.run(whole())
+
+    def stream(
+        self, jobs: Iterable[J], work: Callable[[Controller, J], Awaitable[Sequence[A]]]
+    ) -> Iterator[Sequence[A]]:
+        """A group of answers for each job, as they become ready."""
+
+        async def one(job: J) -> Sequence[A]:
+            return await work(await self._open(), job)
+
+        return self._thread.stream(jobs, one, ahead=self._ahead)
+
+    def _ahead(self) -> int:
+        """Enough jobs in line that a window can double without waiting for the reader."""
+        limit = self.policy.start if self._controller is None else self._controller.window.limit
+        return 2 * limit + 4
+
+    def used(self) -> Mapping[str, float | None]:
+        """For usage.json; the cost of an unknown price is None, never 0."""
+        spending = self._meter.spending
+        known = self.price is not None
+        return {
+            "calls": spending.calls,
+            "retries": spending.retries,
+            "prompt_tokens": spending.prompt_tokens,
+            "new_tokens": spending.new_tokens,
+            "cost": spending.cost if known else None,
+            "cost_unsure": spending.cost_unsure if known else None,
+        }
+
+    def close(self) -> None:
+        """End the connections and the loop."""
+
+        async def end() -> None:
+            if self._controller is not None:
+                for lane in self._controller.lanes:
+                    await lane.close()
+
+        if self._controller is not None:
+            self._thread.run(end())
+            self._controller = None
+        self._thread.close()
+
+
+def _dearest(endpoint: Endpoint) -> Price | None:
+    """The highest price among the replicas; unknown where one of them is."""
+    prices = [find_price(host.name, endpoint.model) for host in endpoint.hosts]
+    known = [price for price in prices if price is not None]
+    return max(known, key=lambda price: (price.output, price.input)) if len(known) == len(prices) else None

@@ -1,0 +1,290 @@
+"""The one place that sees 429, Retry-After, time-outs and cost: when a request is sent, and when again."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from biaskit.errors import AskingStopped
+from biaskit.models.api.meter import Meter
+from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Trouble, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from biaskit.models.api.wire import Call, Lane, Reply
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How patient and how eager; seconds."""
+
+    start: int = 16  # requests at once, before anything is known
+    most: int = 100
+    attempts: int = 8  # of one request, 429 not counted
+    attempts_at_answers: int = 4  # of one request whose answers contradict themselves
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    longest_pause: float = 900.0  # what a Retry-After may ask for; longer ends the run
+    longest_call: float = 3600.0  # one request with all its repetitions
+    dead_after: float = 60.0  # without any answer, many requests failing
+
+
+class GaveUp(Exception):
+    """One request has no answer after all attempts; the message says why."""
+
+    def __init__(self, message: str, *, reached: bool = True) -> None:
+        super().__init__(message)
+        self.reached = reached  # whether the server was there at all
+
+
+class Window:
+    """How many requests are out at once: grows while that pays, shrinks on 429 and time-outs.
+
+    Measured in epochs of as many answers as the limit: where twice the limit does not give at least
+    PAYS times the answers a second, the smaller limit was enough, and is kept for a while.
+    """
+
+    PAYS = 1.15
+    HOLD = 20  # epochs before it is tried again
+
+    def __init__(self, start: int, most: int) -> None:
+        self.most = max(1, most)
+        self.limit = min(max(1, start), self.most)
+        self._best = 0.0  # answers a second at _paying
+        self._paying = self.limit
+        self._hold = 0
+        self._doubling = True
+        self._answers, self._since, self._waited = 0, time.monotonic(), False
+        self._last_cut = 0.0
+
+    def answered(self, *, waiting: bool) -> None:
+        """An answer came; `waiting`: others stand in line, so the limit is what holds them."""
+        self._answers += 1
+        self._waited = self._waited or waiting
+        if self._answers < self.limit:
+            return
+        now = time.monotonic()
+        rate = self._answers / max(1e-9, now - self._since)
+        if self._waited:
+            self._judge(rate)
+        self._answers, self._since, self._waited = 0, now, False
+
+    def _judge(self, rate: float) -> None:
+        if self._hold:
+            self._hold -= 1
+            return
+        if self.limit == self._paying or rate >= self.PAYS * self._best:
+            self._best, self._paying = rate, self.limit
+            step = self.limit if self._doubling else max(1, self.limit // 8)
+            self.limit = min(self.most, self.limit + step)
+        else:
+            self.limit, self._hold, self._doubling = self._paying, self.HOLD, False
+
+    def shrink(self, factor: float) -> None:
+        """The server has too much; one burst of refusals counts once."""
+        now = time.monotonic()
+        if now - self._last_cut < 1.0:
+            return
+        self._last_cut = now
+        self.limit = max(1, int(self.limit * factor))
+        self._best, self._paying, self._doubling = 0.0, self.limit, False
+        self._answers, self._since, self._hold = 0, now, 1
+
+
+class Controller:
+    """Sends requests in the order in which they were given, as many at once as the server bears.
+
+    Lives in one event loop. `note` is told what a user may want to see (--verbose).
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        meter: Meter,
+        policy: Policy = Policy(),
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        self.lanes = list(lanes)
+        self.meter = meter
+        self.policy = policy
+        self.window = Window(policy.start, policy.most)
+        self.stopped: AskingStopped | None = None
+        self._note = note or _silent
+        self._in_flight = 0
+        self._line: list[tuple[int, asyncio.Future[None]]] = []  # heap by arrival: a repetition goes first
+        self._arrivals = 0
+        self._resume_at = 0.0
+        self._refusals = 0  # 429s in a row
+        self._failures, self._last_good = 0, time.monotonic()
+
+    def begin_again(self, policy: Policy) -> None:
+        """Another patience and another number at once; called while nothing is under way."""
+        self.policy, self.window = policy, Window(policy.start, policy.most)
+
+    # --- whose turn it is ---
+
+    @asynccontextmanager
+    async def _turn(self, arrival: int) -> AsyncIterator[None]:
+        if self._in_flight >= self.window.limit or self._line:
+            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._line, (arrival, ready))
+            self._admit()
+            try:
+                await ready
+            except asyncio.CancelledError:
+                if ready.done() and not ready.cancelled() and ready.exception() is None:
+                    self._leave()
+                raise
+        else:
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._in_flight -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._line and (self.stopped or self._in_flight < self.window.limit):
+            _, ready = heapq.heappop(self._line)
+            if ready.done():
+                continue
+            if self.stopped:
+                ready.set_exception(AskingStopped(str(self.stopped)))
+            else:
+                self._in_flight += 1
+                ready.set_result(None)
+
+    def stop(self, reason: str) -> AskingStopped:
+        """Send nothing more; what is out may still be answered."""
+        if self.stopped is None:
+            self.stopped = AskingStopped(reason)
+            self._admit()
+        return self.stopped
+
+    async def _pause(self) -> None:
+        while (left := self._resume_at - time.monotonic()) > 0 and not self.stopped:
+            await asyncio.sleep(min(left, 1.0))
+
+    # --- one request, as often as it takes ---
+
+    async def ask(self, call: Call, read: Callable[[Reply], T], *, seconds: float | None = None) -> T:
+        """The answer to one request, read by `read`, which raises `BadAnswer` for one it cannot believe.
+
+        Raises `GaveUp` after all attempts, `Refused` where the server says no, `AskingStopped` where
+        nothing more is asked.
+        """
+        self._arrivals += 1
+        arrival, started = self._arrivals, time.monotonic()
+        attempts = bad = sent = 0
+        while True:
+            try:
+                async with self._turn(arrival):
+                    return await self._attempt(call, read, seconds, repeated=sent > 0)
+            except RateLimited as trouble:
+                wait = self._slow_down(trouble)
+            except Denied as trouble:
+                raise self.stop(f"the server gives no more answers ({trouble})") from None
+            except (Unavailable, BadAnswer) as trouble:
+                attempts += 1
+                bad += isinstance(trouble, BadAnswer)
+                wait = self._after_failure(trouble, attempts, bad)
+            sent += 1
+            if time.monotonic() + wait - started > self.policy.longest_call:
+                raise GaveUp(f"no answer within {self.policy.longest_call / 60:.0f} minutes")
+            await asyncio.sleep(wait)
+
+    async def _attempt(
+        self, call: Call, read: Callable[[Reply], T], seconds: float | None, *, repeated: bool
+    ) -> T:
+        await self._pause()
+        try:
+            reserved = await self.meter.reserve(call.prompt_tokens_most, call.new_tokens_most)
+        except AskingStopped as stopped:
+            raise self.stop(str(stopped)) from None
+        if self.stopped:
+            self.meter.settle(reserved, None, billed=False)
+            raise AskingStopped(str(self.stopped))
+        spending, lane = self.meter.spending, self._lane()
+        spending.calls += 1
+        spending.retries += repeated
+        used, billed = None, True
+        try:
+            reply = await lane.ask(call, seconds)
+            used = reply.used
+            answer = read(reply)
+        except Trouble as trouble:
+            billed = trouble.billed
+            if isinstance(trouble, Unavailable):
+                lane.rests_until = time.monotonic() + self.policy.first_wait
+            raise
+        finally:
+            self.meter.settle(reserved, used, billed=billed)
+        self._refusals = self._failures = 0
+        self._last_good = time.monotonic()
+        self.window.answered(waiting=bool(self._line))
+        self._admit()
+        return answer
+
+    def _lane(self) -> Lane:
+        """The replica with the least to do; one that just failed only where all did."""
+        now = time.monotonic()
+        return min(self.lanes, key=lambda lane: (lane.rests_until > now, lane.in_flight))
+
+    # --- what a failure means ---
+
+    def _slow_down(self, trouble: RateLimited) -> float:
+        """429: the line waits as a whole, and gets shorter."""
+        self._refusals += 1
+        self.window.shrink(0.7)
+        wait = trouble.wait
+        if wait is not None and wait > self.policy.longest_pause:
+            raise self.stop(
+                f"the server asks to wait {_duration(wait)} ({trouble}). Give the same command again then"
+            )
+        if wait is None:
+            wait = self._backoff(min(self._refusals, 8))
+        self._note(f"asked to slow down: {wait:.1f} s, then {self.window.limit} at once ({trouble})")
+        self._resume_at = max(self._resume_at, time.monotonic() + wait)
+        return random.uniform(0, 0.1 * self.policy.first_wait)  # noqa: S311 (a pause, not a secret)
+
+    def _after_failure(self, trouble: Unavailable | BadAnswer, attempts: int, bad: int) -> float:
+        self._note(f"asked again: {trouble}")
+        if isinstance(trouble, Unavailable):
+            self._failures += 1
+            if trouble.overload:
+                self.window.shrink(0.7)
+            silent = time.monotonic() - self._last_good
+            if self._failures >= max(20, 2 * self.window.limit) and silent > self.policy.dead_after:
+                raise self.stop(f"the server stopped answering ({trouble})")
+        if attempts >= self.policy.attempts or bad >= self.policy.attempts_at_answers:
+            reached = isinstance(trouble, BadAnswer) or trouble.billed or trouble.overload
+            raise GaveUp(f"{trouble} ({attempts} attempts)", reached=reached)
+        return self._backoff(attempts)
+
+    def _backoff(self, attempt: int) -> float:
+        """Exponential, with full jitter, so that a crowd does not come back as one."""
+        longest = min(self.policy.longest_wait, self.policy.first_wait * 2 ** (attempt - 1))
+        return random.uniform(longest / 2, longest)  # noqa: S311
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{seconds / 60:.0f} min"
+
+
+__all__ = ["Controller", "GaveUp", "Policy", "Refused", "Window"]

@@ -1,0 +1,72 @@
+"""`echo`: a server that scores the prompt scores every expression exactly, one call each (METHODS §1.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from biaskit.models.api.answers import choices, log_probability
+from biaskit.models.api.endpoint import clean
+from biaskit.models.api.trouble import BadAnswer
+from biaskit.models.api.wire import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """An echoed text: the prompt's tokens, and the continuation's with their log-probabilities."""
+
+    before: tuple[str, ...]
+    tokens: tuple[str, ...]
+    log_probs: tuple[float, ...]
+
+    @property
+    def log_prob(self) -> float:
+        """Of the whole continuation, teacher-forced."""
+        return math.fsum(self.log_probs)
+
+
+def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
+    """What an answer that echoes the whole text says of its end.
+
+    The tokens must spell the text that was sent, with a boundary where the prompt ends: else their
+    log-probabilities are of another text. Raises `BadAnswer`.
+    """
+    block = _block(reply)
+    tokens = block.get("tokens") if isinstance(block, Mapping) else None
+    values = block.get("token_logprobs") if isinstance(block, Mapping) else None
+    if not isinstance(tokens, Sequence) or not isinstance(values, Sequence) or isinstance(tokens, str):
+        raise BadAnswer("no log-probabilities of the prompt came back")
+    if len(tokens) != len(values) or not all(isinstance(token, str) for token in tokens):
+        raise BadAnswer("tokens and log-probabilities that do not belong together")
+    start, end = _span(list(tokens), prompt, continuation)
+    found = tuple(log_probability(value) for value in values[start:end])
+    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), found)
+
+
+def _block(reply: Reply) -> object:
+    """Where the prompt's tokens stand: in the choice, or (Together) beside the choices."""
+    beside = reply.data.get("prompt")
+    if isinstance(beside, list) and beside and isinstance(beside[0], Mapping):
+        return beside[0].get("logprobs")
+    return choices(reply, 1)[0].data.get("logprobs")
+
+
+def _span(tokens: list[str], prompt: str, continuation: str) -> tuple[int, int]:
+    """Where the continuation's tokens begin and end; a first token may be the server's own (BOS)."""
+    for first in (0, 1):
+        ends = {0: first}
+        length = 0
+        for number, token in enumerate(tokens[first:], start=first + 1):
+            length += len(token)
+            ends.setdefault(length, number)
+        whole = "".join(tokens[first:])
+        if not whole.startswith(prompt + continuation):
+            continue
+        start, end = ends.get(len(prompt)), ends.get(len(prompt) + len(continuation))
+        if start is None or end is None:
+            raise BadAnswer(f"a token spans the end of the prompt before {clean(continuation)!r}")
+        return start, end
+    if len("".join(tokens)) < len(prompt):
+        raise BadAnswer("the prompt was not echoed")
+    raise BadAnswer("the echoed tokens do not spell the prompt")

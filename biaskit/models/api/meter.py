@@ -1,0 +1,66 @@
+"""What was asked and what it cost: every request reserves its highest cost before it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from biaskit.errors import AskingStopped
+from biaskit.models.api.prices import Price
+
+
+@dataclass(slots=True)
+class Spending:
+    """Counts of one model, in this start and before it; USD."""
+
+    calls: int = 0
+    retries: int = 0  # of the calls, those that repeated one
+    prompt_tokens: int = 0
+    new_tokens: int = 0
+    cost: float = 0.0  # as the server's own counts give it
+    cost_unsure: float = 0.0  # of requests whose answer was lost: they may have been billed
+
+
+class Meter:
+    """Adds up, and keeps the sum of what is spent and what is still out below the cap.
+
+    Lives in one event loop. `price` None: unknown, and then there can be no cap.
+    """
+
+    def __init__(self, price: Price | None, cap: float | None, spent_before: float = 0.0) -> None:
+        self.price = price
+        self.cap = cap
+        self.spending = Spending()
+        self._before = spent_before
+        self._reserved = 0.0
+        self._given_back = asyncio.Event()
+
+    @property
+    def committed(self) -> float:
+        """The most that may have been spent so far, of earlier starts too."""
+        return self._before + self.spending.cost + self.spending.cost_unsure + self._reserved
+
+    async def reserve(self, prompt_tokens: int, new_tokens: int) -> float:
+        """Put a request's highest cost aside; waits for refunds, and stops where none can come."""
+        most = self.price.cost(prompt_tokens, new_tokens) if self.price else 0.0
+        while self.cap is not None and self.committed + most > self.cap:
+            if self._reserved <= 0:
+                raise AskingStopped(
+                    f"--max-cost {self.cap:g} USD: {self.committed:.4f} are spent and the next request may"
+                    f" cost {most:.4f}. Raise --max-cost and give the same command again to go on"
+                )
+            self._given_back.clear()
+            await self._given_back.wait()
+        self._reserved += most
+        return most
+
+    def settle(self, reserved: float, used: tuple[int, int] | None, *, billed: bool) -> None:
+        """Replace a reservation by what the server says, or keep it where an answer was lost."""
+        self._reserved = max(0.0, self._reserved - reserved)
+        if used is not None:
+            self.spending.prompt_tokens += used[0]
+            self.spending.new_tokens += used[1]
+            self.spending.cost += self.price.cost(*used) if self.price else 0.0
+        elif billed:
+            self.spending.cost_unsure += reserved
+        self._given_back.set()

@@ -1,0 +1,61 @@
+"""From `openai:NAME` or `api:NAME@URL` to a model: endpoint, key, price, and what was measured before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from biaskit.errors import UsageError
+from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.connection import Connection
+from biaskit.models.api.drawing import ApiGenerator
+from biaskit.models.api.endpoint import open_endpoint
+from biaskit.models.api.measuring import measure
+from biaskit.models.api.options import ApiOptions
+from biaskit.models.api.scoring import ApiScorer
+
+
+def open_api_scorer(
+    spec: str, *, label: str, options: ApiOptions, earlier: Mapping[str, Any], **chosen: Any
+) -> ApiScorer:
+    """A model of an API as a scorer; `earlier` is what a run's manifest knows of it."""
+    connection, found = _open(spec, label, options, earlier, scores=True)
+    return ApiScorer(connection, found, label=label, spec=spec, **chosen)
+
+
+def open_api_generator(
+    spec: str, *, label: str, options: ApiOptions, earlier: Mapping[str, Any], batch_size: int | None = None
+) -> ApiGenerator:
+    """A model of an API as a generator."""
+    connection, found = _open(spec, label, options, earlier, scores=False)
+    return ApiGenerator(connection, found, label=label, spec=spec, batch_size=batch_size)
+
+
+def _open(
+    spec: str, label: str, options: ApiOptions, earlier: Mapping[str, Any], *, scores: bool
+) -> tuple[Connection, Capabilities]:
+    endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
+    connection = Connection(endpoint, options, spent_before=float(earlier.get("spent") or 0.0))
+    if options.max_cost is not None and connection.price is None:
+        raise UsageError(
+            f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
+            " million tokens."
+        )
+    found = _kept(earlier, endpoint.fingerprint, scores=scores)
+    try:
+        if found is None:
+            found = measure(connection, label, scores=scores)
+    except BaseException:
+        connection.close()
+        raise
+    connection.begin_with(found.start)
+    return connection, found
+
+
+def _kept(earlier: Mapping[str, Any], fingerprint: str, *, scores: bool) -> Capabilities | None:
+    """What an earlier start measured of the same endpoint: a resumed run asks in the same way."""
+    stored = earlier.get("found")
+    if not stored or earlier.get("fingerprint") != fingerprint:
+        return None
+    found = Capabilities.from_json(stored)
+    return found if found.scored or not scores else None

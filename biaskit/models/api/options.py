@@ -1,0 +1,21 @@
+"""How API models are asked: keys, money, patience. What changes a number is in the estimator instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from biaskit.models.api.controller import Policy
+from biaskit.models.api.prices import Price
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOptions:
+    """What a command says about its API models; keys are names of variables, never values."""
+
+    keys: Mapping[str, str] = field(default_factory=dict)  # --api-key-env: label → variable
+    endpoint_name: str | None = None
+    max_cost: float | None = None  # USD, over all starts of a run
+    price: Price | None = None  # before the table of prices
+    policy: Policy = field(default_factory=Policy)
+    note: Callable[[str], None] | None = None  # --verbose

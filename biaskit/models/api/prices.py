@@ -1,0 +1,133 @@
+"""What tokens of a model behind an API cost, with the page and the day that say so; unknown is None."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from biaskit.errors import CorpusError, UsageError
+from biaskit.models.api.endpoint import is_loopback
+from biaskit.sources import Layout, Row, label_of, read_rows, shown, text_of
+
+PRICES = "corpus:prices/prices.toml"
+"""The shipped table. Users set a price with --price, not in a file of their own."""
+LOCAL = "a server on this machine"
+"""The `source` of the price on loopback: nothing."""
+GIVEN = "--price"
+"""The `source` of a price that the user gave."""
+
+_LAYOUT = Layout(
+    kind="prices",
+    table="price",
+    required=("host", "model", "input", "output", "source", "date"),
+    optional=("note",),
+)
+_MOST = 1e6  # USD per million: a whole dollar for a token
+_LEAST = 1e-3  # below it a number is what one token costs, not a million; the cheapest known is 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD per million tokens, where that is written, and on which day it was (empty: no table says it)."""
+
+    input: float
+    output: float
+    source: str
+    date: str
+
+    def cost(self, prompt_tokens: int, new_tokens: int) -> float:
+        """USD for so many tokens of prompts and of answers; thoughts of a reasoning model are answers."""
+        return (self.input * prompt_tokens + self.output * new_tokens) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PricedModel:
+    """An entry of the table."""
+
+    host: str  # as in a URL, in lower case
+    model: str
+    price: Price
+    note: str
+
+
+def load_prices(source: str | Path = PRICES) -> tuple[PricedModel, ...]:
+    """The table, checked. Raises `CorpusError` for an entry that is wrong or there twice."""
+    listed: dict[tuple[str, str], PricedModel] = {}
+    for row in read_rows(source, _LAYOUT).rows:
+        entry = _read(row)
+        if (entry.host, entry.model) in listed:
+            raise CorpusError(f"{row.where}: {shown(entry.model)} at {entry.host} is there twice. Keep one.")
+        listed[entry.host, entry.model] = entry
+    return tuple(listed.values())
+
+
+def find_price(host: str, model: str) -> Price | None:
+    """The price of exactly this model at this host; nothing on loopback; None where it is unknown.
+
+    No name is guessed from another: a dated version, a fine-tuned model and the same name at another host
+    have prices of their own.
+    """
+    host = host.lower()
+    if is_loopback(host):
+        return Price(0.0, 0.0, LOCAL, "")
+    found = (entry.price for entry in load_prices() if (entry.host, entry.model) == (host, model))
+    return next(found, None)
+
+
+def parse_price(text: str) -> Price:
+    """`--price IN,OUT`: USD per million tokens of prompts and of answers; `0,0` is free.
+
+    Raises `UsageError` for anything but two numbers, and for what must be prices of one token.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    # Stricter than float(): no sign, no nan, no inf, no 1_000, no digits of other scripts.
+    if len(parts) != 2 or not all(re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", part) for part in parts):
+        raise UsageError(
+            f"--price {shown(text)}: write the USD per million tokens as IN,OUT, such as 0.15,0.60;"
+            " 0,0 is free."
+        )
+    amounts = [float(part) for part in parts]
+    if max(amounts) > _MOST:
+        raise UsageError(
+            f"--price {shown(text)}: no million tokens cost over {_MOST:,.0f} USD. Check the numbers."
+        )
+    if any(0 < amount < _LEAST for amount in amounts):
+        raise UsageError(
+            f"--price {shown(text)} looks like a price per token. Give the USD per million tokens, such as"
+            " 0.15,0.60."
+        )
+    return Price(amounts[0], amounts[1], GIVEN, "")
+
+
+def _read(row: Row) -> PricedModel:
+    host = text_of(row, "host", required=True)
+    if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
+        raise CorpusError(f"{row.where}: host {shown(host)} is no host name like api.openai.com.")
+    source = text_of(row, "source", required=True)
+    if not source.startswith("https://"):
+        raise CorpusError(f"{row.where}: source {shown(source)} is no https:// address of a page.")
+    price = Price(_amount(row, "input"), _amount(row, "output"), source, _day(row))
+    return PricedModel(host, label_of(row, "model"), price, text_of(row, "note"))
+
+
+def _amount(row: Row, key: str) -> float:
+    value = row.values.get(key)
+    # The comparison also refuses nan and inf.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+        raise CorpusError(
+            f"{row.where}: {key} {shown(value)} is no price: write USD per million tokens, 0 or more."
+        )
+    return float(value)
+
+
+def _day(row: Row) -> str:
+    day = text_of(row, "date", required=True)
+    try:
+        known = date.fromisoformat(day).isoformat() == day  # not 20261003, not 2026-W40-6
+    except ValueError:
+        known = False
+    if not known:
+        raise CorpusError(f"{row.where}: date {shown(day)} is no day like 2026-10-03.")
+    return day

@@ -1,0 +1,100 @@
+"""`selected-ids`: log-probabilities of token ids of our choice, one call per trie node (METHODS §1.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from biaskit.models.api.answers import choices, log_probability
+from biaskit.models.api.controller import Controller
+from biaskit.models.api.trouble import BadAnswer
+from biaskit.models.api.wire import Call, Reply
+from biaskit.models.token_trie import TokenIds, build_trie
+
+MOST_IDS = 128
+"""vLLM's limit in one request."""
+
+
+class SelectedIds:
+    """Tokens by the server's own tokenizer, and exact log-probabilities of chosen ones."""
+
+    def __init__(self, controller: Controller, model: str) -> None:
+        self._controller = controller
+        self._model = model
+
+    async def tokenize(self, text: str) -> TokenIds:
+        """Ids of a text as the server would read it, BOS included."""
+        body = {"model": self._model, "prompt": text, "add_special_tokens": True}
+
+        def read(reply: Reply) -> TokenIds:
+            listed = reply.data.get("tokens")
+            if not isinstance(listed, list) or not listed or not all(type(i) is int for i in listed):
+                raise BadAnswer("the server tells no token ids")
+            return tuple(listed)
+
+        return await self._controller.ask(Call("/tokenize", body), read)
+
+    async def next_log_probs(self, ids: TokenIds, asked: Sequence[int]) -> tuple[dict[int, float], Reply]:
+        """Log-probabilities of the `asked` ids after `ids`; raises where one of them does not come back."""
+        found: dict[int, float] = {}
+        for start in range(0, len(asked), MOST_IDS):
+            piece = asked[start : start + MOST_IDS]
+            body = {
+                "model": self._model,
+                "prompt": list(ids),
+                "max_tokens": 1,
+                "temperature": 1.0,
+                "logprobs": 1,
+                "logprob_token_ids": list(piece),
+                "return_tokens_as_token_ids": True,
+            }
+            call = Call("completions", body, len(ids) + 8, 1)
+            values, reply = await self._controller.ask(call, partial(_read, asked=piece))
+            found |= values
+        return found, reply
+
+    async def score(
+        self, prompt: str, continuations: Sequence[str]
+    ) -> tuple[list[tuple[TokenIds, float]], Reply, int]:
+        """Ids and log-probability of every continuation, who answered last, and how many calls it took.
+
+        The tokens of prompt and continuation must begin with the prompt's own (METHODS §1.2).
+        """
+        before = await self.tokenize(prompt)
+        sequences = []
+        for text in continuations:
+            ids = await self.tokenize(prompt + text)
+            if ids[: len(before)] != before or len(ids) == len(before):
+                raise BadAnswer(f"a token spans the end of the prompt before {text!r}")
+            sequences.append(ids[len(before) :])
+        trie = build_trie(sorted(set(sequences)))
+        at: dict[TokenIds, dict[int, float]] = {}
+        for node in trie.nodes:
+            children = sorted(
+                {s[len(node)] for s in trie.sequences if s[: len(node)] == node and len(s) > len(node)}
+            )
+            at[node], reply = await self.next_log_probs(before + node, children)
+        totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in sequences]
+        return totals, reply, len(sequences) + 1 + len(trie.nodes)
+
+    async def first_token(self, prompt: str, continuation: str) -> float:
+        """Log-probability of one continuation: how an endpoint is tried out."""
+        totals, _, _ = await self.score(prompt, [continuation])
+        return totals[0][1]
+
+
+def _read(reply: Reply, asked: Sequence[int]) -> tuple[dict[int, float], Reply]:
+    block = choices(reply, 1)[0].data.get("logprobs")
+    listed = block.get("top_logprobs") if isinstance(block, Mapping) else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    if not isinstance(first, Mapping):
+        raise BadAnswer("no log-probabilities")
+    found = {}
+    for token in asked:
+        # Shown as ids, since two tokens of one text would be one entry.
+        value = first.get(f"token_id:{token}")
+        if value is None:
+            raise BadAnswer("the chosen token ids do not come back")
+        found[token] = log_probability(value)
+    return found, reply

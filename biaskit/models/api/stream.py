@@ -1,0 +1,115 @@
+"""An event loop in a thread of its own, and answers that come out of it as a plain iterator."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from biaskit.errors import AskingStopped
+
+J = TypeVar("J")
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines beside a notebook's own loop; started when first used, ended by `close`."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="biaskit-api", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of one coroutine; Ctrl-C in the caller cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stream(
+        self, jobs: Iterable[J], work: Callable[[J], Awaitable[Sequence[A]]], *, ahead: Callable[[], int]
+    ) -> Iterator[Sequence[A]]:
+        """One group for each job, in whatever order they become ready.
+
+        At most `ahead()` jobs are begun and not yet handed on, so memory stays flat however slow the
+        reader is. `AskingStopped` from a job ends the stream after the groups still under way; any other
+        exception ends it at once. Closing the iterator cancels what is under way.
+        """
+        loop, source = self._started(), iter(jobs)
+        done: queue.SimpleQueue[Sequence[A] | BaseException] = queue.SimpleQueue()
+        tasks: set[asyncio.Future[Any]] = set()
+
+        async def one(job: J) -> None:
+            try:
+                done.put(await work(job))
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                done.put(error)
+
+        def begin(job: J) -> None:
+            task = loop.create_task(one(job))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        under_way, stopped, exhausted = 0, None, False
+        try:
+            while True:
+                while not stopped and not exhausted and under_way < max(1, ahead()):
+                    job = next(source, _END)
+                    exhausted = job is _END
+                    if not exhausted:
+                        loop.call_soon_threadsafe(begin, job)
+                        under_way += 1
+                if not under_way:
+                    break
+                answer = done.get()
+                under_way -= 1
+                if isinstance(answer, AskingStopped):
+                    stopped = answer
+                elif isinstance(answer, BaseException):
+                    raise answer
+                elif answer:
+                    yield answer
+            if stopped:
+                raise stopped
+        finally:
+            if under_way:
+                self._cancel(tasks)
+
+    def _cancel(self, tasks: set[asyncio.Future[Any]]) -> None:
+        async def cancel() -> None:
+            waiting = list(tasks)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+        with contextlib.suppress(Exception):
+            asyncio.run_coroutine_threadsafe(cancel(), self._started()).result(timeout=5)
+
+    def close(self) -> None:
+        """Stop the loop; it starts again when it is used again."""
+        if self._loop is None or self._thread is None:
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=5)
+        if not self._thread.is_alive():
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+        self._loop = self._thread = None
+
+
+_END: Any = object()

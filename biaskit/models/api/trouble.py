@@ -1,0 +1,45 @@
+"""What can go wrong with one request, by what is to be done about it. None of these reaches a user."""
+
+from __future__ import annotations
+
+
+class Trouble(Exception):
+    """An attempt without a usable answer; the message is foreign text already cleaned."""
+
+    billed = False  # whether the server may have charged for it all the same
+
+
+class RateLimited(Trouble):
+    """429: everybody waits, then this request is asked again."""
+
+    def __init__(self, message: str, wait: float | None) -> None:
+        super().__init__(message)
+        self.wait = wait  # seconds the server asks for; None: it does not say
+
+
+class Unavailable(Trouble):
+    """No connection, a time-out, a reset, 5xx: asked again after a pause."""
+
+    def __init__(self, message: str, *, billed: bool, overload: bool = False) -> None:
+        super().__init__(message)
+        self.billed = billed
+        self.overload = overload  # a time-out: fewer at once may help
+
+
+class BadAnswer(Trouble):
+    """An answer that contradicts itself or the question: asked again, never believed."""
+
+    billed = True
+
+
+class Refused(Trouble):
+    """The server understood and says no (400, 404, 422): asking again would not help."""
+
+    def __init__(self, message: str, *, parameter: str | None = None, status: int = 400) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.status = status
+
+
+class Denied(Trouble):
+    """The key is refused or the money is gone: nothing more will be answered."""

@@ -1,0 +1,262 @@
+"""One request and its answer: the openai client, its limits, and every way an answer can be none."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import email.utils
+import importlib.util
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx2
+
+from biaskit.models.api.endpoint import Endpoint, Host
+from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+CONNECT_S = 5.0
+READ_S = 30.0
+PER_TOKEN_S = 1.0
+"""A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
+MOST_BYTES = 64 * 2**20
+"""No answer of a language model is longer; an endless one would fill the memory."""
+SENT = frozenset(
+    {"host", "content-type", "content-length", "accept", "accept-encoding", "user-agent", "connection"}
+)
+"""Headers that leave this machine: the client would add its platform, and whatever its variables name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request before it is sent."""
+
+    path: str  # below the base URL; with a leading slash, of the server itself
+    body: Mapping[str, Any] | None
+    prompt_tokens_most: int = 0
+    new_tokens_most: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Its time limit."""
+        return READ_S + PER_TOKEN_S * self.new_tokens_most
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A JSON object that a server answered with status 200."""
+
+    data: Mapping[str, Any]
+
+    def tokens(self, name: str) -> int | None:
+        """A count of the usage block; a missing, negative or impossible one is None."""
+        usage = self.data.get("usage")
+        value = usage.get(name) if isinstance(usage, Mapping) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+    @property
+    def used(self) -> tuple[int, int] | None:
+        """Prompt and new tokens as billed; None where the server does not say."""
+        prompt, new = self.tokens("prompt_tokens"), self.tokens("completion_tokens")
+        # A bill of nothing for a prompt that was read is no bill.
+        return None if not prompt or new is None else (prompt, new)
+
+
+class Lane:
+    """One base URL with its connections; must live and die in one event loop."""
+
+    def __init__(self, endpoint: Endpoint, host: Host) -> None:
+        self.endpoint = endpoint
+        self.host = host
+        self.in_flight = 0
+        self.rests_until = 0.0  # monotonic: a replica that just failed is asked later
+        self._client = _client(endpoint, host)
+
+    async def ask(self, call: Call, seconds: float | None = None) -> Reply:
+        """Send one request once. Raises a `Trouble`, never anything of the client's."""
+        limit = seconds or call.seconds
+        self.in_flight += 1
+        try:
+            # The read limit is for each piece; a body that trickles for ever meets this one.
+            async with asyncio.timeout(limit + CONNECT_S):
+                status, headers, content = await self._send(call, limit)
+        except TimeoutError:
+            raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None
+        finally:
+            self.in_flight -= 1
+        return _read(self.endpoint, status, headers, content)
+
+    async def _send(self, call: Call, limit: float) -> tuple[int, Mapping[str, str], bytes]:
+        import openai
+
+        options: Any = {"timeout": httpx2.Timeout(limit, connect=CONNECT_S, pool=None)}
+        url, kind = self._url(call.path), httpx2.Response
+        try:
+            if call.body is None:
+                response = await self._client.get(url, cast_to=kind, options=options)
+            else:
+                response = await self._client.post(url, cast_to=kind, body=call.body, options=options)
+        except openai.APIStatusError as error:
+            return error.status_code, error.response.headers, error.response.content
+        except openai.APITimeoutError as error:
+            connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
+            what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
+            raise Unavailable(what, billed=not connecting, overload=True) from None
+        except openai.APIConnectionError as error:
+            raise self._lost(error.__cause__) from None
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            raise self._lost(error) from None
+        return response.status_code, response.headers, response.content
+
+    def _url(self, path: str) -> str:
+        if not path.startswith("/"):
+            return f"/{path}"
+        parts = urlsplit(self.host.shown)
+        return urlunsplit((parts.scheme, parts.netloc, parts.path.removesuffix("/v1") + path, "", ""))
+
+    def _lost(self, cause: BaseException | None) -> Unavailable:
+        unsent = isinstance(cause, httpx2.ConnectError)
+        said = self.endpoint.clean(cause) if cause is not None and str(cause) else "the connection broke off"
+        return Unavailable(said, billed=not unsent)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._client.close()
+
+
+def _client(endpoint: Endpoint, host: Host) -> AsyncOpenAI:
+    """A client that takes nothing from the environment but proxies and certificates."""
+    import openai
+
+    async def dress(request: httpx2.Request) -> None:
+        for name in [name for name in request.headers if name.lower() not in SENT]:
+            del request.headers[name]
+        request.headers["user-agent"] = "biaskit"
+        request.headers["accept-encoding"] = "identity"
+        if endpoint.key:
+            request.headers["authorization"] = f"Bearer {endpoint.key}"
+        elif host.login:
+            login = base64.b64encode(":".join(host.login).encode()).decode("ascii")
+            request.headers["authorization"] = f"Basic {login}"
+
+    async def guard(response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
+            raise httpx2.DecodingError("the answer is compressed though that was not asked for")
+        response.stream = _Capped(response.stream, MOST_BYTES)
+
+    kind = openai.DefaultAsyncHttpxClient
+    if importlib.util.find_spec("aiohttp") is not None:
+        kind = openai.DefaultAioHttpClient
+    http = kind(
+        follow_redirects=False,
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+        event_hooks={"request": [dress], "response": [guard]},
+    )
+    # An empty key is a key: with None the client would take OPENAI_API_KEY to any base URL.
+    return openai.AsyncOpenAI(
+        api_key="",
+        admin_api_key="",
+        base_url=host.shown,
+        default_query=dict(host.query),
+        max_retries=0,
+        http_client=http,
+        _enforce_credentials=False,
+    )
+
+
+class _Capped(httpx2.AsyncByteStream):
+    """A body that ends with an error once it is longer than any answer."""
+
+    def __init__(self, stream: Any, most: int) -> None:
+        self._stream = stream
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > self._most:
+                raise httpx2.ReadError(f"the answer is longer than {self._most >> 20} MB")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+# --- what an answer says ------------------------------------------------------------------------------
+
+
+def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
+    data = _object(content)
+    if status == 200 and data is not None and "error" not in data:
+        return Reply(data)
+    message, kind, parameter = _error_of(endpoint, data, content)
+    said = f"{status}: {message}" if message else f"status {status}"
+    if status == 200:
+        if data is None:
+            raise BadAnswer(f"not JSON: {message}" if message else "an empty answer")
+        raise BadAnswer(f"an error in place of an answer: {message}")
+    if 300 <= status < 400:
+        target = endpoint.clean(headers.get("location", "nowhere"))
+        raise Refused(f"the server redirects to {target}, which is not followed", status=status)
+    if status == 403 and "logprobs" in message:
+        raise Refused(said, parameter="logprobs", status=status)  # of the model, not of the key
+    if status in (401, 402, 403) or kind == "insufficient_quota":
+        raise Denied(said)
+    if status == 429:
+        raise RateLimited(said, retry_after(headers))
+    if status >= 500 or status in (408, 409, 425):
+        # A gateway may lose the answer of a request that was carried out.
+        raise Unavailable(said, billed=status in (408, 502, 504))
+    raise Refused(said, parameter=parameter, status=status)
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    try:
+        data = json.loads(content, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _error_of(
+    endpoint: Endpoint, data: Mapping[str, Any] | None, content: bytes
+) -> tuple[str, str | None, str | None]:
+    """Message, code and refused parameter of an error, in any of the shapes that servers write."""
+    if data is None:
+        return endpoint.clean(content[:2000].decode("utf-8", "replace")), None, None
+    error = data.get("error", data)
+    if not isinstance(error, Mapping):
+        return endpoint.clean(error), None, None
+    message = error.get("message") or error.get("detail") or error.get("type") or ""
+    code, parameter = error.get("code") or error.get("type"), error.get("param")
+    return (
+        endpoint.clean(message if isinstance(message, str) else json.dumps(message)),
+        code if isinstance(code, str) else None,
+        parameter if isinstance(parameter, str) else None,
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait, as a number or a date; None for the past and for nonsense."""
+    text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError, OSError):
+            return None
+    return seconds if 0 < seconds < float("inf") else None

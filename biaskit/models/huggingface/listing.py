@@ -1,0 +1,129 @@
+"""The k most probable next tokens with their texts, as APIs with `top_logprobs` list them (METHODS §1.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from biaskit.models.huggingface.head import SLICE_ELEMENTS, OutputHead
+from biaskit.models.huggingface.preparing import Prepared
+from biaskit.models.huggingface.rendering import Continuation
+from biaskit.models.token_trie import TokenTrie
+from biaskit.records import LogProb
+
+Listed = tuple[tuple[int, float], ...]
+"""(token id, natural log-probability), the most probable first."""
+
+
+class ListingHead(OutputHead):
+    """An output head that also says which tokens are the most probable."""
+
+    def __init__(self, model: Any, k: int) -> None:
+        super().__init__(model)
+        self.k = k
+
+    def most_probable(self, hidden: torch.Tensor) -> list[Listed | None]:
+        """The k most probable tokens after each row of (rows, hidden), all where there are fewer.
+
+        Normalised over the whole vocabulary; impossible tokens are left out; None for a row whose logits
+        are not finite. Memory: one slice of logits, never rows times vocabulary.
+        """
+        hidden = hidden.to(self.weight.device).float()
+        rows, vocabulary = hidden.shape[0], self.weight.shape[0]
+        width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
+        room = torch.empty(rows, width, device=hidden.device)
+        total = torch.full((rows,), -torch.inf, dtype=torch.float64, device=hidden.device)
+        best = torch.empty(rows, 0, device=hidden.device)
+        ids = torch.empty(rows, 0, dtype=torch.long, device=hidden.device)
+        for start in range(0, vocabulary, width):
+            logits = self._logits(hidden, slice(start, start + width), room)
+            total = torch.logaddexp(total, logits.logsumexp(dim=1).double())
+            values, places = logits.topk(min(self.k, logits.shape[1]), dim=1)
+            best, ids = torch.cat([best, values], dim=1), torch.cat([ids, places + start], dim=1)
+            best, kept = best.topk(min(self.k, best.shape[1]), dim=1)
+            ids = ids.gather(1, kept)
+        log_probs = (best.double() - total[:, None]).clamp(max=0.0)
+        return [
+            tuple((i, x) for i, x in zip(own, values, strict=True) if x > -math.inf)
+            if math.isfinite(normaliser)
+            else None
+            for own, values, normaliser in zip(ids.tolist(), log_probs.tolist(), total.tolist(), strict=True)
+        ]
+
+
+def at_prompts_only(prepared: Mapping[str, Prepared]) -> dict[str, Prepared]:
+    """The same requests with the prompt as the only place where a distribution is read."""
+    bare: dict[int, TokenTrie] = {}  # equal expressions still share one trie
+    for one in prepared.values():
+        bare.setdefault(id(one.trie), replace(one.trie, nodes=((),), parents=(-1,), levels=(), steps=()))
+    return {key: replace(one, trie=bare[id(one.trie)]) for key, one in prepared.items()}
+
+
+class TokenTexts:
+    """The text that each token adds to a text before it; special tokens show their own."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._special = set(tokenizer.all_special_ids)
+        # SentencePiece drops the space before a first token: it is kept by decoding after a letter.
+        self._anchor = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+        self._shown = self._decode([])
+        self._known: dict[int, str] = {}
+
+    def __getitem__(self, token: int) -> str:
+        if token not in self._known:
+            self._known[token] = self._text(token)
+        return self._known[token]
+
+    def _text(self, token: int) -> str:
+        if token >= len(self._tokenizer):
+            return f"(id {token})"  # a padding row of the embedding: no text
+        whole = "" if token in self._special else self._decode([token])
+        text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
+        return text or str(self._tokenizer.convert_ids_to_tokens(token))
+
+    def _decode(self, tokens: Sequence[int]) -> str:
+        ids = [*self._anchor, *tokens]
+        return str(self._tokenizer.decode(ids, clean_up_tokenization_spaces=False))
+
+
+def as_listed(
+    continuations: Sequence[Continuation], found: Listed, texts: TokenTexts
+) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
+    """The bounds of each continuation, and the list itself with texts for tokens (METHODS §1.6).
+
+    An unlisted token is no more probable than the last that is listed, and than all unlisted together.
+    """
+    names = _names([token for token, _ in found], continuations, texts)
+    known = dict(found)
+    rest = max(0.0, 1.0 - math.fsum(math.exp(value) for value in known.values()))
+    most = min(rest, math.exp(min(known.values(), default=0.0)))
+    unlisted = math.log(most) if most else -math.inf
+    log_probs = []
+    for c in continuations:
+        first = known.get(c.ids[0])
+        low = first if len(c.ids) == 1 else None
+        high = unlisted if first is None else first
+        tokens = (names[c.ids[0]], *(texts[token] for token in c.ids[1:]))
+        log_probs.append(LogProb(c.group, c.text, low, high, c.ids, tokens))
+    return tuple(log_probs), tuple((names[token], value) for token, value in found)
+
+
+def _names(listed: Sequence[int], continuations: Sequence[Continuation], texts: TokenTexts) -> dict[int, str]:
+    """Token id → the text that stands for it in a row, another one for each id.
+
+    A token that is a whole continuation shows that continuation's text, and no other token does: equal
+    texts of other tokens (half a character, another spelling of the same word) carry their id.
+    """
+    names = {c.ids[0]: c.text for c in continuations if len(c.ids) == 1}
+    taken = {c.text for c in continuations}
+    for token in [*(c.ids[0] for c in continuations), *listed]:
+        if token not in names:
+            text = texts[token]
+            names[token] = f"{text} (id {token})" if text in taken else text
+            taken.add(text)
+    return names

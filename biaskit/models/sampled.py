@@ -1,0 +1,302 @@
+"""Any text generator as a scorer: expressions counted in draws at temperature 1 (METHODS §1.6)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from biaskit.errors import ModelError, UsageError
+from biaskit.models.base import TextGenerator
+from biaskit.models.matching import can_match, match
+from biaskit.provenance import key_of
+from biaskit.records import (
+    Answered,
+    Draw,
+    DrawRequest,
+    Estimator,
+    Failed,
+    LogProb,
+    ModelIdentity,
+    Plan,
+    PromptForm,
+    Sampling,
+    Scored,
+    ScoreRequest,
+)
+
+FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+FEWEST_DRAWS = 2
+FEWEST_TOKENS = 4
+
+
+def tokens_for(longest: int) -> int:
+    """Most new tokens of a draw whose longest expression has so many characters.
+
+    One token more than the expression needs, so that its end is seen. No tokenizer can be asked behind an
+    API; a token of an expression is rarely shorter than two letters, and what is cut does not match.
+    """
+    return max(FEWEST_TOKENS, longest // 2 + 2)
+
+
+class SampledScorer:
+    """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per expression.
+
+    It estimates `word_boundary = word`. A batch is one cell, whole. A draw that fails is asked once more;
+    fails it again, so does its cell. Refusals and filtered texts are draws that say no expression.
+    """
+
+    whole_batches = False
+
+    def __init__(self, generator: TextGenerator, *, draws: int, longest: int) -> None:
+        """`longest`: characters of the longest expression of the study."""
+        if draws < FEWEST_DRAWS:
+            raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
+        self._generator = generator
+        self._sampling = Sampling(1.0, 1.0, tokens_for(longest))
+        self._n = draws
+        self._batches: dict[str, list[tuple[DrawRequest, ...]]] = {}  # a cell's key → batches of its draws
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The generator's, with the forms in which a word can be asked for."""
+        own = self._generator.identity
+        return replace(own, forms=_forms_of(own))
+
+    @property
+    def batch_size(self) -> int:
+        """The generator's: texts in a batch."""
+        return self._generator.batch_size
+
+    def used(self) -> Mapping[str, float | None]:
+        """What the generator used."""
+        return self._generator.used()
+
+    def estimator_for(self, form: PromptForm) -> Estimator:
+        """Sampling, in every form the generator takes."""
+        identity = self.identity
+        if form not in identity.forms:
+            raise ModelError(f"{identity.label} draws no texts in the prompt form {form}.")
+        return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
+
+    # --- planning ---
+
+    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
+        """One batch for each cell; calls, tokens and cost are those of all its draws."""
+        if len({request.key for request in requests}) < len(requests):
+            raise ValueError("two requests have one key")
+        cell_of: dict[str, str] = {}
+        draws: list[DrawRequest] = []
+        for request in requests:
+            _check_expressions(request)
+            own = self._draws_of(request)
+            draws += own
+            cell_of |= {draw.key: request.key for draw in own}
+        try:
+            planned = self._generator.plan_draws(draws)
+        except ModelError as error:
+            # The engine knows cells, not draws.
+            error.request_key = cell_of.get(getattr(error, "request_key", ""))  # type: ignore[attr-defined]
+            raise
+        self._batches = {request.key: [] for request in requests}
+        for batch in planned.batches:
+            parts: dict[str, list[DrawRequest]] = {}
+            for draw in batch:
+                parts.setdefault(cell_of[draw.key], []).append(draw)
+            for cell, part in parts.items():
+                self._batches[cell].append(tuple(part))
+        return Plan(
+            batches=tuple((request,) for request in requests),
+            calls=planned.calls,
+            prompt_tokens=planned.prompt_tokens,
+            new_tokens_max=planned.new_tokens_max,
+            cost_max=planned.cost_max,
+            notes=planned.notes,
+        )
+
+    def _draws_of(self, request: ScoreRequest) -> list[DrawRequest]:
+        """A cell's draws; key and seed follow from the cell's key and the number alone."""
+        keys = [key_of({"cell": request.key, "draw": number}) for number in range(self._n)]
+        return [
+            DrawRequest(key, request.prompt, self._sampling, _seed_of(key), number)
+            for number, key in enumerate(keys)
+        ]
+
+    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
+        """The generator's own estimate for the tokens of these cells."""
+        n_draws = self._n * sum(map(len, batches))
+        return self._generator.estimate_seconds(n_draws * self._sampling.max_new_tokens)
+
+    # --- scoring ---
+
+    def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
+        """Answer each cell as soon as all its draws are in, whatever the order they arrive in."""
+        asking = _Asking(iter(batches), self._batches, self._n)
+        while asking.goes_on:
+            groups = self._generator.generate(asking.draws())
+            try:
+                for group in groups:
+                    ready = [cell for answer in group if (cell := asking.take(answer)) is not None]
+                    if ready:
+                        yield ready
+            finally:
+                if (close := getattr(groups, "close", None)) is not None:
+                    close()
+        if lost := asking.unanswered():
+            yield lost
+
+    def close(self) -> None:
+        """Free what the generator holds."""
+        self._generator.close()
+
+
+@dataclass(slots=True)
+class _Open:
+    """A cell whose draws are on their way."""
+
+    request: ScoreRequest
+    asked: dict[str, DrawRequest]
+    drawn: list[Draw] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)  # keys of draws that failed once
+
+
+class _Asking:
+    """Which cells are in flight: draws go out cell by cell, answers come back in any order.
+
+    A generator may pull `draws` from a thread of its own: what both sides touch is changed by single
+    operations of dict and deque.
+    """
+
+    def __init__(
+        self,
+        batches: Iterator[Sequence[ScoreRequest]],
+        planned: Mapping[str, Sequence[tuple[DrawRequest, ...]]],
+        n_draws: int,
+    ) -> None:
+        self._waiting = (request for batch in batches for request in batch)
+        self._planned = planned
+        self._n = n_draws
+        self._open: dict[str, _Open] = {}
+        self._cell_of: dict[str, str] = {}  # key of a draw without an answer → its cell's
+        self._again: deque[tuple[str, DrawRequest]] = deque()
+        self._started = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something to ask: at first, and while draws failed after the last was sent."""
+        return not self._started or bool(self._again)
+
+    def draws(self) -> Iterator[Sequence[DrawRequest]]:
+        """Batches of draws, the failed ones before those of new cells."""
+        self._started = True
+        while True:
+            yield from self._once_more()
+            request = next(self._waiting, None)
+            if request is None:
+                return
+            batches = self._planned[request.key]
+            own = {draw.key: draw for batch in batches for draw in batch}
+            self._cell_of.update(dict.fromkeys(own, request.key))
+            self._open[request.key] = _Open(request, own)
+            for batch in batches:
+                yield batch
+                yield from self._once_more()
+
+    def _once_more(self) -> Iterator[Sequence[DrawRequest]]:
+        while self._again:
+            cell, draw = self._again.popleft()
+            if cell in self._open:  # else it has failed meanwhile
+                self._cell_of[draw.key] = cell
+                yield (draw,)
+
+    def take(self, answer: Draw | Failed) -> Scored | Failed | None:
+        """Put an answer to its cell; the cell's own answer where that decides it."""
+        key = self._cell_of.pop(answer.key, "")  # "": it was answered before, a second answer is none
+        cell = self._open.get(key)
+        if cell is None:
+            return None  # or a late draw of a cell that has failed
+        if isinstance(answer, Draw):
+            cell.drawn.append(answer)
+            if len(cell.drawn) < self._n:
+                return None
+            del self._open[key]
+            return _scored(cell)
+        if answer.key in cell.failed:
+            del self._open[key]
+            return Failed(key, answer.reason)
+        cell.failed.add(answer.key)
+        self._again.append((key, cell.asked[answer.key]))
+        return None
+
+    def unanswered(self) -> list[Scored | Failed]:
+        """Cells of which a draw never came back, after everything was asked."""
+        return [
+            Failed(key, f"only {len(cell.drawn)} of {self._n} draws were answered")
+            for key, cell in self._open.items()
+        ]
+
+
+def _scored(cell: _Open) -> Scored:
+    texts = list(dict.fromkeys(expression.text for expression in cell.request.expressions))
+    counts = dict.fromkeys(texts, 0)
+    for draw in cell.drawn:
+        said = _said(draw, texts)
+        if said is not None:
+            counts[said] += 1
+    last = cell.drawn[-1]
+    prompt = _known(draw.answered.prompt_tokens for draw in cell.drawn)
+    new = _known(draw.answered.new_tokens for draw in cell.drawn)
+    return Scored(
+        key=cell.request.key,
+        prompt=last.prompt,
+        estimator="sampling",
+        log_probs=tuple(LogProb(e.group, e.text, None, None) for e in cell.request.expressions),
+        answered=Answered(
+            by=last.answered.by,
+            at=last.answered.at,
+            # Of several texts in one request the first carries the prompt's tokens.
+            prompt_tokens=sum(prompt) if prompt else None,
+            new_tokens=sum(new) if len(new) == len(cell.drawn) else None,
+        ),
+        draws=len(cell.drawn),
+        counts=counts,
+    )
+
+
+def _said(draw: Draw, texts: Sequence[str]) -> str | None:
+    if draw.finish in ("refusal", "filter"):
+        return None
+    return match(draw.text, texts, ended=draw.finish != "length")
+
+
+def _known(counts: Iterable[int | None]) -> list[int]:
+    return [n for n in counts if n is not None]
+
+
+def _check_expressions(request: ScoreRequest) -> None:
+    """An expression that can never match would count as one that is never said."""
+    for expression in request.expressions:
+        if not can_match(expression.text):
+            error = ModelError(
+                f"sampling passes over leading quotation marks, brackets and emphasis, so it cannot find"
+                f" the expression {expression.text!r}: take it out, or choose another estimator"
+            )
+            error.request_key = request.key  # type: ignore[attr-defined]
+            raise error
+
+
+def _forms_of(generator: ModelIdentity) -> tuple[PromptForm, ...]:
+    """The prober's forms that a generator takes: those it names, and what follows from an open chat.
+
+    A model in process takes the beginning of an answer too; of a server that must have been found out.
+    """
+    takes = set(generator.forms)
+    if "chat" in takes:
+        takes |= {"chat-continue"} if generator.where == "api" else {"chat-prefill", "chat-continue"}
+    return tuple(form for form in FORMS if form in takes)
+
+
+def _seed_of(key: str) -> int:
+    """31 bits of SHA-256 of a draw's key."""
+    return int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1

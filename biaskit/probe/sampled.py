@@ -1,0 +1,41 @@
+"""What draws say of a share: counts of the expressions they begin with (METHODS §1.6)."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from biaskit.stats.crossed import FloatArray
+from biaskit.stats.proportions import wilson
+
+FEWEST_MATCHED = 2
+"""Draws that a cell's share needs for an estimate of its variance."""
+
+
+@lru_cache(maxsize=4096)
+def wilson_ends(count: int, n: int) -> tuple[float, float] | None:
+    """Wilson's 95 % interval of a share; None with nothing counted. A run has few different counts."""
+    return wilson(count, n)
+
+
+def se_of_mean(shares: FloatArray, matched: FloatArray) -> tuple[float | None, str | None]:
+    """Standard error that the draws bring into a mean of cells' shares, and what it leaves out.
+
+    Formula: √(Σ p(1 − p)/(K − 1)) / cells, over the cells with K ≥ 2 matched draws.
+    Arguments: shares p and matched draws K of the cells, both of one shape.
+    Returns: a standard error; it carries no direction. It is already inside the interval over jobs and
+        templates.
+    Missing or empty input: None without a cell of two matched draws; the reason counts the cells left out.
+    Reference: METHODS §1.6; checked in simulation.
+    """
+    enough = matched >= FEWEST_MATCHED
+    n = int(enough.sum())
+    left_out = matched.size - n
+    if not n:
+        return None, "no cell with two matched draws: no se_sampling" if left_out else None
+    p, k = shares[enough], matched[enough]
+    se = math.sqrt(math.fsum(p * (1.0 - p) / (k - 1.0))) / n
+    few = (
+        f"se_sampling over {n} of {matched.size} cells, in the others one draw matched" if left_out else None
+    )
+    return se, few

@@ -1,0 +1,285 @@
+"""What the most probable tokens say of a group's mass and share: bounds that hold always (METHODS §1.6).
+
+The number bounded is the exact scorer's: each expression as the tokens the model's tokenizer gives it, a
+text counted under its longest listed expression (`on_prefix = exclusive`). Where the tokens are not known,
+neither is which of the listed tokens an expression begins with, nor whether " He" is the beginning of
+" Her": every possibility is inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+UNLISTED = -9990.0
+"""Servers write -9999 for a token outside their list: it is less probable than every number listed."""
+UNFINISHED = "\ufffd"
+"""How half of a character reaches us: such a token cannot be told from others by its text."""
+
+Listing = Sequence[tuple[str, float | None]]
+Path = tuple[str, ...]  # texts of the tokens after the prompt
+Owners = frozenset[str | None]  # the groups under which a text may count; None: under none
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """An expression with its word boundary, and what is known of its tokens: texts, ids, or nothing."""
+
+    group: str
+    text: str
+    tokens: tuple[str, ...] | None = None
+    ids: tuple[int, ...] | None = None
+
+    def passes(self, path: Path) -> bool:
+        """Whether its tokens may begin with those of `path`, and go on."""
+        if self.tokens is not None:
+            return len(path) < len(self.tokens) and self.tokens[: len(path)] == path
+        begun = "".join(path)
+        long_enough = self.ids is None or len(path) < len(self.ids)
+        return long_enough and self.text != begun and self.text.startswith(begun)
+
+    def ends(self, path: Path, token: str) -> bool:
+        """Whether `token` may complete it after `path`."""
+        if self.tokens is not None:
+            return self.tokens == (*path, token)
+        fits = self.ids is None or len(self.ids) == len(path) + 1
+        return fits and self.text == "".join(path) + token
+
+    def goes_on(self, path: Path, token: str) -> bool:
+        """Whether `token` may be its next one after `path`, with more to follow."""
+        if self.tokens is not None:
+            return len(path) + 1 < len(self.tokens) and self.tokens[len(path)] == token
+        more = self.ids is None or len(path) + 1 < len(self.ids)
+        return more and _begins(self.text[len("".join(path)) :], token)
+
+    def next_token(self, path: Path) -> object:
+        """What stands for its next token after `path`: two that are surely the same are equal."""
+        if self.ids is not None:
+            return self.ids[: len(path) + 1]
+        return self.tokens[: len(path) + 1] if self.tokens is not None else self.text
+
+
+def _begins(text: str, token: str) -> bool:
+    head, unfinished, _ = token.partition(UNFINISHED)
+    if not text.startswith(head) or len(head) == len(text):
+        return False
+    return not unfinished or not text[len(head)].isascii()
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What one list leaves out: `mass` in all, at most `most` for each token."""
+
+    mass: float
+    most: float
+    owners: Owners  # under whom a text counts that no unlisted token below leads elsewhere
+    tokens: tuple[frozenset[str], ...]  # the unlisted tokens of expressions, by the groups they may lead to
+
+    def low(self, groups: Collection[str]) -> float:
+        """Least mass that counts under `groups`."""
+        if not self.owners.issubset(groups):
+            return 0.0
+        return self.mass - self._led_to(sum(not token.issubset(groups) for token in self.tokens))
+
+    def high(self, groups: Collection[str]) -> float:
+        """Greatest mass that counts under `groups`."""
+        if not self.owners.isdisjoint(groups):
+            return self.mass
+        return self._led_to(sum(not token.isdisjoint(groups) for token in self.tokens))
+
+    def _led_to(self, n_tokens: int) -> float:
+        return min(self.mass, n_tokens * self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class MassBounds:
+    """What the lists of one cell say of every set of groups.
+
+    S and a of METHODS §1.6 are `low` and `high - low` of a group; T + b_g is its own low beside the high of
+    all others. A listed expression that may begin one of another group is in the low of both together and
+    of neither alone.
+    """
+
+    groups: tuple[str, ...]
+    point: tuple[float, ...]  # listed mass of each group's complete expressions
+    listed: Mapping[Owners, float]  # listed mass, by the groups under which it may count
+    rests: tuple[Rest, ...]
+
+    def low(self, groups: Collection[str]) -> float:
+        """Least mass of the union of `groups`."""
+        sure = [mass for owners, mass in self.listed.items() if owners.issubset(groups)]
+        return math.fsum([*sure, *(rest.low(groups) for rest in self.rests)])
+
+    def high(self, groups: Collection[str]) -> float:
+        """Greatest mass of the union of `groups`."""
+        possible = [mass for owners, mass in self.listed.items() if not owners.isdisjoint(groups)]
+        return math.fsum([*possible, *(rest.high(groups) for rest in self.rests)])
+
+    def coverage_ends(self) -> tuple[float, float]:
+        """Least and greatest mass of all groups together."""
+        return min(1.0, self.low(self.groups)), min(1.0, self.high(self.groups))
+
+    def share_ends(self, group: str) -> tuple[float | None, float | None]:
+        """Least and greatest share of a group; an end that is 0/0 with nothing listed is None."""
+        others = self._without(group)
+        low, high = self.low([group]), self.high([group])
+        most_of_others, least_of_others = self.high(others), self.low(others)
+        return (
+            self._ratio(low, low + most_of_others, limit=1.0),
+            self._ratio(high, high + least_of_others, limit=0.0),
+        )
+
+    def difference_ends(self, first: str, second: str) -> tuple[float | None, float | None]:
+        """Least and greatest share of `first` minus share of `second`; None like an end of a share."""
+        most, least = self._most_difference(first, second), self._most_difference(second, first)
+        return None if least is None else 0.0 - least, most
+
+    def _most_difference(self, first: str, second: str) -> float | None:
+        """(x − y) / (x + y + z): x as large and y as small as can be; z small, but large where x < y."""
+        third = self._without(first, second)
+        x, y = self.high([first]), self.low([second])
+        if x < y:
+            # What `first` leaves to the third makes the negative difference a smaller part.
+            return (x - y) / (y + self.high([first, *third]))
+        z = max(self.low(third), self.low([second, *third]) - y)
+        return self._ratio(x - y, x + y + z, limit=0.0)
+
+    def _without(self, *groups: str) -> list[str]:
+        return [group for group in self.groups if group not in groups]
+
+    def _ratio(self, part: float, whole: float, *, limit: float) -> float | None:
+        # Nothing but uncertain mass can make both 0 where something is listed; then the share has one value.
+        if whole > 0:
+            return part / whole
+        return limit if math.fsum(self.point) > 0 else None
+
+
+def bound_masses(
+    listed: Mapping[str, Listing], k: int, expressions: Sequence[Sought], groups: Sequence[str]
+) -> MassBounds:
+    """Bound the mass of each group by what was listed after the prompt and after some beginnings.
+
+    `listed` holds, by the text that follows the prompt (`""`: the prompt itself), the answered (token,
+    log-probability) pairs; a longer text was reached by tokens listed before it. A text reached by tokens
+    in two ways is not used. `k` is how many of the most probable tokens a list was asked for; one entry
+    more is the sampled token's. No texts are listed for token ids: an expression with ids and no `tokens`
+    has known tokens only where it is one token.
+    """
+    walk = _Walk({text: _by_token(listing) for text, listing in listed.items()}, dict(listed), k)
+    first = {token for token, _ in listed.get("", ())}
+    walk.go(tuple(_with_known_tokens(e, first) for e in expressions), (), 1.0, frozenset([None]), None)
+    return MassBounds(
+        groups=tuple(groups),
+        point=tuple(math.fsum(walk.point[group]) for group in groups),
+        listed={owners: math.fsum(masses) for owners, masses in walk.listed.items()},
+        rests=tuple(walk.rests),
+    )
+
+
+def _with_known_tokens(expression: Sought, first: Collection[str]) -> Sought:
+    """A token matches by its exact text: an expression that is listed, or has one id, is one token."""
+    known = expression.tokens
+    if known is not None and any(UNFINISHED in token for token in known):
+        known = None
+    if known is None and (
+        len(expression.ids) == 1 if expression.ids is not None else expression.text in first
+    ):
+        known = (expression.text,)
+    return replace(expression, tokens=known)
+
+
+def _by_token(listing: Listing) -> dict[str, list[float]]:
+    """The listed probabilities of each token text, ascending; of equal texts there are several."""
+    found: dict[str, list[float]] = {}
+    for token, probability in _probabilities(listing):
+        found.setdefault(token, []).append(probability)
+    return {token: sorted(values) for token, values in found.items()}
+
+
+def _probabilities(listing: Listing) -> list[tuple[str, float]]:
+    return [(token, math.exp(p)) for token, p in listing if p is not None and p > UNLISTED]
+
+
+def most_unlisted(listing: Listing, k: int) -> float:
+    """The greatest probability that a token outside the list can have: p_k, the k-th largest listed.
+
+    One entry more than `k` is the sampled token's and may be far less probable. With fewer than `k`
+    entries any of them may be the sampled one, so the smallest bounds nothing and the last but one does;
+    places filled up at -9999 are no such gap. No entry: 1.
+    """
+    ranked = sorted((probability for _, probability in _probabilities(listing)), reverse=True)
+    if len(ranked) >= k:
+        return ranked[k - 1]
+    last = len(ranked) - (1 if len(listing) >= k else 2)
+    return ranked[last] if last >= 0 else 1.0
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The lists gone through from the prompt along the tokens they hold; collects what each says."""
+
+    by_token: dict[str, dict[str, list[float]]]
+    entries: dict[str, Listing]
+    k: int
+    point: defaultdict[str | None, list[float]] = field(default_factory=lambda: defaultdict(list))
+    listed: defaultdict[Owners, list[float]] = field(default_factory=lambda: defaultdict(list))
+    rests: list[Rest] = field(default_factory=list)
+    ways: Counter[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count in how many ways listed tokens lead to a text: its list is that of one of them."""
+        self.ways = Counter([""])
+        for text in sorted(self.by_token, key=len):
+            for token, values in self.by_token[text].items():
+                if token:
+                    self.ways[text + token] += self.ways[text] * len(values)
+
+    def go(
+        self, sought: tuple[Sought, ...], path: Path, weight: float, owners: Owners, guess: str | None
+    ) -> None:
+        """Take in the list after `path`, which has probability `weight`.
+
+        A text that has come so far counts under one of `owners`; `guess` is the one that the listed
+        tokens, taken by their texts, make it.
+        """
+        text = "".join(path)
+        here = [e for e in sought if e.passes(path)]
+        for token, values in self.by_token.get(text, {}).items():
+            whole = next((e for e in here if e.ends(path, token)), None)
+            longer = tuple(e for e in here if e.goes_on(path, token))
+            onwards = frozenset(e.group for e in longer)
+            for i, p in enumerate(values):
+                after, said = owners, guess
+                if whole is not None:
+                    # Of tokens with equal texts one is the expression's: the least of them at least.
+                    sure = whole.tokens is not None and i == 0
+                    after = frozenset([whole.group]) | (frozenset() if sure else owners)
+                    said = whole.group if i == 0 else guess
+                if longer and token and self._is_continued(text + token):
+                    self.go(longer, (*path, token), weight * p, after, said)
+                else:
+                    self.listed[after | onwards].append(weight * p)
+                    self.point[said].append(weight * p)
+        self._leave(here, path, weight, owners, guess)
+
+    def _is_continued(self, text: str) -> bool:
+        return text in self.by_token and self.ways[text] == 1
+
+    def _leave(
+        self, here: Sequence[Sought], path: Path, weight: float, owners: Owners, guess: str | None
+    ) -> None:
+        """What the list after `path` does not name."""
+        text = "".join(path)
+        known = self.by_token.get(text, {})
+        mass = max(0.0, 1.0 - math.fsum(p for values in known.values() for p in values))
+        unlisted: defaultdict[object, set[str]] = defaultdict(set)
+        for e in here:
+            # Unless its tokens are known it may begin with an unlisted one, whatever is listed.
+            if e.tokens is None or e.tokens[len(path)] not in known:
+                unlisted[e.next_token(path)].add(e.group)
+        most = most_unlisted(self.entries.get(text, ()), self.k)
+        tokens = tuple(frozenset(found) for found in unlisted.values())
+        self.rests.append(Rest(weight * mass, weight * most, owners, tokens))
+        self.point[guess].append(weight * mass)
