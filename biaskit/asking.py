@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -223,6 +223,12 @@ class Answerers:
         names.setdefault(model_of(by), Counter())[by] += 1
         first, last = self._dates.get(label, (at, at))
         self._dates[label] = min(first, at), max(last, at)
+
+    def counting(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The same rows, counted as they go by."""
+        for row in rows:
+            self.add(row)
+            yield row
 
     def notes(self, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """A sentence for each API model, and a warning where its answers are of several."""

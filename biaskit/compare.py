@@ -113,7 +113,8 @@ def _rows(
     alone = len(set(a.jobs) ^ set(b.jobs))
     a_common, b_common = a.with_jobs(common), b.with_jobs(common)
     templates, left_out = complete_in_all([a_common, b_common])
-    note = joined([f"{alone} jobs that one model alone has left out" if alone else None, left_out])
+    how = f"estimators differ: {a.estimator} against {b.estimator}" if a.estimator != b.estimator else None
+    note = joined([f"{alone} jobs that one model alone has left out" if alone else None, left_out, how])
     shares_a, shares_b = a_common.shares_at(templates), b_common.shares_at(templates)
     for job_group, rows in rows_of_groups(common, group_of).items():
         for k, gender in enumerate(groups):

@@ -16,6 +16,7 @@ COMMANDS = {
     "personas": "who a model writes about when nobody said so, and how",
     "analyze": "make every table again from stored rows, or from texts of your own",
     "calibrate": "C and alpha of Calibrated Marked Words for texts of your own",
+    "doctor": "what a model or an API can answer, measured; its estimator",
     "runs": "the runs in this folder: rows done of planned, last write",
     "corpora": "what is shipped: corpora and studies, with source and keys",
     "cite": "the signature line and BibTeX of the papers whose instruments were used",
@@ -28,6 +29,7 @@ biaskit measures how a language model treats gender, and how sure that is.
   biaskit probe demo                        OccuGender's two tables
   biaskit analyze recorded:demo             who is represented in recorded texts, and how
   biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
+  biaskit doctor api:NAME@URL               an API: what it can answer, and how
   biaskit --help                            every command
 """
 

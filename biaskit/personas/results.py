@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from biaskit.asking import Answerers
 from biaskit.corpora import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.association import validation
@@ -73,7 +74,8 @@ def analyse(
             f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
         )
     reading = Reading()
-    documents = texts_of(run, manifest, questions, reading)
+    answerers = Answerers()
+    documents = texts_of(run, manifest, questions, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
     made = make_tables(documents, questions, forms, watcher)
     scoped = bool(questions.templates)
@@ -83,7 +85,7 @@ def analyse(
             write_table(target, name, found, scoped=scoped)
         else:
             target.unlink(missing_ok=True)  # a table that was not made is absent
-    notes = [*reading.notes, *documents.notes, *made.notes]
+    notes = [*reading.notes, *answerers.notes(manifest["models"]), *documents.notes, *made.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     write_json(run / "tables" / "analysis.json", _record(questions, manifest, documents, made, notes))
@@ -91,7 +93,11 @@ def analyse(
 
 
 def texts_of(
-    run: Path, manifest: Mapping[str, Any], questions: Questions, reading: Reading | None = None
+    run: Path,
+    manifest: Mapping[str, Any],
+    questions: Questions,
+    reading: Reading | None = None,
+    answerers: Answerers | None = None,
 ) -> Documents:
     """The texts of a run that its question needs; a run without one is an error."""
     path = rows_file(run, "personas")
@@ -100,6 +106,7 @@ def texts_of(
             f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
         )
     rows = read_rows(path, skip_bad=questions.study.skip_bad_lines, reading=reading)
+    rows = (answerers or Answerers()).counting(rows)
     if manifest["resolved"].get("imported"):
         documents = read_imported(questions, rows)
     else:

@@ -1,6 +1,7 @@
 """What a command and a notebook both do: resolve, ask, analyse, compare, and hand back a result."""
 
 from biaskit.workflow.calibrating import CalibrationResult, calibrate
+from biaskit.workflow.doctoring import Examination, doctor
 from biaskit.workflow.functions import marked_words
 from biaskit.workflow.generation import (
     RECORDED,
@@ -16,6 +17,7 @@ from biaskit.workflow.stored import analyse, analysis_keys, describe_run, load, 
 __all__ = [
     "RECORDED",
     "CalibrationResult",
+    "Examination",
     "PersonasResult",
     "ProbeResult",
     "analyse",
@@ -23,6 +25,7 @@ __all__ = [
     "analyze_texts",
     "calibrate",
     "describe_run",
+    "doctor",
     "import_texts",
     "load",
     "marked_words",

@@ -211,6 +211,8 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         raise Denied(said)
     if status == 429:
         raise RateLimited(said, retry_after(headers))
+    if status == 500 and "validation error" in message:
+        raise Refused(said, parameter=parameter, status=status)  # llama-cpp-python's way of saying 422
     if status >= 500 or status in (408, 409, 425):
         # A gateway may lose the answer of a request that was carried out.
         raise Unavailable(said, billed=status in (408, 502, 504))

@@ -1,0 +1,87 @@
+"""`biaskit doctor`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from biaskit.cli.options import examples
+from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.errors import UsageError
+from biaskit.report.latex import render_latex
+from biaskit.report.text import render_text
+
+
+@click.command(
+    "doctor",
+    epilog=examples(
+        "biaskit doctor api:NAME@http://127.0.0.1:8000/v1",
+        "biaskit doctor openai:gpt-4o-mini-2024-07-18",
+        "biaskit doctor demo --agreement",
+    ),
+)
+@click.argument("model")
+@click.option(
+    "--agreement",
+    is_flag=True,
+    help="Hold top-k and sampling to the exact values of a local model, per bias type.",
+)
+@click.option("--study", default="occugender", show_default=True, help="--agreement: whose cells.")
+@click.option("--draws", type=click.IntRange(min=2), metavar="N", help="--agreement: texts per cell.")
+@click.option(
+    "--api-key-env",
+    multiple=True,
+    metavar="VAR",
+    help="Environment variable with the key of an api: model. Never the key itself.",
+)
+@click.option("--endpoint-name", metavar="NAME", help="Stands for the base URL in every key.")
+@click.option("--price", metavar="IN,OUT", help="USD per million tokens, where no price is known.")
+@click.option("--verbose", is_flag=True, help="Show every request that is asked again, and why.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "latex"]),
+    default="text",
+    show_default=True,
+    help="How the result is printed.",
+)
+def command(
+    model: str,
+    agreement: bool,
+    study: str,
+    draws: int | None,
+    output_format: str,
+    verbose: bool,
+    **chosen: Any,
+) -> None:
+    """What MODEL can answer, measured with about twenty short questions, and by which estimator.
+
+    A server whose answers contradict each other is told so and not believed. Costs a few hundred tokens.
+    """
+    watcher = TerminalWatcher(assume_yes=False, verbose=verbose)
+    try:
+        result = _agree(model, study, draws, watcher) if agreement else _examine(model, watcher, **chosen)
+    finally:
+        watcher.close()
+    if output_format == "json":
+        emit(json.dumps(result.as_json(), indent=1, allow_nan=False) + "\n")
+    else:
+        emit((render_latex if output_format == "latex" else render_text)(result.document()))
+
+
+def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:
+    from biaskit.workflow.doctoring import doctor
+
+    return doctor(model, watcher=watcher, **chosen)
+
+
+def _agree(model: str, study: str, draws: int | None, watcher: TerminalWatcher) -> Any:
+    from biaskit.models.spec import is_api, split_label
+    from biaskit.workflow.agreement import agreement
+
+    if is_api(split_label(model)[1]):
+        raise UsageError("--agreement needs exact values to compare with: name a local model, such as demo.")
+    chosen: dict[str, Any] = {} if draws is None else {"draws": draws}
+    return agreement(model, study=study, watcher=watcher, **chosen)
