@@ -152,6 +152,11 @@ def full_spec(spec: str) -> str:
     return known.spec if known else spec
 
 
+def is_api(spec: str) -> bool:
+    """Whether a spec names a model behind a server."""
+    return _kind(spec)[0] in API
+
+
 def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
     """The command's options; a ready-made model brings the name of its key's variable along."""
     from biaskit.models.api.options import ApiOptions

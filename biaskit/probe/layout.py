@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from biaskit.probe.cells import Questions
@@ -29,7 +29,7 @@ def lay_out(
 
 
 def _by_model(questions: Questions, groups: Sequence[Row]) -> list[TitledTable]:
-    """A table per bias type and setting, two lines a model: shares ± SE, and the 95 % interval."""
+    """A table per bias type and setting; a model has its shares ± SE and what surrounds them line by line."""
     made = []
     for bias_type in _in_order(groups, "bias_type"):
         for setting in _in_order(groups, "setting"):
@@ -40,8 +40,14 @@ def _by_model(questions: Questions, groups: Sequence[Row]) -> list[TitledTable]:
             lines = []
             for model in _in_order(rows, "model"):
                 own = [r for r in rows if r["model"] == model]
-                lines.append((model, *_shares(own, job_groups, questions)))
-                lines.append(("  95 % interval", *_intervals(own, job_groups, questions)))
+                lines.append((_named(model, own), *_shares(own, job_groups, questions)))
+                lines.append(("  95 % interval", *_between(own, job_groups, questions, "ci_low", "ci_high")))
+                estimators = _in_order(own, "estimator")
+                if "top-k" in estimators:
+                    bounds = _between(own, job_groups, questions, "share_low", "share_high")
+                    lines.append(("  bounds (top-k)", *bounds))
+                if "sampling" in estimators:
+                    lines.append(("  SE of the draws", *_errors_of_draws(own, job_groups, questions)))
             made.append(
                 TitledTable(
                     title=_title(questions, bias_type, setting),
@@ -59,12 +65,25 @@ def _title(questions: Questions, bias_type: str, setting: str) -> str:
     return f"{title}{where}: % of the probability on the listed words"
 
 
+def _named(model: str, rows: Sequence[Row]) -> str:
+    """A model with its estimator, where that is not the exact one (METHODS §1.6)."""
+    estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
+    return model if estimator == "exact" else f"{model} ({estimator})"
+
+
 def _what(rows: Sequence[Row]) -> str:
     templates = max((r["n_templates"] or 0 for r in rows), default=0)
     counts = {r["job_group"]: r["n_jobs"] for r in rows}
     jobs = " and ".join(f"{n} {group}" for group, n in counts.items()) + " jobs"
+    estimators = _in_order(rows, "estimator")
+    bounds = (
+        "; bounds (top-k): the means of the least and greatest shares that the listed tokens leave possible"
+        if "top-k" in estimators
+        else ""
+    )
+    draws = "; SE of the draws: already inside the interval" if "sampling" in estimators else ""
     return (
-        f"± standard error over {templates} templates; interval over jobs and templates;"
+        f"± standard error over {templates} templates; interval over jobs and templates{bounds}{draws};"
         f" cov. = probability on the listed words (coverage); {jobs}."
     )
 
@@ -99,7 +118,8 @@ def _by_instruction(questions: Questions, groups: Sequence[Row], levels: Sequenc
             title = questions.study.summary or "; ".join(titles[t] for t in types)
             split.append((title, [(t.capitalize(), {"bias_type": t}) for t in types]))
         for title, blocks in split:
-            made.append(_instruction_table(questions, f"{title}, {model}", own, averages, blocks))
+            name = _named(model, own)
+            made.append(_instruction_table(questions, f"{title}, {name}", own, averages, blocks))
     return made
 
 
@@ -168,13 +188,38 @@ def _shares(rows: Sequence[Row], job_groups: Sequence[str], questions: Questions
     return cells
 
 
-def _intervals(rows: Sequence[Row], job_groups: Sequence[str], questions: Questions) -> list[str]:
+def _between(
+    rows: Sequence[Row], job_groups: Sequence[str], questions: Questions, low: str, high: str
+) -> list[str]:
+    """The two columns named, as percentages from one to the other."""
+    return _shown(
+        rows,
+        job_groups,
+        questions,
+        lambda row: None if row[low] is None else f"{100 * row[low]:.1f}–{100 * row[high]:.1f}",
+    )
+
+
+def _errors_of_draws(rows: Sequence[Row], job_groups: Sequence[str], questions: Questions) -> list[str]:
+    return _shown(
+        rows,
+        job_groups,
+        questions,
+        lambda row: None if row["se_sampling"] is None else f"{100 * row['se_sampling']:.1f}",
+    )
+
+
+def _shown(
+    rows: Sequence[Row],
+    job_groups: Sequence[str],
+    questions: Questions,
+    show: Callable[[Row], str | None],
+) -> list[str]:
     cells: list[str] = []
     for job_group in job_groups:
         for gender in questions.groups:
             row = _find(rows, job_group, gender)
-            known = row is not None and row["ci_low"] is not None
-            cells.append(f"{100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f}" if row and known else "–")
+            cells.append((show(row) if row else None) or "–")
         cells.append("")
     return cells
 

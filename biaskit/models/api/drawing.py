@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from biaskit.errors import ModelError
+from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.api.answers import Choice, answered, choices
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
@@ -120,7 +120,9 @@ class ApiGenerator:
             asked = missing[: self._most]
             try:
                 answers = await controller.ask(self._call(asked), partial(self._read, batch=asked))
-            except (GaveUp, Refused) as trouble:
+            except (GaveUp, Refused, AskingStopped) as trouble:
+                if isinstance(trouble, AskingStopped) and not done:
+                    raise  # else what came before the stop is kept
                 if isinstance(trouble, Refused) and trouble.parameter == "n" and len(asked) > 1:
                     self._most = max(1, len(asked) // 2)
                     continue
@@ -150,6 +152,7 @@ class ApiGenerator:
             body,
             self.found.tokens_most(rendered(prompt, self.found)) + 2 * self.found.overhead,
             new_tokens * len(batch),
+            len(batch),
         )
 
     def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:

@@ -40,12 +40,13 @@ class Call:
     path: str  # below the base URL; with a leading slash, of the server itself
     body: Mapping[str, Any] | None
     prompt_tokens_most: int = 0
-    new_tokens_most: int = 0
+    new_tokens_most: int = 0  # of all its choices
+    choices: int = 1  # which a server makes side by side
 
     @property
     def seconds(self) -> float:
         """Its time limit."""
-        return READ_S + PER_TOKEN_S * self.new_tokens_most
+        return READ_S + PER_TOKEN_S * self.new_tokens_most / self.choices
 
 
 @dataclass(frozen=True, slots=True)

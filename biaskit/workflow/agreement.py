@@ -1,0 +1,379 @@
+"""What `biaskit doctor --agreement` does: how often degraded estimators' intervals hold the exact value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from biaskit.asking import closable
+from biaskit.config import load_probe_study
+from biaskit.errors import ModelError, UsageError
+from biaskit.models.known import find_known
+from biaskit.models.spec import API, Asking, LocalOptions, open_scorer, split_label
+from biaskit.probe.cells import Questions, cell_key, cells, resolve
+from biaskit.probe.manifest import describe_question
+from biaskit.probe.sampled import wilson_ends
+from biaskit.probe.shares import cell_shares
+from biaskit.probe.study import _row as row_of
+from biaskit.probe.top_k import MassBounds, Sought, bound_masses
+from biaskit.provenance import key_of, signature, versions
+from biaskit.records import Cell, Expression, Failed, ModelIdentity, Prompt, PromptForm, ScoreRequest
+from biaskit.report.document import Document, Heading, TitledTable
+from biaskit.stats.proportions import wilson
+from biaskit.studies import ProbeStudy
+from biaskit.watching import Silent, Watcher
+from biaskit.workflow.asking import list_override
+
+NOISE = 1e-5
+"""How far a bound may be passed by float noise: the values on both sides come from two matrix products."""
+NOMINAL = {"top-k": 1.0, "sampling": 0.95}
+
+Chosen = Sequence[tuple[Cell, Prompt, tuple[Expression, ...]]]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AgreementResult:
+    """How often the intervals of each estimator hold the exact value, per bias type and quantity.
+
+    `rows` hold bias_type, estimator, quantity, n (intervals), n_inside, share_inside with its Wilson
+    interval ci_low and ci_high (sampling; cells are independent), expected, expected_here (what Wilson's
+    interval attains at the exact values and numbers of draws of these cells), mean_width, mean_difference
+    (absolute, of the point value from the exact one) and reason.
+    """
+
+    model: str
+    rows: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    signature: str
+
+    def document(self) -> Document:
+        """The table with its notes, for a renderer."""
+        heads = [*("Bias", "Estimator", "Quantity", "intervals", "hold it", "%", "95 % interval")]
+        heads += ["expected", "expected here", "mean width", "mean |difference|"]
+        table = TitledTable(
+            f"Intervals that hold the exact value, {self.model}",
+            (tuple(Heading(text) for text in heads),),
+            tuple(_shown(row) for row in self.rows),
+            note="expected here: what Wilson's interval attains at the exact values and numbers of draws of"
+            " these cells; mean |difference|: of the point value from the exact one.",
+            n_text=3,
+        )
+        return Document((table,), self.notes, self.signature)
+
+
+def agreement(
+    model: str,
+    *,
+    study: str = "occugender",
+    jobs: str | Sequence[str] | None = None,
+    templates: str | Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    cells_per_type: int = 40,
+    k: int = 20,
+    draws: int = 25,
+    seed: int = 1,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch_size: int | None = None,
+    watcher: Watcher | None = None,
+) -> AgreementResult:
+    """Degrade a local model's exact probabilities to `top-k` and `sampling`, and compare (METHODS §1.6).
+
+    Args:
+        model: a local model, such as `demo` or `hf:ORG/NAME`; every estimator runs it in one `dtype`.
+        study, jobs, templates, settings: as `probe` takes them; of the cells of each bias type
+            `cells_per_type` are taken, evenly spaced in study order.
+        k: listed tokens of `top-k`. draws: of `sampling`, per cell; seed: which ones.
+
+    A bound of `top-k` must always hold the exact value (word_boundary token), a 95 % interval of
+    `sampling` as often as Wilson's interval does (word_boundary word). Raises `UsageError` for a model
+    that is not in process, `ModelError` where a cell cannot be scored.
+    """
+    label, spec = split_label(model)
+    known = find_known(spec)
+    if (known.spec if known else spec).partition(":")[0] in (*API, "scripted"):
+        raise UsageError(f"{label} has no exact probabilities to compare with: take a local model.")
+    overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
+    questions = resolve(load_probe_study(study, overrides))
+    chosen = _choose(questions, label, cells_per_type)
+    asking = _Asking(
+        spec, label, LocalOptions(device, dtype, batch_size), questions.study, seed, watcher or Silent()
+    )
+    exact = asking.rows(chosen, Asking("exact"))
+    found = list(_compare_bounds(questions, exact, asking.rows(chosen, Asking("top-k", k=k))))
+    exact = asking.rows(chosen, Asking("exact"), word_boundary="word")
+    for some in _by_type(chosen):
+        longest = max(len(e.text) for _, _, expressions in some for e in expressions)
+        drawn = asking.rows(some, Asking("sampling", draws=draws, longest=longest))
+        found += _compare_draws(questions, exact, drawn)
+    rows = _summaries(found, questions)
+    notes = _notes(len(chosen), k, draws, found)
+    return AgreementResult(label, tuple(rows), notes, asking.sign(questions, k=k, draws=draws))
+
+
+# --- which cells ------------------------------------------------------------------------------------------
+
+
+def _choose(questions: Questions, label: str, most: int) -> Chosen:
+    """So many cells of each bias type, evenly spaced in study order: all templates, and jobs in turn."""
+    if most < 1:
+        raise UsageError(f"{most} cells per bias type are too few: give at least 1.")
+    chosen: list[tuple[Cell, Prompt, tuple[Expression, ...]]] = []
+    for some in _by_type(list(cells(questions, label, _form_of(questions.study)))):
+        n = min(most, len(some))
+        chosen += [some[i * len(some) // n] for i in range(n)]
+    return chosen
+
+
+def _form_of(study: ProbeStudy) -> PromptForm:
+    if study.prompt_form != "auto":
+        return study.prompt_form
+    return "chat-prefill" if study.system_prompt or study.instruction_position == "system" else "raw"
+
+
+def _by_type(chosen: Chosen) -> Iterator[Chosen]:
+    for bias_type in dict.fromkeys(cell.bias_type for cell, _, _ in chosen):
+        yield [one for one in chosen if one[0].bias_type == bias_type]
+
+
+# --- one model by several estimators ----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One model, opened anew for each estimator and freed again."""
+
+    spec: str
+    label: str
+    options: LocalOptions
+    study: ProbeStudy
+    seed: int
+    watcher: Watcher
+    identity: ModelIdentity | None = None
+
+    def rows(self, chosen: Chosen, asking: Asking, *, word_boundary: str = "token") -> dict[Cell, Row]:
+        """Each cell's row, as a run would store it."""
+        how = self.options
+        options = LocalOptions(how.device, how.dtype, how.batch_size, word_boundary, self.study.on_prefix)
+        scorer = open_scorer(self.spec, label=self.label, options=options, asking=asking)
+        self.identity = scorer.identity
+        estimator = scorer.estimator_for(chosen[0][0].prompt_form)
+        requests = {self._key(*one): one for one in chosen}
+        found: dict[Cell, Row] = {}
+        try:
+            plan = scorer.plan_scores([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()])
+            with closing(closable(scorer.score(plan.batches))) as groups:
+                for answer in (answer for group in groups for answer in group):
+                    if isinstance(answer, Failed):
+                        raise ModelError(f"{self.label} fails by {estimator.name}: {answer.reason}.")
+                    cell, prompt, _ = requests[answer.key]
+                    found[cell] = row_of(answer, cell, prompt, estimator)
+                    self.watcher.progress(f"{self.label} {estimator.name}", len(found), len(chosen))
+        finally:
+            scorer.close()
+        return found
+
+    def _key(self, cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
+        """One key for a cell by whatever estimator; its draws follow from it."""
+        return key_of([self.seed, cell_key(cell, prompt, expressions, "", self.study)])
+
+    def sign(self, questions: Questions, **choices: int) -> str:
+        """Every choice that changes one of the numbers."""
+        known = self.identity
+        return signature(
+            {
+                "biaskit": versions().get("biaskit", ""),
+                "study": self.study.name,
+                "model": f"{self.label}@{known.fingerprint[:12]}" if known else self.label,
+                "form": _form_of(self.study),
+                "on_prefix": self.study.on_prefix,
+                "question": describe_question(questions)["digest"][:12],
+                **{name: str(value) for name, value in choices.items()},
+                "seed": str(self.seed),
+            }
+        )
+
+
+# --- one interval against one exact value ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """An exact value, and what an estimator says of it: point and ends, None where it says nothing."""
+
+    bias_type: str
+    estimator: str
+    quantity: str
+    exact: float
+    point: float | None
+    ends: tuple[float, float] | None
+    chance: float = 1.0  # with which such an interval holds the exact value
+
+    def holds(self) -> bool:
+        """Whether the exact value lies between the ends, up to float noise."""
+        assert self.ends is not None
+        return self.ends[0] - NOISE <= self.exact <= self.ends[1] + NOISE
+
+
+def _compare_bounds(
+    questions: Questions, exact: Mapping[Cell, Row], bounded: Mapping[Cell, Row]
+) -> Iterator[_Compared]:
+    """`top-k`: masses, shares, coverage, and the difference of the contrast's shares."""
+    groups, contrast = questions.groups, questions.contrast
+    first, second = (groups.index(name) for name in contrast)
+    for cell, row in exact.items():
+        true = cell_shares(cell, row, groups)
+        got = cell_shares(cell, bounded[cell], groups, contrast=contrast)
+        bounds = _mass_bounds(bounded[cell], groups)
+        known: list[tuple[str, float, float | None, _Ends]] = []
+        for i, group in enumerate(groups):
+            low, high = bounds.low([group]), bounds.high([group])
+            known.append(("mass", _at(true.masses, i) or 0.0, _at(got.masses, i), (low, high)))
+        known.append(("coverage", true.coverage or 0.0, got.coverage, got.coverage_ends))
+        if true.shares is not None:
+            for i, _ in enumerate(groups):
+                ends = got.share_ends[i] if got.share_ends else None
+                known.append(("share", true.shares[i], _at(got.shares, i), ends))
+            point = got.shares[first] - got.shares[second] if got.shares else None
+            difference = true.shares[first] - true.shares[second]
+            known.append(("difference", difference, point, got.difference_ends))
+        for quantity, value, point, ends in known:
+            least = -1.0 if quantity == "difference" else 0.0
+            yield _Compared(cell.bias_type, "top-k", quantity, value, point, _closed(ends, least))
+
+
+def _compare_draws(
+    questions: Questions, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row]
+) -> Iterator[_Compared]:
+    """`sampling`: coverage and each group's share; shares are those of the draws that matched."""
+    for cell, row in drawn.items():
+        true = cell_shares(cell, exact[cell], questions.groups, word_boundary="word")
+        got = cell_shares(cell, row, questions.groups)
+        n, matched, coverage = row["draws"], got.matched or 0, true.coverage or 0.0
+        chance = chance_to_hold(coverage, n)
+        yield _Compared(
+            cell.bias_type, "sampling", "coverage", coverage, got.coverage, got.coverage_ends, chance
+        )
+        for i, group in enumerate(questions.groups if true.shares else ()):
+            share = true.shares[i] if true.shares else 0.0
+            ends = _closed(got.share_ends[i] if got.share_ends else None, 0.0)
+            chance = chance_to_hold(share, matched) if matched else 1.0
+            yield _Compared(
+                cell.bias_type, "sampling", f"{group}_share", share, _at(got.shares, i), ends, chance
+            )
+
+
+_Ends = tuple[float | None, float | None] | None
+
+
+def _mass_bounds(row: Row, groups: Sequence[str]) -> MassBounds:
+    sought = [
+        Sought(e["group"], e["text"], tuple(e["tokens"]), tuple(e["token_ids"])) for e in row["expressions"]
+    ]
+    return bound_masses(row["listed"], row["k"], sought, groups)
+
+
+def _at(values: Sequence[float] | None, i: int) -> float | None:
+    return values[i] if values is not None else None
+
+
+def _closed(ends: _Ends, least: float) -> tuple[float, float] | None:
+    """Ends of which one alone is unknown reach to the end of what the quantity can be."""
+    if ends is None or ends == (None, None):
+        return None
+    low, high = ends
+    return least if low is None else low, 1.0 if high is None else high
+
+
+@lru_cache(maxsize=4096)
+def chance_to_hold(p: float, n: int) -> float:
+    """Probability that Wilson's 95 % interval of n draws holds their true share p; 1 with no draw."""
+    held = (k for k in range(n + 1) if (ends := wilson_ends(k, n)) and ends[0] <= p <= ends[1])
+    return math.fsum(math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in held) if n else 1.0
+
+
+# --- what they come to ------------------------------------------------------------------------------------
+
+
+def _summaries(found: Sequence[_Compared], questions: Questions) -> list[dict[str, Any]]:
+    """One row per bias type, estimator and quantity, all of one bias type together."""
+    bounds = [("top-k", quantity) for quantity in ("share", "mass", "coverage", "difference")]
+    counted = [("sampling", f"{group}_share") for group in questions.groups] + [("sampling", "coverage")]
+    return [
+        _summary(
+            [x for x in found if (x.bias_type, x.estimator, x.quantity) == (bias_type, estimator, quantity)],
+            {"bias_type": bias_type, "estimator": estimator, "quantity": quantity},
+        )
+        for bias_type in dict.fromkeys(x.bias_type for x in found)
+        for estimator, quantity in (*bounds, *counted)
+    ]
+
+
+def _summary(compared: Sequence[_Compared], names: Mapping[str, str]) -> dict[str, Any]:
+    known = [x for x in compared if x.ends is not None]
+    n, inside = len(known), sum(x.holds() for x in known)
+    sampled = names["estimator"] == "sampling"
+    ci = (wilson(inside, n) if sampled else None) or (None, None)
+    reasons = [] if sampled or not n else ["a bound, not a sample: one miss is a mistake"]
+    if n < len(compared):
+        what = "no draw matched" if sampled else "nothing listed"
+        reasons.append(f"{len(compared) - n} of {len(compared)} without an interval: {what}")
+    return {
+        **names,
+        "n": n,
+        "n_inside": inside,
+        "share_inside": inside / n if n else None,
+        "ci_low": ci[0],
+        "ci_high": ci[1],
+        "expected": NOMINAL[names["estimator"]],
+        "expected_here": _mean([x.chance for x in known]),
+        "mean_width": _mean([x.ends[1] - x.ends[0] for x in known if x.ends is not None]),
+        "mean_difference": _mean([abs(x.point - x.exact) for x in compared if x.point is not None]),
+        "reason": "; ".join(reasons) or None,
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tuple[str, ...]:
+    missed = [x for x in found if x.estimator == "top-k" and x.ends is not None and not x.holds()]
+    notes = [
+        f"{n_cells} cells; top-k (k = {k}) bounds word_boundary = token and must hold always; sampling"
+        f" ({draws} draws a cell) estimates word_boundary = word and holds as often as a 95 % interval does"
+    ]
+    if missed:
+        notes.append(
+            f"{len(missed)} bounds of top-k miss the exact value: this is a mistake, please report it"
+        )
+    without = sum(x.ends is None for x in found if x.estimator == "sampling")
+    if without:
+        notes.append(f"{without} shares have no interval, since no draw of their cell named an expression")
+    return tuple(notes)
+
+
+def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
+    ci = "–" if row["ci_low"] is None else f"{100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f}"
+    return (
+        row["bias_type"],
+        row["estimator"],
+        row["quantity"].replace("_", " "),
+        str(row["n"]),
+        str(row["n_inside"]),
+        _percent(row["share_inside"]),
+        ci,
+        _percent(row["expected"]),
+        _percent(row["expected_here"]),
+        "–" if row["mean_width"] is None else f"{row['mean_width']:.3f}",
+        "–" if row["mean_difference"] is None else f"{row['mean_difference']:.3f}",
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"
