@@ -23,6 +23,7 @@ class Outcome:
     """What asking did: which models gave up, which requests have no answer, and what was noticed."""
 
     failed_models: dict[str, str] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)  # of those, the models that had begun to answer
     failed: dict[str, dict[str, int]] = field(default_factory=dict)  # label → reason → number
     notes: list[str] = field(default_factory=list)
     plans: list[ModelPlan] = field(default_factory=list)
@@ -35,7 +36,8 @@ class Outcome:
     def stop(self, label: str, error: AskingStopped, watcher: Watcher) -> None:
         """A model is not asked any further; what it answered before stays."""
         self.failed_models[label] = str(error)
-        watcher.note(f"{label}: {error}")
+        self.stopped.add(label)
+        watcher.note(f"{label} is not asked any further: {error}")
 
     def count_failures(self, label: str, answers: Sequence[object]) -> None:
         """Count the answers that are none, by reason."""

@@ -34,7 +34,7 @@ def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
     elif (result.path / "tables").is_dir():
         print_result(result, output_format)
     else:
-        emit("".join(f"Note: {note}.\n" for note in result.warnings), err=True)
+        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
     if not result.complete:
         sys.exit(FINISHED_WITH_MISSING)
 

@@ -168,12 +168,12 @@ def _plan_of_draws(plan: ModelPlan) -> str:
     """Draws as a range: how many a prompt needs is known when its genders are full."""
     missing, most = plan.n_cells - plan.n_stored, (plan.n_cells_most or plan.n_cells) - plan.n_stored
     span = f"{missing:,}" if most <= missing else f"{missing:,} to {most:,}"
-    line = f"{plan.label}: {span} draws to ask, {plan.n_stored:,} stored"
+    calls = f" in at least {plan.calls:,} calls" if missing and plan.calls is not None else ""
+    line = f"{plan.label}: {span} draws to ask{calls}, {plan.n_stored:,} stored"
     if missing:
         per_draw = plan.new_tokens // missing
         tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
-        calls = f" in {plan.calls:,} calls" if plan.calls is not None else ""
-        line += f"{calls}; at most {tokens} new tokens, {_cost(plan)}"
+        line += f"; at most {tokens} new tokens, {_cost(plan)}"
         if plan.seconds is None:
             line += ", time unknown"
         elif plan.seconds_most is None or plan.seconds_most <= plan.seconds:

@@ -108,7 +108,10 @@ def _forms(
             done.give_up(label, error, watcher)
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
-        done.notes.append(f"Prompt forms differ between the models ({listed}): they are not compared.")
+        taken = [generators[label].identity.forms for label in forms]
+        common = [form for form in ("chat", "completion", "raw") if all(form in each for each in taken)]
+        hint = f" --prompt-form {common[0]} makes them comparable, in another run." if common else ""
+        done.notes.append(f"Prompt forms differ between the models ({listed}): they are not compared.{hint}")
     return forms
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from biaskit.asking import Answerers
 from biaskit.errors import RunError
 from biaskit.probe.cells import Questions
 from biaskit.probe.effects import tables as effect_tables
@@ -27,7 +28,8 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     manifest = read_manifest(run)
     questions = read_question(manifest["resolved"], overrides)
     reading = Reading()
-    cells, rows_digest, n_unused = _read_cells(run, manifest, questions, reading)
+    answerers = Answerers()
+    cells, rows_digest, n_unused = _read_cells(run, manifest, questions, reading, answerers)
     study = questions.study
     made = effect_tables(
         cells,
@@ -45,7 +47,8 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
             write_table(path, name, rows, groups=questions.groups, contrast=questions.contrast)
         else:
             path.unlink(missing_ok=True)  # a table that was not made is absent
-    notes = [*reading.notes, *_prefix_notes(manifest), *_notes(cells, made, study.coverage_floor)]
+    notes = [*reading.notes, *answerers.notes(manifest["models"])]
+    notes += [*_prefix_notes(manifest), *_notes(cells, made, study.coverage_floor)]
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
     choices = {
@@ -68,7 +71,7 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
 
 
 def _read_cells(
-    run: Path, manifest: Mapping[str, Any], questions: Questions, reading: Reading
+    run: Path, manifest: Mapping[str, Any], questions: Questions, reading: Reading, answerers: Answerers
 ) -> tuple[list[CellShares], str, int]:
     """Every needed cell in study order, a digest of the rows used, and how many rows were not needed."""
     wanted = [
@@ -83,7 +86,8 @@ def _read_cells(
     digests: list[bytes] = [b""] * len(wanted)
     unused = 0
     boundary = questions.study.word_boundary
-    for row in read_rows(_rows_of(run), skip_bad=questions.study.skip_bad_lines, reading=reading):
+    rows = read_rows(_rows_of(run), skip_bad=questions.study.skip_bad_lines, reading=reading)
+    for row in answerers.counting(rows):
         numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
         unused += row["key"] not in places
         for i in places.get(row["key"], ()):

@@ -98,9 +98,10 @@ def _as_tuple(stored: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
     """What `sampling` drew: shares of the draws that said an expression."""
+    group_of = {e["text"]: e["group"] for e in row["expressions"]}
     said = dict.fromkeys(groups, 0)
-    for expression in row["expressions"]:
-        said[expression["group"]] += row["counts"].get(expression["text"], 0)
+    for text, count in row["counts"].items():
+        said[group_of[text]] += count
     n, matched = row["draws"], sum(said.values())
     if not 0 <= matched <= n or not n:
         raise RunError(f"Row {row['key']}: {matched} of {n} draws said an expression.")

@@ -16,7 +16,7 @@ def render_text(document: Document) -> str:
     """Tables, then notes, then the signature; lines end without spaces."""
     parts = [_table(table) for table in document.tables]
     if document.notes:
-        parts.append("\n".join(_wrapped(f"Note: {note}.") for note in document.notes))
+        parts.append("\n".join(_wrapped(f"Note: {note.rstrip('.')}.") for note in document.notes))
     if document.signature:
         parts.append(_wrapped(document.signature))
     return "\n\n".join(parts) + "\n"

@@ -21,7 +21,16 @@ from biaskit.probe.shares import cell_shares
 from biaskit.probe.study import _row as row_of
 from biaskit.probe.top_k import MassBounds, Sought, bound_masses
 from biaskit.provenance import key_of, signature, versions
-from biaskit.records import Cell, Expression, Failed, ModelIdentity, Prompt, PromptForm, ScoreRequest
+from biaskit.records import (
+    Cell,
+    CellShares,
+    Expression,
+    Failed,
+    ModelIdentity,
+    Prompt,
+    PromptForm,
+    ScoreRequest,
+)
 from biaskit.report.document import Document, Heading, TitledTable
 from biaskit.stats.proportions import wilson
 from biaskit.studies import ProbeStudy
@@ -168,15 +177,16 @@ class _Asking:
         try:
             plan = scorer.plan_scores([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()])
             with closing(closable(scorer.score(plan.batches))) as groups:
-                for answer in (answer for group in groups for answer in group):
-                    if isinstance(answer, Failed):
-                        raise ModelError(f"{self.label} fails by {estimator.name}: {answer.reason}.")
-                    cell, prompt, _ = requests[answer.key]
-                    found[cell] = row_of(answer, cell, prompt, estimator)
+                for group in groups:
+                    for answer in group:
+                        if isinstance(answer, Failed):
+                            raise ModelError(f"{self.label} fails by {estimator.name}: {answer.reason}.")
+                        cell, prompt, _ = requests[answer.key]
+                        found[cell] = row_of(answer, cell, prompt, estimator)
                     self.watcher.progress(f"{self.label} {estimator.name}", len(found), len(chosen))
         finally:
             scorer.close()
-        return found
+        return {cell: found[cell] for cell, _, _ in chosen}
 
     def _key(self, cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
         """One key for a cell by whatever estimator; its draws follow from it."""
@@ -220,28 +230,23 @@ class _Compared:
         return self.ends[0] - NOISE <= self.exact <= self.ends[1] + NOISE
 
 
+_Ends = tuple[float | None, float | None] | None
+_Known = tuple[str, float, float | None, _Ends]
+"""A quantity, its exact value, an estimator's point and ends."""
+
+
 def _compare_bounds(
     questions: Questions, exact: Mapping[Cell, Row], bounded: Mapping[Cell, Row]
 ) -> Iterator[_Compared]:
-    """`top-k`: masses, shares, coverage, and the difference of the contrast's shares."""
     groups, contrast = questions.groups, questions.contrast
-    first, second = (groups.index(name) for name in contrast)
-    for cell, row in exact.items():
-        true = cell_shares(cell, row, groups)
-        got = cell_shares(cell, bounded[cell], groups, contrast=contrast)
-        bounds = _mass_bounds(bounded[cell], groups)
-        known: list[tuple[str, float, float | None, _Ends]] = []
-        for i, group in enumerate(groups):
-            low, high = bounds.low([group]), bounds.high([group])
-            known.append(("mass", _at(true.masses, i) or 0.0, _at(got.masses, i), (low, high)))
-        known.append(("coverage", true.coverage or 0.0, got.coverage, got.coverage_ends))
+    for cell, row in bounded.items():
+        true = cell_shares(cell, exact[cell], groups)
+        got = cell_shares(cell, row, groups, contrast=contrast)
+        known = [*_masses(true, got, _mass_bounds(row, groups)), *_shares(true, got, ["share"] * len(groups))]
         if true.shares is not None:
-            for i, _ in enumerate(groups):
-                ends = got.share_ends[i] if got.share_ends else None
-                known.append(("share", true.shares[i], _at(got.shares, i), ends))
+            first, second = (groups.index(name) for name in contrast)
             point = got.shares[first] - got.shares[second] if got.shares else None
-            difference = true.shares[first] - true.shares[second]
-            known.append(("difference", difference, point, got.difference_ends))
+            known.append(("difference", true.shares[first] - true.shares[second], point, got.difference_ends))
         for quantity, value, point, ends in known:
             least = -1.0 if quantity == "difference" else 0.0
             yield _Compared(cell.bias_type, "top-k", quantity, value, point, _closed(ends, least))
@@ -250,25 +255,29 @@ def _compare_bounds(
 def _compare_draws(
     questions: Questions, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row]
 ) -> Iterator[_Compared]:
-    """`sampling`: coverage and each group's share; shares are those of the draws that matched."""
+    """Of shares only the draws that matched count."""
     for cell, row in drawn.items():
         true = cell_shares(cell, exact[cell], questions.groups, word_boundary="word")
         got = cell_shares(cell, row, questions.groups)
-        n, matched, coverage = row["draws"], got.matched or 0, true.coverage or 0.0
-        chance = chance_to_hold(coverage, n)
-        yield _Compared(
-            cell.bias_type, "sampling", "coverage", coverage, got.coverage, got.coverage_ends, chance
-        )
-        for i, group in enumerate(questions.groups if true.shares else ()):
-            share = true.shares[i] if true.shares else 0.0
-            ends = _closed(got.share_ends[i] if got.share_ends else None, 0.0)
-            chance = chance_to_hold(share, matched) if matched else 1.0
-            yield _Compared(
-                cell.bias_type, "sampling", f"{group}_share", share, _at(got.shares, i), ends, chance
-            )
+        names = [f"{group}_share" for group in questions.groups]
+        coverage: _Known = ("coverage", true.coverage or 0.0, got.coverage, got.coverage_ends)
+        for quantity, value, point, ends in (coverage, *_shares(true, got, names)):
+            chance = chance_to_hold(value, row["draws"] if quantity == "coverage" else got.matched or 0)
+            yield _Compared(cell.bias_type, "sampling", quantity, value, point, _closed(ends, 0.0), chance)
 
 
-_Ends = tuple[float | None, float | None] | None
+def _masses(true: CellShares, got: CellShares, bounds: MassBounds) -> Iterator[_Known]:
+    for i, group in enumerate(bounds.groups):
+        ends = (bounds.low([group]), bounds.high([group]))
+        yield "mass", true.masses[i] if true.masses else 0.0, got.masses[i] if got.masses else None, ends
+    yield "coverage", true.coverage or 0.0, got.coverage, got.coverage_ends
+
+
+def _shares(true: CellShares, got: CellShares, names: Sequence[str]) -> Iterator[_Known]:
+    for i, name in enumerate(names if true.shares else ()):
+        assert true.shares is not None
+        ends = got.share_ends[i] if got.share_ends else None
+        yield name, true.shares[i], got.shares[i] if got.shares else None, ends
 
 
 def _mass_bounds(row: Row, groups: Sequence[str]) -> MassBounds:
@@ -276,10 +285,6 @@ def _mass_bounds(row: Row, groups: Sequence[str]) -> MassBounds:
         Sought(e["group"], e["text"], tuple(e["tokens"]), tuple(e["token_ids"])) for e in row["expressions"]
     ]
     return bound_masses(row["listed"], row["k"], sought, groups)
-
-
-def _at(values: Sequence[float] | None, i: int) -> float | None:
-    return values[i] if values is not None else None
 
 
 def _closed(ends: _Ends, least: float) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.asking import Outcome
 from biaskit.config import is_path
 from biaskit.errors import UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
@@ -105,13 +106,14 @@ def how_to_go_on(run: Path, engine: str) -> str:
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 
 
-def left_out(
-    failed_models: Mapping[str, str], failed: Mapping[str, Mapping[str, int]], unit: str
-) -> list[str]:
+def left_out(asked: Outcome, unit: str) -> list[str]:
     """What a reader must know of answers that never came."""
     notes = [
         f"{label}: {n} {unit} failed ({reason}); the same command asks them again"
-        for label, reasons in failed.items()
+        for label, reasons in asked.failed.items()
         for reason, n in reasons.items()
     ]
-    return [*notes, *(f"{label} is left out: {reason}" for label, reason in failed_models.items())]
+    for label, reason in asked.failed_models.items():
+        what = "was not asked any further" if label in asked.stopped else "is left out"
+        notes.append(f"{label} {what}: {reason}")
+    return notes

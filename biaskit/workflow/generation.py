@@ -196,12 +196,12 @@ def personas_study(
         )
         failures = (asked.failed_models, asked.failed, tuple(asked.plans))
         if dry_run or not (run / MANIFEST).exists() or _is_empty(run):
-            notes = [*asked.notes, *left_out(asked.failed_models, asked.failed, "draws")]
+            notes = [*asked.notes, *left_out(asked, "draws")]
             return PersonasResult(run, tuple(notes), *failures)
         notes = [*asked.notes, *analyse_personas(run, watcher=watcher)]
     except KeyboardInterrupt as error:
         raise Interrupted(how_to_go_on(run, "personas")) from error
-    notes += left_out(asked.failed_models, asked.failed, "draws")
+    notes += left_out(asked, "draws")
     return PersonasResult(run, tuple(notes), *failures)
 
 

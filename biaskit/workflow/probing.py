@@ -214,7 +214,7 @@ def probe_study(
     if dry_run or not (run / MANIFEST).exists():
         return ProbeResult(run, tuple(asked.notes), asked.failed_models, asked.failed, tuple(asked.plans))
     notes = [*asked.notes, *analyse_probe_run(run)]
-    notes += left_out(asked.failed_models, asked.failed, "cells")
+    notes += left_out(asked, "cells")
     return ProbeResult(run, tuple(notes), asked.failed_models, asked.failed, tuple(asked.plans))
 
 

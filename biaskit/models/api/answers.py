@@ -6,15 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply
+from biaskit.provenance import key_of
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
 UNLISTED = -9990.0
 """OpenAI writes -9999 for a token outside its list; no real log-probability of a listed one is near."""
+UNDECODED = ("\u0120", "\u010a", "\u2581")
+"""How vocabularies write a space or a line feed; such a token never equals an expression."""
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
@@ -43,6 +46,12 @@ def answered(reply: Reply, *, prompt_tokens: int | None = None, new_tokens: int 
     if isinstance(fingerprint, str) and fingerprint.strip():
         by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
     return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
+
+
+def who_answered(reply: Reply) -> Answered:
+    """`answered`, with the tokens that the server counted, where it does."""
+    used = reply.used
+    return answered(reply, prompt_tokens=used[0] if used else None, new_tokens=used[1] if used else None)
 
 
 def choices(reply: Reply, n: int) -> list[Choice]:
@@ -97,6 +106,25 @@ def _thought(message: Mapping[str, Any]) -> bool:
     )
 
 
+class Replays:
+    """Notices an answer that was given before, to another question: a cache's, or of a mixed-up line.
+
+    Only where every answer has an id of its own (`unique_ids`); else equal answers prove nothing.
+    """
+
+    def __init__(self, *, unique_ids: bool) -> None:
+        self._unique_ids = unique_ids
+        self._given: dict[str, str] = {}  # digest of id and content → what it was the answer to
+
+    def check(self, reply: Reply, question: str, content: object) -> None:
+        """Raise `BadAnswer` where this id came with this content to another question."""
+        identifier = reply.data.get("id")
+        if not self._unique_ids or not isinstance(identifier, str):
+            return
+        if self._given.setdefault(key_of([identifier, content]), question) != question:
+            raise BadAnswer("the answer of an earlier request once more")
+
+
 def reasons_first(reply: Reply) -> bool:
     """Whether the model thought before it answered: its first token is not the answer's."""
     listed = reply.data.get("choices")
@@ -116,12 +144,21 @@ def reasons_first(reply: Reply) -> bool:
 
 
 def log_probability(value: object) -> float:
-    """One log-probability as a server wrote it; above 0 by rounding alone is 0. Raises `BadAnswer`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise BadAnswer(f"a log-probability of {clean(value)!r}")
+    """One log-probability as a server wrote it; above 0 by rounding alone is 0.
+
+    Raises `BadAnswer`, also for what stands for a token outside a list: that says nothing of its probability.
+    """
+    if not _is_number(value):
+        raise BadAnswer("a log-probability that is no number")
     if value > 1e-4:
-        raise BadAnswer(f"a log-probability of {value:.6g}, which is above 0")
+        raise BadAnswer("a log-probability above 0")
+    if not value > UNLISTED:  # nor is NaN
+        raise BadAnswer("a log-probability as of a token outside a list")
     return min(0.0, float(value))
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def listed_tokens(choice: Choice, *, chat: bool) -> tuple[tuple[str, float], ...]:
@@ -139,12 +176,14 @@ def listed_tokens(choice: Choice, *, chat: bool) -> tuple[tuple[str, float], ...
         raise BadAnswer("no listed token")
     total = math.fsum(math.exp(value) for _, value in found)
     if total > 1 + 1e-3:
-        raise BadAnswer(f"listed tokens with a probability of {total:.4f} together, more than 1")
+        raise BadAnswer("listed tokens that are more probable together than everything")
+    if any(token.startswith(UNDECODED) for token, _ in found):
+        raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
     return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
 
 
 def _is_unlisted(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value <= UNLISTED
+    return _is_number(value) and value <= UNLISTED
 
 
 def _chat_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
@@ -157,8 +196,19 @@ def _chat_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
     for entry in entries:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
             raise BadAnswer("a listed token without a text")
+        _check_spelling(entry["token"], entry.get("bytes"))
         pairs.append((entry["token"], entry.get("logprob")))
     return pairs
+
+
+def _check_spelling(token: str, listed: object) -> None:
+    """A listed token's bytes, where they are given and are a text, must spell its text."""
+    try:
+        spelt = bytes(listed).decode("utf-8") if isinstance(listed, list) else ""
+    except (ValueError, TypeError):
+        return  # half of a character
+    if spelt and spelt != token:
+        raise BadAnswer("a listed token whose bytes spell another text")
 
 
 def _completion_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:

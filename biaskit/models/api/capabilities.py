@@ -48,6 +48,7 @@ class Capabilities:
     bytes_per_token: float = 3.0
     overhead: int = 16  # tokens that a chat template adds
     latency: float = 1.0  # seconds of a short request
+    echo_latency: float = 0.0  # seconds of one echo; nine where the server sorts its vocabulary in Python
     parallel: float = 1.0  # how many times faster four at once are than one after another
     scored: bool = False  # whether the questions about probabilities were put
     findings: tuple[Finding, ...] = ()
@@ -120,12 +121,16 @@ class Capabilities:
         """More tokens than a text can be: no tokenizer makes one of less than a byte."""
         return len(text.encode("utf-8", "replace")) + 8
 
-    @property
-    def start(self) -> int:
-        """How many requests to begin with: a server that takes seconds for one would let sixteen time out."""
-        return 16 if self.latency < 1.0 else 4 if self.latency < 4.0 else 1
+    def start(self, *, echo: bool = False) -> int:
+        """How many requests to begin with: a server that takes seconds for one would let sixteen time out.
 
-    def seconds(self, calls: int) -> float:
-        """About how long so many short calls take."""
-        at_once = 16.0 if self.parallel >= 2.5 and self.latency < 4.0 else max(1.0, self.parallel)
-        return calls * self.latency / at_once
+        Nor does it stop working on what nobody waits for any more, so what is asked again waits longer.
+        """
+        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        return 16 if latency < 1.0 else 4 if latency < 4.0 else 1
+
+    def seconds(self, calls: int, *, echo: bool = False) -> float:
+        """About how long so many short calls, or echoes, take."""
+        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        at_once = 16.0 if self.parallel >= 2.5 and latency < 4.0 else max(1.0, self.parallel)
+        return calls * latency / (1.0 if latency >= 4.0 else at_once)

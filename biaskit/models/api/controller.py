@@ -49,12 +49,13 @@ class GaveUp(Exception):
 class Window:
     """How many requests are out at once: grows while that pays, shrinks on 429 and time-outs.
 
-    Measured in epochs of as many answers as the limit: where twice the limit does not give at least
-    PAYS times the answers a second, the smaller limit was enough, and is kept for a while.
+    Measured in epochs of as many answers as the limit. A limit that is greater by a share must give at
+    least PAYS of that share more answers a second (a doubled one 15 % more); where it does not twice in a
+    row, the smaller one was enough, and is kept for a while.
     """
 
-    PAYS = 1.15
-    HOLD = 20  # epochs before it is tried again
+    PAYS = 0.15
+    HOLD, HOLD_AFTER_CUT = 20, 5  # epochs before it is tried again
 
     def __init__(self, start: int, most: int) -> None:
         self.most = max(1, most)
@@ -62,7 +63,7 @@ class Window:
         self._best = 0.0  # answers a second at _paying
         self._paying = self.limit
         self._hold = 0
-        self._doubling = True
+        self._opening, self._doubted = True, False
         self._answers, self._since, self._waited = 0, time.monotonic(), False
         self._last_cut = 0.0
 
@@ -82,12 +83,16 @@ class Window:
         if self._hold:
             self._hold -= 1
             return
-        if self.limit == self._paying or rate >= self.PAYS * self._best:
-            self._best, self._paying = rate, self.limit
-            step = self.limit if self._doubling else max(1, self.limit // 8)
+        wanted = self._best * (1 + self.PAYS * (self.limit / self._paying - 1))
+        if self.limit == self._paying or rate >= wanted:
+            self._best, self._paying, self._doubted = rate, self.limit, False
+            step = 2 * self.limit if self._opening else max(1, self.limit // 8)
             self.limit = min(self.most, self.limit + step)
+        elif not self._doubted:
+            self._doubted = True  # one epoch may be slow for any reason
         else:
-            self.limit, self._hold, self._doubling = self._paying, self.HOLD, False
+            self.limit, self._hold = self._paying, self.HOLD
+            self._opening = self._doubted = False
 
     def shrink(self, factor: float) -> None:
         """The server has too much; one burst of refusals counts once."""
@@ -96,8 +101,9 @@ class Window:
             return
         self._last_cut = now
         self.limit = max(1, int(self.limit * factor))
-        self._best, self._paying, self._doubling = 0.0, self.limit, False
-        self._answers, self._since, self._hold = 0, now, 1
+        self._best, self._paying = 0.0, self.limit
+        self._opening = self._doubted = False
+        self._answers, self._since, self._hold = 0, now, self.HOLD_AFTER_CUT
 
 
 class Controller:

@@ -8,23 +8,20 @@ from functools import partial
 from typing import Any
 
 from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.api.answers import Choice, answered, choices
+from biaskit.models.api.answers import Choice, Replays, answered, choices
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.models.api.trouble import BadAnswer, Refused
+from biaskit.models.api.trouble import Refused
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.conversation import messages_of
-from biaskit.provenance import key_of
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan, Prompt, PromptForm, Sampling
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
 """Most texts of one request, and of texts of at most SHORT tokens: a lost answer loses all of them."""
 LONG = 120
 """Characters from which two equal texts of one answer are one text twice, not two draws."""
-ROUNDS = 8
-"""How often the choices that a server left out are asked for again."""
 THOUGHTS = 2_000
 """Tokens that a reasoning model gets before its answer."""
 
@@ -49,7 +46,7 @@ class ApiGenerator:
         self.identity = identify(connection, found, label=label, spec=spec, forms=forms or found.open_forms())
         self._given = batch_size
         self._most = found.choices  # lowered where the server refuses so many
-        self._answers: dict[str, str] = {}  # digest of an answer → key of the draw it was given for
+        self._replays = Replays(unique_ids=found.unique_ids)
 
     @property
     def batch_size(self) -> int:
@@ -114,26 +111,26 @@ class ApiGenerator:
         return self.connection.stream(batches, self._draw)
 
     async def _draw(self, controller: Controller, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        """One batch; choices that the server leaves out are asked for again."""
-        missing, done = list(batch), list[Draw | Failed]()
-        for _ in range(ROUNDS):
-            asked = missing[: self._most]
+        """One batch; choices that the server leaves out are asked for again, as many at a time as came."""
+        missing, done, most = list(batch), list[Draw | Failed](), len(batch)
+        while missing:
+            asked = missing[: min(most, self._most)]
             try:
                 answers = await controller.ask(self._call(asked), partial(self._read, batch=asked))
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else what came before the stop is kept
-                if isinstance(trouble, Refused) and trouble.parameter == "n" and len(asked) > 1:
-                    self._most = max(1, len(asked) // 2)
+                if isinstance(trouble, Refused) and len(asked) > 1 and _may_be_too_many(trouble):
+                    most = len(asked) // 2
                     continue
                 return [*done, *(Failed(request.key, str(trouble)) for request in missing)]
+            if most < len(batch) and not done:
+                self._most = min(self._most, most)  # the others need not find out for themselves
             got = {answer.key for answer in answers}
             done += answers
             missing = [request for request in missing if request.key not in got]
-            if not missing:
-                return done
-        reason = "the server gives fewer texts than it is asked for"
-        return [*done, *(Failed(request.key, reason) for request in missing)]
+            most = min(most, len(answers))
+        return done
 
     def _call(self, batch: Sequence[DrawRequest]) -> Call:
         prompt, sampling = batch[0].prompt, batch[0].sampling
@@ -161,10 +158,11 @@ class ApiGenerator:
         alone = n == 1 and used is not None
         shown = rendered(batch[0].prompt, self.found)
         seeded = n == 1 and "seed" not in self.found.refused
-        self._not_again(reply, batch)
+        listed = choices(reply, n)
+        self._replays.check(reply, batch[0].key, [choice.text for choice in listed])
         draws: list[Draw] = []
         seen: set[str] = set()
-        for choice in choices(reply, n):
+        for choice in listed:
             if n > 1 and len(choice.text) >= LONG and choice.text in seen:
                 continue  # the same text twice: its draw is asked for again, alone if need be
             seen.add(choice.text)
@@ -176,16 +174,6 @@ class ApiGenerator:
             draws.append(self._as_draw(batch[choice.index], shown, choice, by, seeded=seeded))
         return draws
 
-    def _not_again(self, reply: Reply, batch: Sequence[DrawRequest]) -> None:
-        """Raise `BadAnswer` for an answer that another request got before: one text is one draw."""
-        identifier = reply.data.get("id")
-        if not self.found.unique_ids or not isinstance(identifier, str):
-            return
-        texts = [choice.text for choice in choices(reply, len(batch))]
-        mark = key_of([identifier, rendered(batch[0].prompt, self.found), texts])
-        if self._answers.setdefault(mark, batch[0].key) != batch[0].key:
-            raise BadAnswer("the answer of an earlier request once more")
-
     def _as_draw(self, request: DrawRequest, shown: str, choice: Choice, by: Any, *, seeded: bool) -> Draw:
         return Draw(
             key=request.key, prompt=shown, text=choice.text, finish=choice.finish, answered=by, seeded=seeded
@@ -194,6 +182,11 @@ class ApiGenerator:
     def close(self) -> None:
         """End the connections."""
         self.connection.close()
+
+
+def _may_be_too_many(refused: Refused) -> bool:
+    """Whether a request for several texts may be answered when it asks for fewer."""
+    return refused.parameter == "n" or (refused.parameter is None and refused.status in (400, 422))
 
 
 # --- what every kind of request shares ------------------------------------------------------------------

@@ -19,6 +19,7 @@ class Echo:
     before: tuple[str, ...]
     tokens: tuple[str, ...]
     log_probs: tuple[float, ...]
+    beside: tuple[float, ...]  # the values before and after: what an echo would give that is off by one
 
     @property
     def log_prob(self) -> float:
@@ -39,9 +40,17 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
         raise BadAnswer("no log-probabilities of the prompt came back")
     if len(tokens) != len(values) or not all(isinstance(token, str) for token in tokens):
         raise BadAnswer("tokens and log-probabilities that do not belong together")
+    if not any(values):
+        raise BadAnswer("every log-probability of the prompt is 0")
     start, end = _span(list(tokens), prompt, continuation)
     found = tuple(log_probability(value) for value in values[start:end])
-    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), found)
+    beside = [*values[:start][-1:], *values[end:][:1]]
+    return Echo(
+        tuple(tokens[:start]),
+        tuple(tokens[start:end]),
+        found,
+        tuple(value for value in beside if isinstance(value, float)),
+    )
 
 
 def _block(reply: Reply) -> object:

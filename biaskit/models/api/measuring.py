@@ -16,7 +16,7 @@ from biaskit.models.api.answers import answered, choices, listed_tokens, reasons
 from biaskit.models.api.capabilities import Capabilities, Finding
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
-from biaskit.models.api.echoing import read_echo
+from biaskit.models.api.echoing import Echo, read_echo
 from biaskit.models.api.selected import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Refused
 from biaskit.models.api.wire import Call, Reply
@@ -48,6 +48,8 @@ their own (a top_k of 40, a penalty of 1.1), and draws under those are not draws
 CROSS_CHECK = 0.3
 """Largest difference in log-probability between two ways of asking one server; an echo that is off by
 one token is off by several."""
+LISTS = (20, 5, 1)
+"""Lengths of a list that are asked for, until one comes."""
 MOST_CHOICES = 20
 """Asked for in one request of a server that gave two; one that gives fewer is asked for the rest."""
 SAME = 0.02
@@ -82,7 +84,7 @@ class Questions:
         self.found = Capabilities()
         self._controller: Controller
         self._seconds: list[float] = []
-        self._ids: list[str] = []
+        self._ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
         self._refused: dict[str, set[str]] = {"completions": set(), "chat/completions": set()}
         self._neutral: dict[str, float] = {}
@@ -104,7 +106,7 @@ class Questions:
             self.found,
             refused=tuple(sorted(self._refused["completions"] | self._refused["chat/completions"])),
             neutral=dict(self._neutral),
-            unique_ids=len(set(self._ids)) == len(self._ids) > 1,
+            unique_ids=len(self._ids) > 1 and all(len(asked) == 1 for asked in self._ids.values()),
             scored=scores,
         )
         self._summary()
@@ -132,7 +134,7 @@ class Questions:
         def noting(reply: Reply) -> T:
             identifier = reply.data.get("id")
             if body is not None and isinstance(identifier, str):
-                self._ids.append(identifier)
+                self._ids.setdefault(identifier, set()).add(repr(body))
             return read(reply)
 
         new = int((body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens") or 0)
@@ -266,7 +268,7 @@ class Questions:
             return
         plain = self._counted.get(path)
         # A template that drops the role answers as if nothing had been said.
-        reaches = plain is None or told is None or told >= plain + 8
+        reaches = not plain or not told or told >= plain + 8
         self._learn("system role", "taken" if reaches else "dropped without a word", takes_system=reaches)
 
     async def _sizes(self) -> None:
@@ -346,34 +348,17 @@ class Questions:
         if self.found.reasoning and chat:
             self._problem("top-k", "the model thinks first: its first token is not the answer's")
             return ()
-        listing: tuple[tuple[str, float], ...] = ()
-        why: object = "none"
-        for k in (20, 5):
-            try:
-                listing = await self._list(path, k, 1.0)
-                break
-            except (Refused, GaveUp) as error:
-                why = error
+        listing, k, why = await self._first_list(path)
+        if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
+            # After a word nothing else is probable: an expression would never be found in such a list.
+            listing, why = (), "no listed token begins with a space: the server strips it"
+        most, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
+        if noise > CROSS_CHECK:
+            listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
         if not listing:
             self._problem("top-k", why)
             self._learn(f"listed tokens, {name}", f"none ({self.clean(why)})")
             return ()
-        counts, scale, noise = [len(listing)], "unknown", 0.0
-        try:
-            again = await self._list(path, k, 1.0)
-            hot = await self._list(path, k, 2.0) if "temperature" not in self._refused[path] else again
-            counts += [len(again)] + ([len(hot)] if hot else [])
-            noise = _largest_difference(listing, again)
-            moved = _largest_difference(listing, hot)
-            scale = "unknown" if hot is again else "before" if moved <= noise + SAME else "after"
-        except (Refused, GaveUp):
-            pass
-        if min(counts) < k and "temperature" not in self._refused[path]:
-            # A list cut short may hold the sampled token on top; the most probable one is in it anyway.
-            with contextlib.suppress(Refused, GaveUp):
-                counts.append(len(await self._list(path, k, 0.0)))
-        # The sampled token may come on top of the list: the smallest count is the list's own.
-        most = min(min(counts), k)
         mass = math.fsum(math.exp(value) for _, value in listing)
         self._learn(
             f"listed tokens, {name}",
@@ -384,26 +369,66 @@ class Questions:
         )
         return listing
 
+    async def _first_list(self, path: str) -> tuple[tuple[tuple[str, float], ...], int, object]:
+        """The longest list that comes, how many were asked for, and why no longer one did."""
+        why: object = "none"
+        for k in LISTS:
+            if k == 1 and not isinstance(why, Refused):
+                break  # it does not say that the list is too long: there is none
+            try:
+                return await self._list(path, k, 1.0), k, why
+            except (Refused, GaveUp) as error:
+                why = error
+        return (), 0, why
+
+    async def _lists_again(
+        self, path: str, listing: tuple[tuple[str, float], ...], k: int
+    ) -> tuple[int, str, float]:
+        """How many tokens a list holds, before or after which temperature, and how far twice is the same."""
+        counts, scale, noise = [len(listing)], "unknown", 0.0
+        takes_temperature = "temperature" not in self._refused[path]
+        try:
+            again = await self._list(path, k, 1.0)
+            noise = _largest_difference(listing, again)
+            counts.append(len(again))
+            if takes_temperature:
+                hot = await self._list(path, k, 2.0)
+                scale = "before" if _largest_difference(listing, hot) <= noise + SAME else "after"
+                counts.append(len(hot))
+        except (Refused, GaveUp):
+            pass
+        if min(counts) < k and takes_temperature:
+            # A list cut short may hold the sampled token on top; the most probable one is in it anyway.
+            with contextlib.suppress(Refused, GaveUp):
+                counts.append(len(await self._list(path, k, 0.0)))
+        # The sampled token may come on top of the list: the smallest count is the list's own.
+        return min(*counts, k), scale, noise
+
     async def _echo(self, listing: tuple[tuple[str, float], ...]) -> None:
         """Whether a prompt comes back with log-probabilities, and whether they are those of its tokens."""
         probe, expected = _plain_token(listing)
         body = {**self._body("completions", PROMPT + probe, 1, temperature=1.0), "echo": True, "logprobs": 1}
-
+        started = time.perf_counter()
         try:
-            value = await self._ask(
-                "completions", body, lambda reply: read_echo(reply, PROMPT, probe).log_prob, seconds=ECHO_S
+            echo = await self._ask(
+                "completions", body, lambda reply: read_echo(reply, PROMPT, probe), seconds=ECHO_S
             )
         except (Refused, GaveUp) as error:
             self._problem("echo", error)
             self._learn("echo", f"no ({self.clean(error)})")
             return
-        if expected is not None and not abs(value - expected) <= CROSS_CHECK:
-            why = f"echo gives {probe!r} {value:.3f}, the list of most probable tokens {expected:.3f}"
-            self._problem("echo", f"its values contradict each other: {why}")
+        seconds = time.perf_counter() - started
+        if why := _contradiction(echo, probe, expected):
+            self._problem("echo", f"not believed: {why}")
             self._learn("echo", f"not believed: {why}")
             return
-        checked = "" if expected is None else f"; {probe!r} {value:.3f}, in the list {expected:.3f}"
-        self._learn("echo", f"yes, the prompt's log-probabilities come back{checked}", echo=True)
+        checked = f"; {probe!r} {echo.log_prob:.3f}, in the list {expected:.3f}"
+        self._learn(
+            "echo",
+            f"yes, the prompt's log-probabilities come back, {seconds:.2f} s a call{checked}",
+            echo=True,
+            echo_latency=seconds,
+        )
 
     async def _selected(self, listing: tuple[tuple[str, float], ...]) -> None:
         """Whether log-probabilities of token ids of our choice come back (vLLM)."""
@@ -467,6 +492,18 @@ def _plain_token(listing: tuple[tuple[str, float], ...]) -> tuple[str, float | N
         if token.startswith(" ") and token[1:].isascii() and token[1:].isalpha():
             return token, value
     return " female", None
+
+
+def _contradiction(echo: Echo, probe: str, expected: float | None) -> str | None:
+    """Why an echo is not believed: `probe` must have the log-probability that the list gave it."""
+    if expected is None:
+        return "there is no list of probable tokens to check it against"
+    error = abs(echo.log_prob - expected)
+    if not error <= CROSS_CHECK:
+        return f"it gives {probe!r} {echo.log_prob:.3f}, the list of most probable tokens {expected:.3f}"
+    if any(abs(value - expected) < error for value in echo.beside):
+        return f"the value of {probe!r} in the list, {expected:.3f}, stands beside it, off by one token"
+    return None
 
 
 def _largest_difference(first: tuple[tuple[str, float], ...], second: tuple[tuple[str, float], ...]) -> float:

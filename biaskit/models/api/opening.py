@@ -20,6 +20,8 @@ def open_api_scorer(
 ) -> ApiScorer:
     """A model of an API as a scorer; `earlier` is what a run's manifest knows of it."""
     connection, found = _open(spec, label, options, earlier, scores=True)
+    echo = found.echo and chosen.get("estimator", "auto") in ("auto", "echo")
+    connection.begin_with(found.start(echo=echo))
     return ApiScorer(connection, found, label=label, spec=spec, **chosen)
 
 
@@ -28,6 +30,7 @@ def open_api_generator(
 ) -> ApiGenerator:
     """A model of an API as a generator."""
     connection, found = _open(spec, label, options, earlier, scores=False)
+    connection.begin_with(found.start())
     return ApiGenerator(connection, found, label=label, spec=spec, batch_size=batch_size)
 
 
@@ -48,7 +51,6 @@ def _open(
     except BaseException:
         connection.close()
         raise
-    connection.begin_with(found.start)
     return connection, found
 
 

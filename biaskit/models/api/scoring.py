@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from biaskit.errors import TokenizationError
-from biaskit.models.api.answers import answered, choices, listed_tokens
+from biaskit.models.api.answers import Replays, choices, listed_tokens, who_answered
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
@@ -20,6 +20,7 @@ from biaskit.models.api.wire import Call, Reply
 from biaskit.models.conversation import join_continuation, starts_turn
 from biaskit.models.sampled import SampledScorer, tokens_for
 from biaskit.records import (
+    ANSWERED_SEPARATOR,
     Answered,
     Estimator,
     Expression,
@@ -32,6 +33,8 @@ from biaskit.records import (
 )
 
 T = TypeVar("T")
+ECHO_PATIENCE = 6.0
+"""Times the measured seconds of one echo: a longer prompt, and another request before it."""
 Form = tuple[Expression, str]
 """An expression and one text of it, word boundary included."""
 
@@ -69,6 +72,7 @@ class ApiScorer:
             batch_size=batch_size,
             forms=found.scored_forms("sampling"),
         )
+        self._replays = Replays(unique_ids=found.unique_ids)
         self._sampled = SampledScorer(generator, draws=draws, longest=longest)
 
     @property
@@ -137,9 +141,10 @@ class ApiScorer:
         requests = [request for batch in batches for request in batch]
         if not requests:
             return 0.0
-        if self._estimator(requests).name == "sampling":
+        name = self._estimator(requests).name
+        if name == "sampling":
             return self.found.seconds(self._sampled.plan_scores(requests).calls)
-        return self.found.seconds(sum(self._cost_of(request)[0] for request in requests))
+        return self.found.seconds(sum(self._cost_of(request)[0] for request in requests), echo=name == "echo")
 
     # --- scoring ---
 
@@ -170,8 +175,11 @@ class ApiScorer:
             body = {"model": model, "prompt": prompt + text, "max_tokens": 1, "temperature": 1.0}
             body |= {"echo": True, "logprobs": 1}
             call = Call("completions", body, self.found.tokens_most(prompt + text), 1)
+            # A server that computes every position slowly gets the time that it was seen to need.
             return await controller.ask(
-                call, lambda reply: (read_echo(reply, prompt, text), _who(reply)), seconds=None
+                call,
+                lambda reply: (read_echo(reply, prompt, text), who_answered(reply)),
+                seconds=max(call.seconds, ECHO_PATIENCE * self.found.echo_latency),
             )
 
         found = await _all(one(text) for _, text in forms)
@@ -186,13 +194,13 @@ class ApiScorer:
 
     async def _selected(self, controller: Controller, request: ScoreRequest) -> Scored:
         forms = self._forms(request)
-        ids = SelectedIds(controller, self.connection.endpoint.model)
-        found, reply, _ = await ids.score(request.prompt.text, [text for _, text in forms])
+        ids = SelectedIds(controller, self.connection.endpoint.model, self._replays)
+        found, who = await ids.score(request.prompt.text, [text for _, text in forms])
         log_probs = tuple(
             LogProb(expression.group, text, value, value, token_ids=tokens)
             for (expression, text), (tokens, value) in zip(forms, found, strict=True)
         )
-        return self._scored(request, "selected-ids", log_probs, [_who(reply)])
+        return self._scored(request, "selected-ids", log_probs, who)
 
     async def _top_k(self, controller: Controller, request: ScoreRequest) -> Scored:
         prompt, forms = request.prompt, self._forms(request)
@@ -206,9 +214,12 @@ class ApiScorer:
         body |= self.found.neutral
 
         def read(reply: Reply) -> tuple[tuple[tuple[str, float], ...], Answered]:
-            return _complete(listed_tokens(choices(reply, 1)[0], chat=chat), k), _who(reply)
+            listing = _complete(listed_tokens(choices(reply, 1)[0], chat=chat), k)
+            self._replays.check(reply, shown, listing)
+            return listing, who_answered(reply)
 
-        tokens = self.found.tokens_most(rendered(prompt, self.found)) + 2 * self.found.overhead
+        shown = rendered(prompt, self.found)
+        tokens = self.found.tokens_most(shown) + 2 * self.found.overhead
         listing, who = await controller.ask(Call(path_of(prompt.form), body, tokens, 1), read)
         log_probs = tuple(_bounded(expression, text, listing, k) for expression, text in forms)
         return self._scored(request, "top-k", log_probs, [who], listed={"": listing})
@@ -221,6 +232,10 @@ class ApiScorer:
         who: Sequence[Answered],
         listed: Mapping[str, tuple[tuple[str, float], ...]] | None = None,
     ) -> Scored:
+        if len({answer.by.split(ANSWERED_SEPARATOR)[0] for answer in who}) > 1:
+            raise BadAnswer("two models answered the calls of one cell")
+        if name != "top-k":
+            _check_sum(log_probs)
         tokens = [answer.prompt_tokens for answer in who]
         total = sum(t for t in tokens if t is not None) if None not in tokens else None
         return Scored(
@@ -248,17 +263,25 @@ async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         raise
 
 
-def _who(reply: Reply) -> Answered:
-    used = reply.used
-    return answered(reply, prompt_tokens=used[0] if used else None, new_tokens=used[1] if used else None)
-
-
 def _complete(listing: tuple[tuple[str, float], ...], k: int) -> tuple[tuple[str, float], ...]:
     """A list that is shorter than `k` bounds nothing, unless it holds all there is."""
     mass = math.fsum(math.exp(value) for _, value in listing)
     if len(listing) < k and mass < 1 - 1e-6:
         raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
     return listing
+
+
+def _check_sum(log_probs: Sequence[LogProb]) -> None:
+    """Expressions that do not contain one another exclude one another."""
+    tokens = [e.token_ids or e.tokens or () for e in log_probs]
+    outer = [
+        e.high or 0.0
+        for e, own in zip(log_probs, tokens, strict=True)
+        if not any(len(other) < len(own) and own[: len(other)] == other for other in tokens)
+    ]
+    total = math.fsum(map(math.exp, outer))
+    if total > 1 + 1e-6:
+        raise BadAnswer("expressions that are more probable together than everything")
 
 
 def _bounded(expression: Expression, text: str, listing: Sequence[tuple[str, float]], k: int) -> LogProb:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from biaskit.models.api.answers import choices, log_probability
+from biaskit.models.api.answers import Replays, choices, log_probability, who_answered
 from biaskit.models.api.controller import Controller
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.token_trie import TokenIds, build_trie
+from biaskit.records import Answered
 
 MOST_IDS = 128
 """vLLM's limit in one request."""
@@ -19,9 +20,10 @@ MOST_IDS = 128
 class SelectedIds:
     """Tokens by the server's own tokenizer, and exact log-probabilities of chosen ones."""
 
-    def __init__(self, controller: Controller, model: str) -> None:
+    def __init__(self, controller: Controller, model: str, replays: Replays | None = None) -> None:
         self._controller = controller
         self._model = model
+        self._replays = replays or Replays(unique_ids=False)
 
     async def tokenize(self, text: str) -> TokenIds:
         """Ids of a text as the server would read it, BOS included."""
@@ -35,9 +37,12 @@ class SelectedIds:
 
         return await self._controller.ask(Call("/tokenize", body), read)
 
-    async def next_log_probs(self, ids: TokenIds, asked: Sequence[int]) -> tuple[dict[int, float], Reply]:
+    async def next_log_probs(
+        self, ids: TokenIds, asked: Sequence[int]
+    ) -> tuple[dict[int, float], list[Answered]]:
         """Log-probabilities of the `asked` ids after `ids`; raises where one of them does not come back."""
         found: dict[int, float] = {}
+        who: list[Answered] = []
         for start in range(0, len(asked), MOST_IDS):
             piece = asked[start : start + MOST_IDS]
             body = {
@@ -50,14 +55,23 @@ class SelectedIds:
                 "return_tokens_as_token_ids": True,
             }
             call = Call("completions", body, len(ids) + 8, 1)
-            values, reply = await self._controller.ask(call, partial(_read, asked=piece))
+            read = partial(self._read, before=ids, asked=piece)
+            values, answered = await self._controller.ask(call, read)
             found |= values
-        return found, reply
+            who.append(answered)
+        return found, who
+
+    def _read(
+        self, reply: Reply, before: TokenIds, asked: Sequence[int]
+    ) -> tuple[dict[int, float], Answered]:
+        found = _read(reply, asked)
+        self._replays.check(reply, str(before), sorted(found.items()))
+        return found, who_answered(reply)
 
     async def score(
         self, prompt: str, continuations: Sequence[str]
-    ) -> tuple[list[tuple[TokenIds, float]], Reply, int]:
-        """Ids and log-probability of every continuation, who answered last, and how many calls it took.
+    ) -> tuple[list[tuple[TokenIds, float]], list[Answered]]:
+        """Ids and log-probability of every continuation, and who answered each call that took.
 
         The tokens of prompt and continuation must begin with the prompt's own (METHODS §1.2).
         """
@@ -70,21 +84,23 @@ class SelectedIds:
             sequences.append(ids[len(before) :])
         trie = build_trie(sorted(set(sequences)))
         at: dict[TokenIds, dict[int, float]] = {}
+        who: list[Answered] = []
         for node in trie.nodes:
             children = sorted(
                 {s[len(node)] for s in trie.sequences if s[: len(node)] == node and len(s) > len(node)}
             )
-            at[node], reply = await self.next_log_probs(before + node, children)
+            at[node], answers = await self.next_log_probs(before + node, children)
+            who += answers
         totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in sequences]
-        return totals, reply, len(sequences) + 1 + len(trie.nodes)
+        return totals, who
 
     async def first_token(self, prompt: str, continuation: str) -> float:
         """Log-probability of one continuation: how an endpoint is tried out."""
-        totals, _, _ = await self.score(prompt, [continuation])
+        totals, _ = await self.score(prompt, [continuation])
         return totals[0][1]
 
 
-def _read(reply: Reply, asked: Sequence[int]) -> tuple[dict[int, float], Reply]:
+def _read(reply: Reply, asked: Sequence[int]) -> dict[int, float]:
     block = choices(reply, 1)[0].data.get("logprobs")
     listed = block.get("top_logprobs") if isinstance(block, Mapping) else None
     first = listed[0] if isinstance(listed, list) and listed else None
@@ -97,4 +113,7 @@ def _read(reply: Reply, asked: Sequence[int]) -> tuple[dict[int, float], Reply]:
         if value is None:
             raise BadAnswer("the chosen token ids do not come back")
         found[token] = log_probability(value)
-    return found, reply
+    total = math.fsum(math.exp(log_probability(value)) for value in first.values())
+    if total > 1 + 1e-3:
+        raise BadAnswer("token ids that are more probable together than everything")
+    return found

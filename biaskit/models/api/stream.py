@@ -7,6 +7,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
@@ -42,11 +43,12 @@ class LoopThread:
     def stream(
         self, jobs: Iterable[J], work: Callable[[J], Awaitable[Sequence[A]]], *, ahead: Callable[[], int]
     ) -> Iterator[Sequence[A]]:
-        """One group for each job, in whatever order they become ready.
+        """The answers of the jobs in whatever order they become ready, those that are ready together as one.
 
         At most `ahead()` jobs are begun and not yet handed on, so memory stays flat however slow the
-        reader is. `AskingStopped` from a job ends the stream after the groups still under way; any other
-        exception ends it at once. Closing the iterator cancels what is under way.
+        reader is; while it writes, answers gather and share its next write. `AskingStopped` from a job ends
+        the stream after what is still under way; any other exception ends it at once. Closing the iterator
+        cancels what is under way.
         """
         loop, source = self._started(), iter(jobs)
         done: queue.SimpleQueue[Sequence[A] | BaseException] = queue.SimpleQueue()
@@ -60,30 +62,35 @@ class LoopThread:
             except BaseException as error:
                 done.put(error)
 
-        def begin(job: J) -> None:
-            task = loop.create_task(one(job))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
+        def begin(fresh: Sequence[J]) -> None:
+            for job in fresh:
+                task = loop.create_task(one(job))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
 
-        under_way, stopped, exhausted = 0, None, False
+        under_way, stopped = 0, None
         try:
             while True:
-                while not stopped and not exhausted and under_way < max(1, ahead()):
-                    job = next(source, _END)
-                    exhausted = job is _END
-                    if not exhausted:
-                        loop.call_soon_threadsafe(begin, job)
-                        under_way += 1
+                # One message for all of them: each wakes the loop.
+                fresh = [] if stopped else list(islice(source, max(0, max(1, ahead()) - under_way)))
+                if fresh:
+                    loop.call_soon_threadsafe(begin, fresh)
+                    under_way += len(fresh)
                 if not under_way:
                     break
-                answer = done.get()
-                under_way -= 1
-                if isinstance(answer, AskingStopped):
-                    stopped = answer
-                elif isinstance(answer, BaseException):
-                    raise answer
-                elif answer:
-                    yield answer
+                ready = _all_of(done)
+                under_way -= len(ready)
+                answers: list[A] = []
+                for answer in ready:
+                    if not isinstance(answer, BaseException):
+                        answers += answer
+                if answers:
+                    yield answers
+                for error in ready:
+                    if isinstance(error, AskingStopped):
+                        stopped = error
+                    elif isinstance(error, BaseException):
+                        raise error
             if stopped:
                 raise stopped
         finally:
@@ -112,4 +119,10 @@ class LoopThread:
         self._loop = self._thread = None
 
 
-_END: Any = object()
+def _all_of(done: queue.SimpleQueue[T]) -> list[T]:
+    """What lies in a queue, at least one; waits for that."""
+    found = [done.get()]
+    with contextlib.suppress(queue.Empty):
+        while True:
+            found.append(done.get_nowait())
+    return found
