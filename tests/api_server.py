@@ -77,6 +77,7 @@ class Behaviour:
     takes_system: bool = True
     prefill: Literal["continue", "asked", "new-turn", "rejected"] = "continue"
     """A trailing assistant message: continued; only with `continue_final_message`; closed; refused."""
+    canned: Mapping[str, str] = field(default_factory=dict)  # ending of a prompt → how it goes on, always
     n_cap: int | None = None  # choices really returned, without a word
     token_cap: int | None = None  # new tokens really returned, without a word
     context: int = 4096
@@ -458,6 +459,9 @@ class _Answers:
 
     def draw(self, asked: _Asked, prompt: int, index: int) -> tuple[list[int], str]:
         """New token ids of one choice (EOS left out) and its finish reason."""
+        for ending, rest in self.behaviour.canned.items():
+            if self.model.decode(asked.prompts[prompt]).endswith(ending):
+                return self.model.encode(rest)[: asked.max_tokens], "length"
         seed = choice_seed(asked.seed, index)
         new, finish = self.model.sample(
             asked.prompts[prompt], asked.max_tokens, seed, asked.temperature, asked.top_p
@@ -981,10 +985,11 @@ async def _stall(connection: _Connection, payload: bytes, fault: Fault) -> None:
 async def _trickle(connection: _Connection, payload: bytes, fault: Fault) -> None:
     """The whole answer, a byte at a time."""
     connection.start(200, {"content-length": str(len(payload))})
-    for at in range(len(payload)):
+    for at in range(len(payload) - 1):
         connection.write(payload[at : at + 1])
         await asyncio.sleep(fault.pause_s)
     connection.finish(200)
+    connection.write(payload[-1:])
 
 
 async def _endless(connection: _Connection, payload: bytes, fault: Fault) -> None:
@@ -1101,6 +1106,8 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.server._connections.add(self)
+        if self.server._closing.is_set():
+            self.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.gone.set()
@@ -1173,15 +1180,22 @@ class _Connection(asyncio.Protocol):
         if not self.server.behaviour.keep_alive:
             lines.append("connection: close\r\n")
         head = f"HTTP/1.1 {status} {_phrase(status)}\r\n{''.join(lines)}\r\n"
-        self.write(head.encode("latin-1") + body)
         self.finish(status)
+        self.write(head.encode("latin-1") + body)
+        if not self.server.behaviour.keep_alive:
+            self.transport.close()
 
     def finish(self, status: int) -> None:
-        """Note that the current request has its answer."""
-        if not self.gone.is_set():
+        """Note that the current request has its answer; before the last byte, so that no client is faster."""
+        if not self.transport.is_closing():
             self.current.status, self.current.answered = status, time.monotonic()
-            if not self.server.behaviour.keep_alive:
-                self.transport.close()
+            self.server._end(self.current)
+
+    def end(self) -> None:
+        """The server closes: drop the connection and whatever is being done for it."""
+        self.transport.abort()
+        if self._task is not None:
+            self._task.cancel()
 
     def close(self) -> None:
         """End the connection in the usual way (FIN), after what was written."""
@@ -1228,10 +1242,12 @@ class ApiServer:
         self.number = self.calls = self.in_flight = self.in_flight_most = 0
         self.aborted = self.prompt_tokens = self.new_tokens = 0
         self.errors: list[Exception] = []
+        self._open: set[int] = set()
         self._keeps_requests = keeps_requests
         self._script: Callable[[int, str, Any], Fault | Lie | str | None] | None = None
         self._answers = _Answers(self.model, self.behaviour)
         self._connections: set[_Connection] = set()
+        self._accepting: set[asyncio.Task[Any]] = set()
         self._earlier: dict[str, Json] = {}
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -1299,21 +1315,30 @@ class ApiServer:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
         if self.behaviour.slots:
             self._slots = asyncio.Semaphore(self.behaviour.slots)
-        listening = await self._loop.create_server(
-            lambda: _Connection(self), self.host, self.port, backlog=2048
-        )
-        self.port = listening.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._closing.wait()
-        listening.close()
-        tasks = [connection._task for connection in self._connections if connection._task]
+        with socket.create_server((self.host, self.port), backlog=2048) as listening:
+            listening.setblocking(False)
+            self.port = listening.getsockname()[1]
+            self._loop.add_reader(listening.fileno(), self._accept, listening)
+            self._ready.set()
+            await self._closing.wait()
+            self._loop.remove_reader(listening.fileno())
         for connection in list(self._connections):
-            connection.transport.abort()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            connection.end()
+        # A connection that is just being accepted is not among them yet: it ends itself when it is made.
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
         while self._connections:  # their sockets close in the next turn of the loop
             await asyncio.sleep(0)
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Take every client that waits; asyncio's own server loses one that comes as it closes."""
+        with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
+            while True:
+                accepted, _ = listening.accept()
+                made = self._loop.connect_accepted_socket(lambda: _Connection(self), accepted)
+                task = self._loop.create_task(made)
+                self._accepting.add(task)
+                task.add_done_callback(self._accepting.discard)
 
     # -- one request
 
@@ -1344,12 +1369,17 @@ class ApiServer:
         return received
 
     def _begin(self, received: Received) -> None:
+        self._open.add(received.number)
         if received.generates:
             self.calls += 1
             self.in_flight += 1
             self.in_flight_most = max(self.in_flight_most, self.in_flight)
 
     def _end(self, received: Received) -> None:
+        """Count a request once, when it has its answer or will get none."""
+        if received.number not in self._open:
+            return
+        self._open.discard(received.number)
         if received.generates:
             self.in_flight -= 1
         self.outcomes[received.outcome] += 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import email.utils
+import gc
 import http.client
+import itertools
 import json
 import math
 import socket
@@ -79,7 +81,13 @@ class Got:
 
 
 def ask(
-    server: ApiServer | ApiProcess, path: str, body: Any = None, *, key: str = "", timeout: float = 5, **more: Any
+    server: ApiServer | ApiProcess,
+    path: str,
+    body: Any = None,
+    *,
+    key: str = "",
+    timeout: float = 5,
+    **more: Any,
 ) -> Got:
     """One request on a connection of its own; a body without a model gets the server's."""
     host = server.url.removeprefix("http://").removesuffix("/v1")
@@ -96,7 +104,9 @@ def ask(
 
 
 @contextlib.contextmanager
-def serving(model: ToyModel = MODEL, *, faults: Faults | None = None, **behaviour: Any) -> Iterator[ApiServer]:
+def serving(
+    model: ToyModel = MODEL, *, faults: Faults | None = None, **behaviour: Any
+) -> Iterator[ApiServer]:
     with ApiServer(model, Behaviour(**behaviour), faults=faults) as server:
         yield server
 
@@ -124,7 +134,7 @@ def most_probable(model: ToyModel, ids: list[int], k: int) -> list[tuple[str, fl
     return [(model.vocabulary[token], float(row[token])) for token in order]
 
 
-# --- the toy model --------------------------------------------------------------------------------------
+# --- the toy model ------------------------------------------------------------------------------------
 
 
 def test_every_context_has_a_distribution_that_sums_to_one() -> None:
@@ -164,7 +174,7 @@ def test_a_continuation_may_not_change_the_tokens_of_its_prompt() -> None:
 def test_the_whole_history_matters() -> None:
     """Two prompts with the same last tokens differ: an answer to the wrong prompt is a wrong number."""
     one, two = MODEL.prompt_ids("A nurse is here."), MODEL.prompt_ids("A plumber is here.")
-    assert one[-6:] == two[-6:]
+    assert one[-4:] == two[-4:]
     assert np.abs(MODEL.next_log_probs(one) - MODEL.next_log_probs(two)).max() > 0.1
 
 
@@ -225,7 +235,7 @@ def test_chat_text_has_its_markers() -> None:
     assert MODEL.vocabulary[MODEL.encode(MODEL.render_chat(HELLO))[-1]] == ASSISTANT
 
 
-# --- honest log-probabilities ---------------------------------------------------------------------------------
+# --- honest log-probabilities -------------------------------------------------------------------------
 
 
 def echoed(server: ApiServer, text: str, **more: Any) -> dict[str, Any]:
@@ -406,11 +416,11 @@ def test_the_end_token_in_the_log_probabilities() -> None:
     assert "".join(hidden["logprobs"]["tokens"]) == shown["text"]
 
 
-# --- chosen token ids, prompts as ids ---------------------------------------------------------------------------
+# --- chosen token ids, prompts as ids -----------------------------------------------------------------
 
 
 def test_selected_ids_are_the_tree_of_an_expression() -> None:
-    """One call per node: the values of its children's ids; their product is the teacher-forced probability."""
+    """One call per node gives the values of its children; their product is the teacher-forced one."""
     non, dash, binary = MODEL.encode(" Non-binary")
     asked = {"max_tokens": 1, "logprobs": 1, "return_tokens_as_token_ids": True}
     total, ids = 0.0, MODEL.prompt_ids(NURSE)
@@ -458,7 +468,11 @@ def test_tokenize() -> None:
     ids = MODEL.prompt_ids(NURSE)
     talk = [*HELLO, {"role": "assistant", "content": "It is"}]
     with serving(token_id_logprobs=True) as server:
-        assert ask(server, "/tokenize", prompt=NURSE).json == {"tokens": ids, "count": 20, "max_model_len": 4096}
+        assert ask(server, "/tokenize", prompt=NURSE).json == {
+            "tokens": ids,
+            "count": len(ids),
+            "max_model_len": 4096,
+        }
         bare = ask(server, "/tokenize", prompt=NURSE, add_special_tokens=False).json["tokens"]
         more = {"add_generation_prompt": False, "continue_final_message": True}
         chat = ask(server, "/tokenize", messages=talk, **more).json["tokens"]
@@ -480,7 +494,7 @@ def test_a_prompt_as_ids_is_the_same_prompt() -> None:
     assert without_bos != text  # no BOS is added to ids
 
 
-# --- honest texts -------------------------------------------------------------------------------------------------
+# --- honest texts -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", GENERATION)
@@ -527,12 +541,26 @@ def test_several_prompts_in_one_request() -> None:
 
 
 def test_a_stop_text_ends_the_answer() -> None:
-    body = {"prompt": NURSE, "max_tokens": 40, "seed": 5}
+    body = {"prompt": NURSE, "max_tokens": 9, "seed": 8}
     with serving() as server:
-        (open_end,) = ask(server, COMPLETIONS, body).choices
-        (cut,) = ask(server, COMPLETIONS, body, stop=[" good"]).choices
-    assert open_end["text"] == " they that the good job good"
-    assert (cut["text"], cut["finish_reason"]) == (" they that the", "stop")
+        (whole,) = ask(server, COMPLETIONS, body).choices
+        stop = MODEL.vocabulary[MODEL.encode(whole["text"])[3]]
+        cut = ask(server, COMPLETIONS, body, stop=[stop]).json
+    before, found, _ = whole["text"].partition(stop)
+    assert found
+    assert before
+    assert (cut["choices"][0]["text"], cut["choices"][0]["finish_reason"]) == (before, "stop")
+    assert cut["usage"]["completion_tokens"] < len(MODEL.encode(whole["text"]))
+
+
+def test_a_canned_answer() -> None:
+    with serving(canned={"two plus two is": " She said"}) as server:
+        body = {"prompt": "Now two plus two is", "max_tokens": 1, "logprobs": 0}
+        one, two = (ask(server, COMPLETIONS, body, seed=seed).choices[0] for seed in (1, 2))
+        assert ask(server, COMPLETIONS, body, prompt=NURSE).choices[0]["text"] != " She"
+    assert one["text"] == two["text"] == " She"
+    expected = MODEL.continuation_log_prob("Now two plus two is", " She")
+    assert one["logprobs"]["token_logprobs"] == [pytest.approx(expected)]
 
 
 def test_a_trailing_assistant_message() -> None:
@@ -572,7 +600,7 @@ def test_reasoning_uses_up_the_limit() -> None:
     assert inline["choices"][0]["message"]["content"] == thought + message["content"]
 
 
-# --- what a server refuses or leaves out ----------------------------------------------------------------------------
+# --- what a server refuses or leaves out --------------------------------------------------------------
 
 
 def test_fewer_choices_and_tokens_than_asked() -> None:
@@ -652,9 +680,10 @@ def test_a_system_message_may_be_refused() -> None:
 
 
 def test_the_context_is_finite() -> None:
+    room = 30 - len(MODEL.prompt_ids(NURSE))
     with serving(context=30) as server:
-        assert ask(server, COMPLETIONS, prompt=NURSE, max_tokens=10).status == 200
-        got = ask(server, COMPLETIONS, prompt=NURSE, max_tokens=11)
+        assert ask(server, COMPLETIONS, prompt=NURSE, max_tokens=room).status == 200
+        got = ask(server, COMPLETIONS, prompt=NURSE, max_tokens=room + 1)
         assert ask(server, CHAT, messages=HELLO).json["usage"]["total_tokens"] <= 30
     assert (got.status, got.json["error"]["code"]) == (400, "context_length_exceeded")
 
@@ -711,31 +740,50 @@ def test_a_wrong_key_is_repeated_in_the_answer() -> None:
         assert server.requests[1].headers["authorization"] == "Bearer sk-wrong-1234"
 
 
-# --- time -----------------------------------------------------------------------------------------------------------
+# --- time ---------------------------------------------------------------------------------------------
 
 
-def test_latency_and_slots() -> None:
-    def elapsed(n: int) -> float:
-        began = time.monotonic()
-        threads = [
-            threading.Thread(target=ask, args=(server, COMPLETIONS), kwargs={"prompt": NURSE, "max_tokens": 1})
-            for _ in range(n)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return time.monotonic() - began
-
+def test_latency() -> None:
     with serving(latency_s=0.1) as server:
-        assert 0.1 <= elapsed(4) < 0.35
-        assert server.in_flight_most == 4
-    with serving(latency_s=0.1, slots=1) as server:
-        assert elapsed(4) >= 0.4
-        assert server.in_flight_most == 4
-    with serving(latency_s=0.1, refuses_above=2) as server:
-        elapsed(4)
-        assert server.answered == {200: 2, 429: 2}
+        began = time.monotonic()
+        assert ask(server, COMPLETIONS, prompt=NURSE).status == 200
+        assert time.monotonic() - began >= 0.1
+        began = time.monotonic()
+        assert ask(server, COMPLETIONS, prompt=NURSE, temperature=9).status == 400
+        request = server.requests[1]
+        assert request.answered is not None
+        assert request.answered - request.received < 0.1  # a refusal takes no time
+
+
+def test_requests_are_worked_on_together_or_in_their_turn() -> None:
+    for slots, least in ((None, 0.05), (1, 0.2)):
+        with serving(latency_s=0.05, slots=slots) as server, contextlib.ExitStack() as clients:
+            for _ in range(4):
+                clients.enter_context(waiting_client(server))
+            eventually(lambda: server.answered[200] == 4)
+            ends = sorted(one.answered or 0.0 for one in server.requests)
+            starts = sorted(one.received for one in server.requests)
+        assert ends[-1] - starts[0] >= least
+        gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
+        assert (min(gaps) >= 0.045) == (slots == 1)
+
+
+def test_one_request_too_many() -> None:
+    with serving(latency_s=60, refuses_above=2) as server:
+        with waiting_client(server), waiting_client(server):
+            eventually(lambda: server.in_flight == 2)
+            assert ask(server, COMPLETIONS, prompt=NURSE).status == 429
+        eventually(lambda: server.in_flight == 0)
+        assert (server.in_flight_most, server.answered) == (3, {429: 1})
+
+
+def test_a_client_that_leaves_early() -> None:
+    with serving(latency_s=60) as server:
+        with waiting_client(server):
+            eventually(lambda: server.in_flight == 1)
+        eventually(lambda: server.in_flight == 0)
+        assert server.stats()["aborted"] == 1
+        assert server.requests[0].new_tokens > 0  # it is billed all the same
 
 
 def test_more_tokens_take_longer() -> None:
@@ -755,7 +803,7 @@ def test_zero_tokens_may_mean_no_end() -> None:
         eventually(lambda: server.aborted == 1)
 
 
-# --- what the server tells the test ------------------------------------------------------------------------------------
+# --- what the server tells the test -------------------------------------------------------------------
 
 
 def test_requests_are_recorded() -> None:
@@ -776,21 +824,23 @@ def test_requests_are_recorded() -> None:
     assert server.answered == {200: 2, 400: 1}
 
 
-def test_the_bill_counts_all_that_was_generated() -> None:
-    kinds = iter(FAULTS)
+@pytest.mark.parametrize("kind", FAULTS)
+def test_the_bill_counts_all_that_was_generated(kind: str) -> None:
+    """An answer that is lost on the way was generated and is paid for; a refusal costs nothing."""
     with serving() as server:
-        server.script(lambda number, path, body: Fault(next(kinds), pause_s=0.001))
-        for kind in FAULTS:
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                ask(server, COMPLETIONS, prompt=NURSE, max_tokens=3, timeout=0.1 if "endless" not in kind else 1)
-            with contextlib.suppress(StopIteration):
-                eventually(lambda: not server.in_flight)
-            break
-        billed = [one for one in server.requests if one.new_tokens]
-        assert server.prompt_tokens == sum(one.prompt_tokens for one in billed)
+        server.script(lambda number, path, body: Fault(kind, pause_s=0) if number == 1 else None)
+        with waiting_client(server, n=2, max_tokens=3, seed=1) as client:
+            client.recv(1) if kind != "stall" else eventually(lambda: server.new_tokens)
+        eventually(lambda: server.in_flight == 0)
+        lost = (server.prompt_tokens, server.new_tokens)
+        ask(server, COMPLETIONS, prompt=NURSE, n=2, max_tokens=3, seed=1)
+        whole = (server.prompt_tokens - lost[0], server.new_tokens - lost[1])
+        assert server.cost(2.0, 8.0) == (server.prompt_tokens * 2.0 + server.new_tokens * 8.0) / 1e6
+    assert whole[1] > 2
+    assert lost == (whole if kind in AFTER_GENERATION else (0, 0))
 
 
-# --- faults on the wire --------------------------------------------------------------------------------------------------
+# --- faults on the wire -------------------------------------------------------------------------------
 
 
 def faulty(kind: str, **more: Any) -> ApiServer:
@@ -858,12 +908,6 @@ def split(content: bytes) -> tuple[dict[str, str], bytes]:
     return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}, body
 
 
-@pytest.fixture
-def honest_size() -> int:
-    with serving() as server:
-        return len(ask(server, COMPLETIONS, prompt=NURSE).content)
-
-
 def test_a_stall_lasts_as_long_as_the_client_stays() -> None:
     with faulty("stall") as server:
         with waiting_client(server) as client:
@@ -901,6 +945,13 @@ def test_an_endless_body(kind: str) -> None:
             assert b"0\r\n\r\n" not in content
         eventually(lambda: server.in_flight == 0)
         assert server.requests[0].answered is None
+
+
+def test_an_endless_body_waits_for_its_reader() -> None:
+    with faulty("endless-fast") as server, waiting_client(server):
+        time.sleep(0.2)
+        (connection,) = server._connections
+        assert 0 < connection.transport.get_write_buffer_size() < 1_000_000
 
 
 def test_a_reset_in_mid_body() -> None:
@@ -968,23 +1019,282 @@ def test_unknown_kinds_are_refused_at_once() -> None:
         Lie("oops")
 
 
-# --- lies -----------------------------------------------------------------------------------------------------------------
+# --- lies ---------------------------------------------------------------------------------------------
 
 
-BODY = {"prompt": NURSE, "messages": HELLO, "n": 3, "max_tokens": 6, "seed": 6}
+def honest_and_lied(path: str, kind: str, n: int = 3) -> tuple[dict[str, Any], Any]:
+    """The answers to one request, as an honest server gives it and with a lie."""
+    body = {"prompt": NURSE, "messages": HELLO, "n": n, "max_tokens": 6}
+    body |= {"logprobs": 3} if path == COMPLETIONS else {"logprobs": True, "top_logprobs": 3}
+    answers = []
+    for lies in (None, Lies([kind])):
+        with serving(lies=lies) as server:
+            ask(server, path, body, seed=5)
+            got = ask(server, path, body, seed=6)
+            assert got.status == 200
+            assert server.requests[-1].outcome == ("honest" if lies is None else kind)
+            answers.append(got.json)
+    return answers[0], answers[1]
 
 
-def told(path: str, kind: str | None, **more: Any) -> Any:
-    """The answer to `BODY` with log-probabilities, honest or with a lie."""
-    listed = {"logprobs": 3} if path == COMPLETIONS else {"logprobs": True, "top_logprobs": 3}
-    lies = Lies([kind]) if kind else None
-    with serving(lies=lies) as server:
-        body = {**BODY, **listed, **more}
-        return ask(server, path, {**body, "seed": 99}).json if kind is None and not more else _last(server, path, body)
+def log_probs_of(answer: dict[str, Any]) -> list[Any]:
+    """Every log-probability of an answer in either form."""
+    values: list[Any] = []
+    for choice in answer["choices"]:
+        told = choice["logprobs"]
+        for entry in told.get("content", ()):
+            values += [entry["logprob"], *(one["logprob"] for one in entry["top_logprobs"])]
+        values += told.get("token_logprobs", ())
+        values += [value for top in told.get("top_logprobs", ()) for value in top.values()]
+    return values
 
 
-def _last(server: ApiServer, path: str, body: dict[str, Any]) -> Any:
-    ask(server, path, {**body, "seed": 5})
-    got = ask(server, path, body)
-    assert got.status == 200
-    return got.json
+def text_of(choice: dict[str, Any]) -> Any:
+    return choice["message"]["content"] if "message" in choice else choice["text"]
+
+
+both_forms = pytest.mark.parametrize("path", GENERATION)
+
+
+@both_forms
+@pytest.mark.parametrize("kind", LIES)
+def test_every_lie_changes_the_answer(path: str, kind: str) -> None:
+    honest, lied = honest_and_lied(path, kind)
+    if isinstance(lied, dict):
+        lied = {**lied, "created": honest["created"]}
+    assert (lied == honest) == (kind == "equal-texts" and path == COMPLETIONS)
+
+
+@both_forms
+def test_lies_about_choices(path: str) -> None:
+    def lied(kind: str, n: int = 3) -> Any:
+        honest, answer = honest_and_lied(path, kind, n)
+        assert len(honest["choices"]) == n
+        return honest["choices"], answer["choices"]
+
+    honest, fewer = lied("fewer-choices")
+    assert fewer == honest[:2]
+    honest, more = lied("more-choices")
+    assert (more[:3], more[3]["index"]) == (honest, 3)
+    assert lied("empty-choices")[1] == []
+    assert isinstance(lied("choices-not-list")[1], dict)
+    assert lied("choices-null")[1] is None
+    assert lied("choice-null")[1] == [None] * 3
+    assert [one["index"] for one in lied("duplicated-index")[1]] == [0, 0, 0]
+    assert [one["index"] for one in lied("duplicated-index", 1)[1]] == [0, 0]
+    honest, twice = lied("duplicated-choice")
+    assert [one["index"] for one in twice] == [0, 1, 2]
+    assert text_of(twice[1]) == text_of(honest[0]) != text_of(honest[1])
+    honest, reordered = lied("reordered-choices")
+    assert reordered == honest[::-1]
+    assert [one["index"] for one in lied("wrong-index")[1]] == [7, 8, 9]
+
+
+@both_forms
+def test_lies_about_texts_and_finish_reasons(path: str) -> None:
+    def lied(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        honest, answer = honest_and_lied(path, kind)
+        return honest["choices"][0], answer["choices"][0]
+
+    assert lied("finish-null")[1]["finish_reason"] is None
+    assert lied("finish-unknown")[1]["finish_reason"] not in ("stop", "length", "content_filter")
+    honest, filtered = lied("content-filter")
+    assert filtered["finish_reason"] == "content_filter"
+    assert text_of(filtered) == text_of(honest)[: len(text_of(honest)) // 2]
+    assert text_of(lied("text-null")[1]) is None
+    refusal = lied("refusal")[1]
+    assert text_of(refusal) is None
+    assert "sorry" in (refusal["message"] if path == CHAT else refusal)["refusal"]
+    assert text_of(lied("text-empty")[1]) == ""
+    assert text_of(lied("text-not-string")[1]) == 42
+    assert {"text", "message"}.isdisjoint(lied("text-missing")[1])
+    assert text_of(lied("lone-surrogate")[1]).startswith("\ud800")
+    assert text_of(lied("control-characters")[1]).startswith("\0\x1b[31m\u2028")
+    assert len(text_of(lied("huge-text")[1])) > 1_000_000
+
+
+@both_forms
+def test_lies_about_log_probabilities(path: str) -> None:
+    def values(kind: str) -> list[Any]:
+        return log_probs_of(honest_and_lied(path, kind)[1])
+
+    assert max(log_probs_of(honest_and_lied(path, "other-model")[0])) <= 0
+    assert honest_and_lied(path, "logprobs-null")[1]["choices"][0]["logprobs"] is None
+    assert "logprobs" not in honest_and_lied(path, "logprobs-missing")[1]["choices"][0]
+    assert set(values("logprobs-values-null")) == {None}
+    assert min(values("logprobs-positive")) > 0
+    assert all(map(math.isnan, values("logprobs-nan")))
+    assert set(values("logprobs-infinite")) == {-math.inf}
+    assert all(isinstance(value, str) for value in values("logprobs-text"))
+    assert set(values("logprobs-zero")) == {0.0}
+    assert values("logprobs-sum").count(-0.1) > 9
+
+
+def test_log_probabilities_of_more_than_everything() -> None:
+    _, lied = honest_and_lied(CHAT, "logprobs-sum")
+    top = lied["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+    assert sum(math.exp(one["logprob"]) for one in top) > 1
+    _, lied = honest_and_lied(COMPLETIONS, "logprobs-sum")
+    assert sum(map(math.exp, lied["choices"][0]["logprobs"]["top_logprobs"][0].values())) > 1
+
+
+def test_another_tokenisation_than_asked() -> None:
+    """Boundaries move, by turns to even and to odd places; sum and text stay what they were."""
+    with serving() as server:
+        honest = echoed(server, NURSE + " She", seed=1)
+        server.script(lambda number, path, body: "other-tokenisation")
+        even, odd = (echoed(server, NURSE + " She", seed=1) for _ in range(2))
+    assert len(NURSE) in honest["text_offset"]
+    assert (len(NURSE) in even["text_offset"]) != (len(NURSE) in odd["text_offset"])
+    for lied in (even, odd):
+        assert "".join(lied["tokens"]) == "".join(honest["tokens"])
+        assert math.isclose(sum(lied["token_logprobs"][1:]), sum(honest["token_logprobs"][1:]))
+        assert len({len(values) for values in lied.values()}) == 1
+
+
+def test_tokens_spelled_with_the_signs_of_the_vocabulary() -> None:
+    _, lied = honest_and_lied(COMPLETIONS, "other-spelling")
+    assert any(token.startswith("\u0120") for token in lied["choices"][0]["logprobs"]["tokens"])
+    assert not any(" " in token for token in lied["choices"][0]["logprobs"]["tokens"])
+
+
+def test_lists_of_different_lengths_and_tokens_of_equal_text() -> None:
+    _, lied = honest_and_lied(COMPLETIONS, "unequal-lists")
+    lists = lied["choices"][0]["logprobs"]
+    assert len(lists["tokens"]) == len(lists["token_logprobs"]) + 1
+    _, lied = honest_and_lied(CHAT, "equal-texts")
+    first, second, _ = lied["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+    assert first["token"] == second["token"]
+    assert first["logprob"] != second["logprob"]
+
+
+@both_forms
+def test_lies_about_the_whole_answer(path: str) -> None:
+    honest, other = honest_and_lied(path, "other-model")
+    assert (honest["model"], other["model"]) == ("toy", "somebody-else")
+    assert other["choices"] == honest["choices"]
+    assert "model" not in honest_and_lied(path, "model-missing")[1]
+    assert isinstance(honest_and_lied(path, "not-an-object")[1], list)
+    assert honest_and_lied(path, "null")[1] is None
+    assert min(honest_and_lied(path, "usage-negative")[1]["usage"].values()) < 0
+    assert min(honest_and_lied(path, "usage-huge")[1]["usage"].values()) > 10**9
+
+
+def test_an_answer_given_before() -> None:
+    with serving() as server:
+        first = ask(server, COMPLETIONS, prompt=NURSE, max_tokens=8)
+        server.script(lambda number, path, body: Lie("replayed"))
+        second = ask(server, COMPLETIONS, prompt=PLUMBER, max_tokens=8)
+    assert second.content == first.content
+
+
+def test_not_a_number_is_written_as_such() -> None:
+    with serving(lies=Lies(["logprobs-nan"])) as server:
+        got = ask(server, COMPLETIONS, prompt=NURSE, logprobs=1, max_tokens=1)
+        server.behaviour.lies = Lies(["lone-surrogate"])
+        surrogate = ask(server, COMPLETIONS, prompt=NURSE)
+    assert b"NaN" in got.content
+    assert rb"\ud800" in surrogate.content
+
+
+def test_lies_at_numbers_and_by_rate() -> None:
+    with serving(lies=Lies([], at={2: "empty-choices"})) as server:
+        counts = [len(ask(server, COMPLETIONS, prompt=NURSE).choices) for _ in range(3)]
+    assert counts == [1, 0, 1]
+    lies = Lies(["text-null", "refusal"], rate=0.3)
+    told = Counter(lie.kind for lie in map(lies.of, range(3000)) if lie)
+    assert set(told) == {"text-null", "refusal"}
+    assert abs(sum(told.values()) / 3000 - 0.3) < 0.04
+
+
+# --- HTTP, and the end --------------------------------------------------------------------------------
+
+
+def test_one_connection_serves_many_requests_however_they_are_cut() -> None:
+    content = json.dumps({"model": "toy", "prompt": NURSE, "max_tokens": 1}).encode()
+    request = f"POST {COMPLETIONS} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+    request += content
+    with serving() as server, socket.create_connection((server.host, server.port), timeout=5) as client:
+        for piece in (request[:7], request[7:100], request[100:] + request, request[:-1], request[-1:]):
+            client.sendall(piece)
+            time.sleep(0.01)
+        eventually(lambda: server.answered[200] == 3)
+        assert len(server.requests) == 3
+        assert client.recv(1 << 20).count(b"HTTP/1.1 200 OK\r\n") == 3
+
+
+def test_connections_may_be_closed_after_each_answer() -> None:
+    with serving(keep_alive=False) as server, waiting_client(server) as client:
+        headers, body = split(read_to_the_end(client))
+        assert headers["connection"] == "close"
+        assert json.loads(body)["choices"]
+
+
+@pytest.mark.parametrize("kind", [None, "stall", "endless", "endless-fast", "trickle"])
+def test_the_end_is_quick_whoever_waits(kind: str | None) -> None:
+    with contextlib.ExitStack() as clients:
+        with serving(latency_s=60) if kind is None else faulty(kind, pause_s=0.01) as server:
+            for _ in range(5):
+                clients.enter_context(waiting_client(server))
+            idle = clients.enter_context(socket.create_connection((server.host, server.port)))
+            eventually(lambda: server.calls == 5)
+            began = time.monotonic()
+        assert time.monotonic() - began < 2
+        assert idle.recv(1) == b""
+        assert all(one.aborted is not None for one in server.requests)
+        assert not any(thread.name == "api-server" for thread in threading.enumerate())
+        server.close()  # again: nothing happens
+
+
+def test_clients_that_come_as_the_server_closes_are_let_go() -> None:
+    """Some are accepted, some not, some half: all see the end, and no socket is left (ResourceWarning)."""
+    for number in range(100):
+        with contextlib.ExitStack() as clients:
+            with serving() as server:
+                address = (server.host, server.port)
+                arrived = [clients.enter_context(socket.create_connection(address, 5)) for _ in range(3)]
+                time.sleep(0.0002 * (number % 4))
+            for client in arrived:
+                with contextlib.suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
+    gc.collect()
+
+
+def test_a_bug_of_the_server_is_no_answer() -> None:
+    with pytest.raises(AssertionError, match="has a bug"), serving() as server:
+        server.script(lambda number, path, body: 1 / 0)  # type: ignore[arg-type, return-value]
+        assert ask(server, COMPLETIONS, prompt=NURSE).status == 500
+
+
+def test_a_port_that_is_taken() -> None:
+    with serving() as server, pytest.raises(OSError), ApiServer(MODEL, port=server.port):
+        pass
+
+
+@pytest.mark.process
+def test_a_process_of_its_own() -> None:
+    """The same numbers, counts by /stats, and an end with the process that started it."""
+    fields = {"top_k": 3, "rejects": ["seed"]}
+    with ApiProcess("--latency", "0.05", behaviour=fields, faults={"at": {"2": "500"}}) as server:
+        began = time.monotonic()
+        told = ask(server, COMPLETIONS, prompt=NURSE, logprobs=3, max_tokens=1).choices[0]["logprobs"]
+        assert time.monotonic() - began >= 0.05
+        assert dict(most_probable(MODEL, MODEL.prompt_ids(NURSE), 3)) == told["top_logprobs"][0]
+        assert ask(server, COMPLETIONS, prompt=NURSE).status == 500
+        assert ask(server, COMPLETIONS, prompt=NURSE, seed=1).status == 400
+        stats = server.stats()
+        assert (stats["calls"], stats["in_flight_most"], stats["new_tokens"]) == (3, 1, 1)
+        assert stats["answered"] == {"200": 1, "500": 1, "400": 1}
+        assert stats["outcomes"] == {"honest": 1, "500": 1, "refused": 1}
+
+
+@pytest.mark.process
+def test_the_process_ends_when_its_starter_does() -> None:
+    script = Path(__file__).with_name("api_server.py")
+    pipe = subprocess.PIPE
+    command = [sys.executable, str(script), "--until-stdin-closes", "--lies", '{"kinds": ["text-null"]}']
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (0, "", "")

@@ -315,6 +315,106 @@ def test_two_estimators_in_one_table_cell_are_refused() -> None:
         run([replace(cells[0], estimator="sampling"), *cells[1:]])
 
 
+# --- estimators that give no point --------------------------------------------------------------------
+
+
+def bounded(x: CellShares) -> CellShares:
+    """The cell as `top-k` might give it: ends that differ from cell to cell."""
+    width = 0.01 * (x.cell.template_id + len(x.cell.job))
+    assert x.shares is not None
+    return replace(
+        x,
+        estimator="top-k",
+        share_ends=tuple((share - width, share + 2 * width) for share in x.shares),
+        coverage_ends=(0.5, 0.75),
+        difference_ends=(-width, 3 * width),
+    )
+
+
+def mean_end(cells: Sequence[CellShares], gender: int, end: int, **labels: object) -> float:
+    found = [
+        x.share_ends[gender][end] or 0.0
+        for x in cells
+        if x.share_ends and all(getattr(x.cell, name) == value for name, value in labels.items())
+    ]
+    return math.fsum(found) / len(found)
+
+
+def test_the_bounds_of_a_group_are_means_over_the_cells_that_enter_its_share() -> None:
+    cells = [bounded(x) if x.shares else x for x in study(without=[LOST])]
+    kept = [x for x in cells if x.cell.template_id != 2]
+    for row in run(cells)["probe_groups"]:
+        of = (kept, GROUPS.index(row["gender"]))
+        for end, name in enumerate(("share_low", "share_high")):
+            assert mean_end(*of, end, job_group=row["job_group"]) == pytest.approx(row[name])
+        assert row["se_sampling"] is None
+
+
+def test_the_bounds_of_a_difference_are_means_over_the_templates_of_a_job() -> None:
+    cells = [bounded(x) if x.shares else x for x in study(without=[LOST])]
+    for row in run(cells)["probe_jobs"]:
+        widths = [0.01 * (template + len(row["job"])) for template in (1, 3)]
+        mean = math.fsum(widths) / 2
+        assert (-mean, 3 * mean) == pytest.approx((row["difference_low"], row["difference_high"]))
+
+
+def test_the_ends_of_a_cell_stand_in_its_line() -> None:
+    cells = [bounded(x) for x in study()]
+    for x, row in zip(cells, run(cells)["probe_cells"], strict=True):
+        assert x.share_ends is not None
+        assert x.share_ends[1] == (row["female_share_low"], row["female_share_high"])
+        assert (0.5, 0.75) == (row["coverage_low"], row["coverage_high"])
+
+
+def test_nothing_complete_leaves_no_bounds_and_no_error() -> None:
+    without = [("m", "explicit", t, "pilot", 0, "plain") for t in (1, 2, 3)]
+    for make in (bounded, counted):
+        made = run([make(x) if x.shares else x for x in study(without=without)])
+        names = ("share_low", "share_high", "se_sampling")
+        assert {(None, None, None)} == {tuple(row[name] for name in names) for row in made["probe_groups"]}
+        assert {None} == {row["difference_low"] for row in made["probe_jobs"]}
+
+
+def counted(x: CellShares) -> CellShares:
+    """The cell as `sampling` might give it, from a number of matched draws that differs from job to job."""
+    matched = len(x.cell.job)
+    ends = ((0.1, 0.9),) * 3
+    return replace(x, estimator="sampling", share_ends=ends, coverage_ends=(0.1, 0.9), matched=matched)
+
+
+def test_the_error_of_the_draws_is_that_of_the_cells_that_enter() -> None:
+    cells = [counted(x) if x.shares else x for x in study(without=[LOST])]
+    for row in run(cells)["probe_groups"]:
+        g = GROUPS.index(row["gender"])
+        kept = [x for x in cells if x.cell.job_group == row["job_group"] and x.cell.template_id != 2]
+        squares = [p * (1 - p) / (len(x.cell.job) - 1) for x in kept if x.shares for p in [x.shares[g]]]
+        assert math.sqrt(math.fsum(squares)) / len(kept) == pytest.approx(row["se_sampling"])
+        assert (None, None) == (row["share_low"], row["share_high"])
+        assert "se_sampling" not in (row["reason"] or "")
+
+
+def test_cells_of_one_matched_draw_are_named_beside_the_error() -> None:
+    cells = [counted(x) for x in study()]
+    cells[0] = replace(cells[0], matched=1)
+    row = run(cells)["probe_groups"][0]
+    assert "se_sampling over 8 of 9 cells, in the others one draw matched" == row["reason"]
+
+
+def test_ends_move_no_number_of_the_points() -> None:
+    exact, listed = run(study()), run([bounded(x) for x in study()])
+    assert exact["tests"] == listed["tests"]
+    ends = ["estimator", "share_low", "share_high"]
+    for a, b in zip(exact["probe_groups"], listed["probe_groups"], strict=True):
+        assert {k: v for k, v in a.items() if k not in ends} == {k: v for k, v in b.items() if k not in ends}
+
+
+@pytest.mark.parametrize(("one", "other"), [("top-k", "sampling"), ("echo", "exact"), ("exact", "top-k")])
+def test_two_estimators_never_meet_in_a_block(one: str, other: str) -> None:
+    cells = [replace(x, estimator=one) for x in study()]
+    with pytest.raises(StudyError, match="several estimators"):
+        run([replace(cells[0], estimator=other), *cells[1:]])
+
+
 # --- few jobs, few templates -----------------------------------------------------------------------
 
 

@@ -244,6 +244,13 @@ def test_a_cell_fails_with_the_reason_when_a_draw_fails_twice_and_the_others_do_
     assert 2 == max(generator.asked.values())
 
 
+def test_the_other_draws_of_a_failed_cell_are_not_asked_again() -> None:
+    generator = Answers(lambda request, _: Failed(request.key, "no"), batch_size=N)
+    found = score(generator, cells(2))
+    assert [Failed("cell 0", "no"), Failed("cell 1", "no")] == sorted(found.values(), key=lambda a: a.key)
+    assert {1: 2 * (N - 1), 2: 2} == Counter(generator.asked.values())
+
+
 def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell() -> None:
     class Twice(Answers):
         def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
@@ -258,7 +265,14 @@ def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell
 
 
 def test_cells_are_pulled_when_they_are_needed_and_closing_closes_the_generator() -> None:
-    generator = Answers(held=2)
+    class Kept(Answers):
+        """Somebody else holds the iterator too: it does not end by being forgotten."""
+
+        def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+            self.kept = Answers.generate(self, batches)
+            return self.kept
+
+    generator = Kept(held=2)
     scorer = SampledScorer(generator, draws=N, longest=4)
     plan = scorer.plan_scores(cells(20))
     groups = scorer.score(plan.batches)

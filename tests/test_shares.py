@@ -149,6 +149,92 @@ def test_with_a_word_boundary_a_longer_word_is_no_part_of_a_shorter_one() -> Non
     assert pytest.approx((0.1, 0.2, 0.1), abs=CLOSE) == cell_shares(CELL, stored, GROUPS).masses
 
 
+# --- other estimators than the exact one -------------------------------------------------------------
+
+
+def told_by_texts(stored: dict[str, Any]) -> dict[str, Any]:
+    """The same row as a server without token ids gives it: the texts of the tokens instead."""
+    texts = ("He", "r", "Man", "kind", "-", "x", "y", "z")
+    own = [{**e, "token_ids": None, "tokens": [texts[i % 8] for i in e["token_ids"]]}
+           for e in stored["expressions"]]  # fmt: skip
+    return {**stored, "estimator": "echo", "expressions": own}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        row(("male", " He", math.log(0.5), (0,)), ("female", " Her", math.log(0.2), (0, 1))),
+        row(("male", " Man", math.log(0.5), (2,)), ("male", " Mankind", math.log(0.2), (2, 3))),
+        row(
+            ("male", " a", math.log(0.5), (5,)),
+            ("female", " ab", math.log(0.3), (5, 6)),
+            ("diverse", " abc", math.log(0.2), (5, 6, 7)),
+        ),
+        row(("male", " He", math.log(0.5), (0,)), ("female", " Her", math.log(0.2), (5, 1))),
+    ],
+    ids=["another group", "its own group", "three", "no prefix"],
+)
+def test_texts_of_tokens_stand_in_for_ids(stored: dict[str, Any]) -> None:
+    exact, echo = cell_shares(CELL, stored, GROUPS), cell_shares(CELL, told_by_texts(stored), GROUPS)
+    assert exact.masses == echo.masses
+    assert ("echo", None, None) == (echo.estimator, echo.share_ends, echo.matched)
+
+
+def test_without_ids_or_texts_for_all_nothing_is_taken_off() -> None:
+    expressions = (
+        ("diverse", " x", -2.0, (5,)),
+        ("male", " He", -1.0, (0,)),
+        ("female", " Her", -1.5, (0, 1)),
+    )
+    stored = told_by_texts(row(*expressions))
+    del stored["expressions"][0]["tokens"]
+    found = cell_shares(CELL, stored, GROUPS)
+    assert pytest.approx((math.exp(-1.0), math.exp(-1.5), math.exp(-2.0))) == found.masses
+
+
+def listed(*entries: tuple[str, float], k: int = 2) -> dict[str, Any]:
+    stored = row(
+        ("male", " He", None, None), ("female", " She", None, None), ("diverse", " They", None, None)
+    )
+    lists = {"": [[token, math.log(p)] for token, p in entries]}
+    return {**stored, "estimator": "top-k", "k": k, "listed": lists}
+
+
+def test_a_list_of_tokens_gives_points_and_bounds() -> None:
+    found = cell_shares(CELL, listed((" He", 0.5), (" She", 0.3)), GROUPS, contrast=("female", "male"))
+    assert pytest.approx((0.5, 0.3, 0.0)) == found.masses
+    assert pytest.approx((0.625, 0.375, 0.0)) == found.shares
+    assert found.share_ends is not None
+    # R = 0.2 and p_2 = 0.3: only They is unlisted.
+    assert (
+        pytest.approx((0.5, 0.625)),
+        pytest.approx((0.3, 0.375)),
+        pytest.approx((0.0, 0.2)),
+    ) == found.share_ends
+    assert pytest.approx((0.8, 1.0)) == found.coverage_ends
+    # Already the largest difference is negative, so there the third group is as large as R allows.
+    assert pytest.approx((-0.2 / 0.8, -0.2)) == found.difference_ends
+    assert ("top-k", pytest.approx(0.8), None) == (found.estimator, found.coverage, found.reason)
+    assert cell_shares(CELL, listed((" He", 0.5)), GROUPS).difference_ends is None
+
+
+def test_a_list_that_holds_no_expression_has_a_coverage_and_no_share() -> None:
+    found = cell_shares(CELL, listed((" a", 0.5), (" b", 0.3)), GROUPS, contrast=("female", "male"))
+    assert (None, "nothing listed") == (found.shares, found.reason)
+    assert ((0.0, 0.0, 0.0), 0.0) == (found.masses, found.coverage)
+    assert pytest.approx((0.0, 0.2)) == found.coverage_ends
+    assert ((0.0, 1.0),) * 3 == found.share_ends
+
+
+def test_what_is_known_of_the_tokens_narrows_the_bounds() -> None:
+    stored = listed((" The", 0.5), (" She", 0.3), (" He", 0.2))
+    assert pytest.approx(0.5) == cell_shares(CELL, stored, GROUPS).share_ends[2][1]  # type: ignore[index]
+    stored["expressions"][2]["token_ids"] = [9]
+    assert pytest.approx(0.0) == cell_shares(CELL, stored, GROUPS).share_ends[2][1]  # type: ignore[index]
+    stored["expressions"][2] |= {"token_ids": None, "tokens": [" Th", "ey"]}
+    assert pytest.approx(0.0) == cell_shares(CELL, stored, GROUPS).share_ends[2][1]  # type: ignore[index]
+
+
 # --- by enumeration ---------------------------------------------------------------------------------
 
 DEPTH = 4
