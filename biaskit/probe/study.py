@@ -156,7 +156,20 @@ def _choose_forms(
     common = [form for form in usable if all(form in forms for forms in takes.values())]
     if takes and not common:
         done.notes.append("Prompt forms differ between the models: no contrast between those is made.")
-    return {label: common[0] if common else forms[0] for label, forms in takes.items()}
+    chosen = {label: common[0] if common else forms[0] for label, forms in takes.items()}
+    for label, form in list(chosen.items()):
+        name = scorers[label].estimator_for(form).name
+        if study.word_boundary == "word" and name not in ("exact", "sampling"):
+            # The others give tokens: whether a word ends after them they do not say.
+            error = ModelError(
+                f"{label}: word_boundary = word is not possible by {name}. Take --estimator sampling, or"
+                " word_boundary = token."
+            )
+            if len(scorers) == 1:
+                raise error
+            done.give_up(label, error, watcher)
+            del chosen[label]
+    return chosen
 
 
 def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:

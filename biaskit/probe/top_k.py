@@ -150,7 +150,7 @@ class MassBounds:
         return [group for group in self.groups if group not in groups]
 
     def _ratio(self, part: float, whole: float, *, limit: float) -> float | None:
-        # Nothing but uncertain mass can make both 0 where something is listed; then the share has one value.
+        # With something listed both are 0 only where one group alone can have mass: its share is then 1.
         if whole > 0:
             return part / whole
         return limit if math.fsum(self.point) > 0 else None

@@ -186,7 +186,7 @@ class _Asking:
                     self.watcher.progress(f"{self.label} {estimator.name}", len(found), len(chosen))
         finally:
             scorer.close()
-        return {cell: found[cell] for cell, _, _ in chosen}
+        return found
 
     def _key(self, cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
         """One key for a cell by whatever estimator; its draws follow from it."""
@@ -314,7 +314,7 @@ def _summaries(found: Sequence[_Compared], questions: Questions) -> list[dict[st
             [x for x in found if (x.bias_type, x.estimator, x.quantity) == (bias_type, estimator, quantity)],
             {"bias_type": bias_type, "estimator": estimator, "quantity": quantity},
         )
-        for bias_type in dict.fromkeys(x.bias_type for x in found)
+        for bias_type in dict.fromkeys(template.bias_type for template in questions.templates)
         for estimator, quantity in (*bounds, *counted)
     ]
 
@@ -351,7 +351,9 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     missed = [x for x in found if x.estimator == "top-k" and x.ends is not None and not x.holds()]
     notes = [
         f"{n_cells} cells; top-k (k = {k}) bounds word_boundary = token and must hold always; sampling"
-        f" ({draws} draws a cell) estimates word_boundary = word and holds as often as a 95 % interval does"
+        f" ({draws} draws a cell) estimates word_boundary = word and holds as often as a 95 % interval does",
+        "sampling also counts a word after a line break or a quotation mark, the exact value only one after a"
+        " space (at the start of a turn also without)",
     ]
     if missed:
         notes.append(

@@ -64,7 +64,8 @@ def label_models(texts: Sequence[str]) -> dict[str, str]:
 
 def command_line() -> str:
     """The command as it was given, for the manifest; without a login that stood in a URL."""
-    return hide_urls(shlex.join(["biaskit", *sys.argv[1:]])) if sys.argv[:1] else ""
+    # Word by word: quoting would take a password apart.
+    return shlex.join(["biaskit", *map(hide_urls, sys.argv[1:])]) if sys.argv[:1] else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,12 +91,12 @@ class Examination:
         notes = [
             f"{name} is not possible: {why}"
             for name, why in self.found.problems.items()
-            if name in ("selected-ids", "echo", "top-k")
+            if name in ("selected-ids", "echo", "top-k", "top-k, chat")
         ]
         if self.found.echo:
             notes.append(
                 "echo is exact and takes a call for every expression, about"
-                f" {self.found.latency:.2f} s or more each; --estimator top-k takes one for a cell and gives"
+                f" {self.found.echo_latency:.2f} s each; --estimator top-k takes one for a cell and gives"
                 " bounds"
             )
         cost = self.used.get("cost")

@@ -79,6 +79,7 @@ class Capabilities:
 
     def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
         """The rungs that it passes in a prompt form, the strongest first."""
+        able: dict[EstimatorName, bool] = {}
         if form == "raw":
             able = {
                 "selected-ids": self.selected_ids,
@@ -86,7 +87,7 @@ class Capabilities:
                 "top-k": self.completions_k > 0 and not self.reasoning,
                 "sampling": self.completions,
             }
-        else:
+        elif form in SCORED_FORMS:
             usable = self.chat and (form != "chat-prefill" or self.prefill != "no")
             able = {
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
@@ -101,7 +102,8 @@ class Capabilities:
         names = self.estimators(form, forced)
         if not names:
             wanted = forced if forced != "auto" else "any estimator"
-            why = self.problems.get(forced) or self.problems.get(form) or "the endpoint does not offer it"
+            asked = forced if form == "raw" else f"{forced}, chat"
+            why = self.problems.get(asked) or self.problems.get(form) or "the endpoint does not offer it"
             can = sorted({f"{f}: {', '.join(e)}" for f in SCORED_FORMS if (e := self.estimators(f))})
             raise ModelError(
                 f"{wanted} is not possible in prompt form {form} ({why})."
@@ -127,7 +129,8 @@ class Capabilities:
         Nor does it stop working on what nobody waits for any more, so what is asked again waits longer.
         """
         latency = max(self.latency, self.echo_latency) if echo else self.latency
-        return 16 if latency < 1.0 else 4 if latency < 4.0 else 1
+        at_once = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
+        return at_once if self.parallel >= 2.0 else min(4, at_once)
 
     def seconds(self, calls: int, *, echo: bool = False) -> float:
         """About how long so many short calls, or echoes, take."""

@@ -56,6 +56,7 @@ class Window:
 
     PAYS = 0.15
     HOLD, HOLD_AFTER_CUT = 20, 5  # epochs before it is tried again
+    SLOW = 0.2  # of its time limit: nobody waits for twice that, and a server works on all the same
 
     def __init__(self, start: int, most: int) -> None:
         self.most = max(1, most)
@@ -65,23 +66,31 @@ class Window:
         self._hold = 0
         self._opening, self._doubted = True, False
         self._answers, self._since, self._waited = 0, time.monotonic(), False
+        self._slowest = 0.0  # part of its time limit that an answer of this epoch took
         self._last_cut = 0.0
 
-    def answered(self, *, waiting: bool) -> None:
-        """An answer came; `waiting`: others stand in line, so the limit is what holds them."""
+    def answered(self, *, waiting: bool, part: float = 0.0) -> None:
+        """An answer came; `waiting`: others stand in line, so the limit is what holds them.
+
+        `part`: how much of its time limit it took.
+        """
         self._answers += 1
         self._waited = self._waited or waiting
+        self._slowest = max(self._slowest, part)
         if self._answers < self.limit:
             return
         now = time.monotonic()
         rate = self._answers / max(1e-9, now - self._since)
         if self._waited:
             self._judge(rate)
-        self._answers, self._since, self._waited = 0, now, False
+        self._answers, self._since, self._waited, self._slowest = 0, now, False, 0.0
 
     def _judge(self, rate: float) -> None:
         if self._hold:
             self._hold -= 1
+            return
+        if self._slowest > self.SLOW:
+            self.limit, self._hold, self._opening = self._paying, self.HOLD, False
             return
         wanted = self._best * (1 + self.PAYS * (self.limit / self._paying - 1))
         if self.limit == self._paying or rate >= wanted:
@@ -225,7 +234,7 @@ class Controller:
         spending, lane = self.meter.spending, self._lane()
         spending.calls += 1
         spending.retries += repeated
-        used, billed = None, True
+        used, billed, started = None, True, time.monotonic()
         try:
             reply = await lane.ask(call, seconds)
             used = reply.used
@@ -239,7 +248,8 @@ class Controller:
             self.meter.settle(reserved, used, billed=billed)
         self._refusals = self._failures = 0
         self._last_good = time.monotonic()
-        self.window.answered(waiting=bool(self._line))
+        part = (time.monotonic() - started) / (seconds or call.seconds)
+        self.window.answered(waiting=bool(self._line), part=part)
         self._admit()
         return answer
 

@@ -45,13 +45,14 @@ class ApiGenerator:
         self.found = found
         self.identity = identify(connection, found, label=label, spec=spec, forms=forms or found.open_forms())
         self._given = batch_size
+        self._usual = CHOICES
         self._most = found.choices  # lowered where the server refuses so many
         self._replays = Replays(unique_ids=found.unique_ids)
 
     @property
     def batch_size(self) -> int:
-        """Texts asked for in one request."""
-        return min(self._most, self._given or CHOICES)
+        """Texts asked for in one request of the last plan: a resumed run must ask for as many."""
+        return min(self._most, self._given or self._usual)
 
     def used(self) -> Mapping[str, float | None]:
         """Calls, tokens and cost of this start."""
@@ -60,18 +61,26 @@ class ApiGenerator:
     # --- planning ---
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Requests of one prompt together, as many texts each as the server gives."""
-        together: dict[tuple[Prompt, Sampling], list[DrawRequest]] = {}
-        for request in requests:
-            together.setdefault((request.prompt, request.sampling), []).append(request)
+        """Requests of one prompt together, as many texts each as the server gives.
+
+        They are cut at multiples of that number, so that what is asked together does not depend on what an
+        earlier start has stored.
+        """
+        if requests:
+            short = all(request.sampling.max_new_tokens <= SHORT for request in requests)
+            self._usual = SHORT_CHOICES if short else CHOICES
+        size = self.batch_size
+        together: dict[tuple[Prompt, Sampling, int], list[DrawRequest]] = {}
+        for request in sorted(requests, key=lambda request: request.number):
+            same = (request.prompt, request.sampling, request.number // size)
+            together.setdefault(same, []).append(request)
         batches = tuple(
             tuple(listed[start : start + size])
-            for (_, sampling), listed in together.items()
-            for size in [self._size(sampling)]
+            for listed in together.values()
             for start in range(0, len(listed), size)
         )
         tokens_of: dict[Prompt, int] = {}
-        for prompt, sampling in together:
+        for prompt, sampling, _ in together:
             self._check(sampling)
             tokens_of[prompt] = self.found.tokens(rendered(prompt, self.found)) + self.found.overhead
         prompt_tokens = sum(tokens_of[batch[0].prompt] for batch in batches)
@@ -84,10 +93,6 @@ class ApiGenerator:
             new_tokens_max=new_tokens,
             cost_max=price.cost(prompt_tokens, new_tokens) if price else None,
         )
-
-    def _size(self, sampling: Sampling) -> int:
-        usual = SHORT_CHOICES if sampling.max_new_tokens <= SHORT else CHOICES
-        return min(self._most, self._given or usual)
 
     def _check(self, sampling: Sampling) -> None:
         for name, value in (("temperature", sampling.temperature), ("top_p", sampling.top_p)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
+import logging
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.provenance import digest
@@ -16,6 +18,8 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 MOST_FOREIGN = 500
 """Characters of a server's message that are shown or stored."""
+MOST_READ = 20_000
+"""Characters of it that are looked at, white space included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,21 @@ class Endpoint:
         """Foreign text as it may be shown and stored: no key, no control characters, 500 characters."""
         return clean(text, self.secrets)
 
+    def silence(self, record: logging.LogRecord) -> bool:
+        """A filter of other libraries' logs: what they say of a request, without its secrets."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(hide_urls(str(a)) if "://" in str(a) else a for a in record.args)
+        record.msg, record.args = unsaid(record.getMessage(), self.secrets), ()
+        return True
+
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every value that must not appear anywhere."""
-        logins = [login for host in self.hosts if host.login for login in host.login[1:]]
+        """Every value that must not appear anywhere, in every spelling that a server may repeat."""
+        logins = [part for host in self.hosts if host.login for part in (*host.login, basic(host.login))]
         queries = [value for host in self.hosts for _, value in host.query]
-        known = [self.key, os.environ.get(OPENAI_KEY), *logins, *queries]
-        return tuple(sorted({value for value in known if value and len(value) > 3}, key=len, reverse=True))
+        known = [self.key, os.environ.get(OPENAI_KEY, "").strip(), *logins, *queries]
+        spelled = {text for value in known if value for text in (value, quote(value, safe=""))}
+        return tuple(sorted((text for text in spelled if len(text) > 3), key=len, reverse=True))
 
 
 def open_endpoint(spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None) -> Endpoint:
@@ -101,8 +113,15 @@ def _host(url: str, spec: str) -> Host:
     try:
         parts = urlsplit(url)
         name, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise UsageError(f"{hide_urls(spec)!r}: the address cannot be read ({error}).") from None
+        # A password with a / of its own ends the host too early: then an @ stands behind it.
+        clear = parts.username is None or "@" not in url.rpartition(parts.netloc)[2]
+    except ValueError:  # whose message may hold half a password: "Port could not be cast ... as 'pa'"
+        clear = False
+    if not clear:
+        raise UsageError(
+            f"{hide_urls(spec)!r}: the address cannot be read. In a user name or password write @ as %40,"
+            " : as %3A, / as %2F, ? as %3F and # as %23."
+        )
     if parts.scheme not in ("http", "https") or not name:
         raise UsageError(
             f"{hide_urls(spec)!r}: a base URL begins with http:// or https:// and a host, such as"
@@ -129,12 +148,27 @@ def _read_key(variable: str | None, label: str, hosts: tuple[Host, ...]) -> str 
         return None
     value = os.environ.get(variable, "").strip()
     if not value:
+        if _may_be_a_key(variable):
+            raise ModelError(
+                f"{label}: the environment has no variable of the name that --api-key-env gives. It takes"
+                " the name of a variable, never a key."
+            )
         raise ModelError(
             f"{label}: the environment has no {variable}. Set it to your key: export {variable}=..."
         )
     if not value.isprintable() or not value.isascii():
         raise ModelError(f"{label}: {variable} holds characters that no key has. Set it again.")
     return value
+
+
+def _may_be_a_key(variable: str) -> bool:
+    """Whether what was given as a variable's name could be a key itself (hf_..., gsk_...): then unsaid."""
+    return re.fullmatch(r"[A-Z_][A-Z0-9_]{0,39}", variable) is None
+
+
+def basic(login: tuple[str, str]) -> str:
+    """User and password as the header of HTTP's basic authentication holds them."""
+    return base64.b64encode(":".join(login).encode()).decode("ascii")
 
 
 def is_loopback(name: str) -> bool:
@@ -147,24 +181,42 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-_URL = re.compile(r"(https?://)([^\s@/,'\"?#]*@)?([^\s,'\"?#]*)(\?[^\s,'\"]*)?", re.IGNORECASE)
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://)(.*?)(?=,\s*[a-z][a-z0-9+.-]*://|$)", re.IGNORECASE | re.DOTALL)
 
 
 def hide_urls(text: str) -> str:
-    """A text without user, password and query of the URLs in it: as it may be stored and shown."""
-    # A password may itself hold an @: everything up to the last one before the path is login.
-    text = re.sub(r"(https?://)[^\s/,'\"?#]*@", r"\1", text, flags=re.IGNORECASE)
-    return _URL.sub(lambda found: found[1] + found[3], text)
+    """A spec, or a word of a command, without user, password and query of its URLs: to be stored and shown.
+
+    A URL ends with the text, or where the next one of the spec begins.
+    """
+    if "://" not in text:  # an address without its scheme is refused, and the refusal shows it
+        return re.sub(r"^((?:[^=@]*=)?api:[^@]*@).*@", r"\1", text, flags=re.DOTALL)
+    return _URL.sub(lambda found: found[1] + _without_login(found[2]), text)
+
+
+def _without_login(rest: str) -> str:
+    """What follows a URL's `://`, without login, query and fragment."""
+    place = re.match(r"[^/?#]*", rest)
+    assert place is not None
+    if "@" in rest and re.search("[:@]", place[0]):
+        # A password may itself hold a / ? # or @: everything up to the last @ is taken for login.
+        return _without_login(rest[rest.rindex("@") + 1 :])
+    return re.split(r"[?#]", rest, maxsplit=1)[0]
 
 
 def clean(text: object, secrets: tuple[str, ...] = ()) -> str:
     """Foreign text: known secrets replaced, control characters removed, 500 characters at most."""
-    shown = str(text)
-    for secret in secrets:
-        shown = shown.replace(secret, "[key]")
+    shown = unsaid(str(text), secrets)[:MOST_READ]  # in this order: a cut could leave half a key
     shown = "".join(c if c.isprintable() else " " for c in shown)
     shown = re.sub(r" {2,}", " ", shown).strip()
     return shown if len(shown) <= MOST_FOREIGN else f"{shown[: MOST_FOREIGN - 1]}…"
+
+
+def unsaid(text: str, secrets: tuple[str, ...]) -> str:
+    """A text with every secret replaced; the longest come first, since one may hold another."""
+    for secret in secrets:
+        text = text.replace(secret, "[key]")
+    return text
 
 
 def keys_of(texts: tuple[str, ...]) -> Mapping[str, str] | str | None:
@@ -173,8 +225,8 @@ def keys_of(texts: tuple[str, ...]) -> Mapping[str, str] | str | None:
         return None
     named = [text.partition("=") for text in texts]
     bare = [label for label, equals, _ in named if not equals]
-    for text in (variable if equals else label for label, equals, variable in named):
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
+    for label, equals, variable in named:
+        if not label or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable if equals else label):
             # It may be a key itself, typed in the wrong place: it is not repeated.
             raise UsageError(
                 "--api-key-env takes the name of an environment variable, never a key: give VARIABLE, or"
@@ -201,8 +253,9 @@ def keys_by_label(keys: Mapping[str, str] | str | None, specs: Mapping[str, str]
     api = [label for label, spec in specs.items() if spec.startswith("api:")]
     hosts = {_host(url, specs[label]).name for label in api for url in _taken_apart(specs[label])[1]}
     if len(hosts) > 1:
+        shown = "VARIABLE" if _may_be_a_key(keys) else keys
         raise UsageError(
-            f"--api-key-env {keys}: the models are on different hosts ({', '.join(sorted(hosts))}); say"
-            f" which gets it: --api-key-env LABEL={keys}."
+            f"--api-key-env {shown}: the models are on different hosts ({', '.join(sorted(hosts))}); say"
+            f" which gets it: --api-key-env LABEL={shown}."
         )
     return dict.fromkeys(api or [label for label, spec in specs.items() if spec.startswith("openai:")], keys)

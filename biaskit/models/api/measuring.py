@@ -346,7 +346,7 @@ class Questions:
         chat = path.startswith("chat")
         name, key = ("chat", "chat_k") if chat else ("completions", "completions_k")
         if self.found.reasoning and chat:
-            self._problem("top-k", "the model thinks first: its first token is not the answer's")
+            self._problem("top-k, chat", "the model thinks first: its first token is not the answer's")
             return ()
         listing, k, why = await self._first_list(path)
         if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
@@ -356,7 +356,7 @@ class Questions:
         if noise > CROSS_CHECK:
             listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
         if not listing:
-            self._problem("top-k", why)
+            self._problem("top-k, chat" if chat else "top-k", why)
             self._learn(f"listed tokens, {name}", f"none ({self.clean(why)})")
             return ()
         mass = math.fsum(math.exp(value) for _, value in listing)

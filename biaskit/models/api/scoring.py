@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -150,10 +151,14 @@ class ApiScorer:
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer cells as they become ready."""
-        listed = list(batches)
-        if listed and self._estimator(listed[0]).name == "sampling":
-            return self._sampled.score(listed)
-        return self.connection.stream(listed, self._batch)
+        rest = iter(batches)
+        first = next(rest, None)
+        if first is None:
+            return iter(())
+        every = itertools.chain([first], rest)
+        if self._estimator(first).name == "sampling":
+            return self._sampled.score(every)
+        return self.connection.stream(every, self._batch)
 
     async def _batch(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
         return [await self._cell(controller, request) for request in batch]

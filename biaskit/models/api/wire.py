@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import email.utils
 import importlib.util
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from biaskit.models.api.endpoint import Endpoint, Host
+from biaskit.models.api.endpoint import Endpoint, Host, basic
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -29,10 +29,18 @@ PER_TOKEN_S = 1.0
 """A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
 MOST_BYTES = 64 * 2**20
 """No answer of a language model is longer; an endless one would fill the memory."""
-SENT = frozenset(
-    {"host", "content-type", "content-length", "accept", "accept-encoding", "user-agent", "connection"}
+HEADERS = {
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "connection": "keep-alive",
+    "user-agent": "biaskit",
+}
+"""Headers that leave this machine, beside the host, the body's length and kind, and the key."""
+LOGGERS = (
+    *("openai._base_client", "httpx2", "httpcore2.connection", "httpcore2.http11", "httpcore2.http2"),
+    *("httpcore2.proxy", "httpcore2.socks"),
 )
-"""Headers that leave this machine: the client would add its platform, and whatever its variables name."""
+"""They say what is asked and answered, down to addresses with queries and headers of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class Lane:
         self.in_flight = 0
         self.rests_until = 0.0  # monotonic: a replica that just failed is asked later
         self._certificates = httpx2.create_ssl_context()
+        for name in LOGGERS:
+            logging.getLogger(name).addFilter(endpoint.silence)
         self._free: list[AsyncOpenAI] = []  # the last one used is the first to be used again
         self._clients: list[AsyncOpenAI] = []
 
@@ -148,6 +158,8 @@ class Lane:
         """Give the connections back."""
         for client in self._clients:
             await client.close()
+        for name in LOGGERS:
+            logging.getLogger(name).removeFilter(self.endpoint.silence)
 
 
 def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> AsyncOpenAI:
@@ -155,15 +167,15 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     import openai
 
     async def dress(request: httpx2.Request) -> None:
-        for name in [name for name in request.headers if name.lower() not in SENT]:
-            del request.headers[name]
-        request.headers["user-agent"] = "biaskit"
-        request.headers["accept-encoding"] = "identity"
+        # Made anew: the client adds its platform, and whatever the environment names, even another host.
+        request.headers = httpx2.Headers({"host": request.url.netloc.decode("ascii"), **HEADERS})
+        if request.content:
+            request.headers["content-length"] = str(len(request.content))
+            request.headers["content-type"] = "application/json"
         if endpoint.key:
             request.headers["authorization"] = f"Bearer {endpoint.key}"
         elif host.login:
-            login = base64.b64encode(":".join(host.login).encode()).decode("ascii")
-            request.headers["authorization"] = f"Basic {login}"
+            request.headers["authorization"] = f"Basic {basic(host.login)}"
 
     async def guard(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
@@ -175,12 +187,13 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
         kind = openai.DefaultAioHttpClient
     http = kind(
         verify=certificates,
+        trust_env=not host.loopback,  # no proxy reaches this machine, and it would read the key
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"request": [dress], "response": [guard]},
     )
     # An empty key is a key: with None the client would take OPENAI_API_KEY to any base URL.
-    return openai.AsyncOpenAI(
+    client = openai.AsyncOpenAI(
         api_key="",
         admin_api_key="",
         base_url=host.shown,
@@ -189,6 +202,9 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
         http_client=http,
         _enforce_credentials=False,
     )
+    # It asks `uname` otherwise, a process that is given the whole environment, for headers that are not sent.
+    client._platform = "Unknown"
+    return client
 
 
 class _Capped(httpx2.AsyncByteStream):
@@ -216,7 +232,10 @@ class _Capped(httpx2.AsyncByteStream):
 def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
     data = _object(content)
     if status == 200 and data is not None and "error" not in data:
-        return Reply(data)
+        # Who answered is stored with every row: it is foreign text like a message.
+        names = {name: data.get(name) for name in ("model", "system_fingerprint")}
+        known = {name: endpoint.clean(said) for name, said in names.items() if isinstance(said, str)}
+        return Reply({**data, **known})
     message, kind, parameter = _error_of(endpoint, data, content)
     said = f"{status}: {message}" if message else f"status {status}"
     if status == 200:
@@ -257,7 +276,7 @@ def _error_of(
 ) -> tuple[str, str | None, str | None]:
     """Message, code and refused parameter of an error, in any of the shapes that servers write."""
     if data is None:
-        return endpoint.clean(content[:2000].decode("utf-8", "replace")), None, None
+        return endpoint.clean(content.decode("utf-8", "replace")), None, None
     error = data.get("error", data)
     if not isinstance(error, Mapping):
         return endpoint.clean(error), None, None

@@ -68,7 +68,6 @@ class TokenTexts:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._special = set(tokenizer.all_special_ids)
         # SentencePiece drops the space before a first token: it is kept by decoding after a letter.
         self._anchor = list(tokenizer("a", add_special_tokens=False)["input_ids"])
         self._shown = self._decode([])
@@ -82,7 +81,7 @@ class TokenTexts:
     def _text(self, token: int) -> str:
         if token >= len(self._tokenizer):
             return f"(id {token})"  # a padding row of the embedding: no text
-        whole = "" if token in self._special else self._decode([token])
+        whole = self._decode([token])
         text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
         return text or str(self._tokenizer.convert_ids_to_tokens(token))
 
