@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped, BiaskitError, ModelError, RunError
+from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.provenance import versions
 from biaskit.records import ANSWERED_SEPARATOR, Draw, Failed, ModelIdentity, PromptForm, Scored
@@ -49,7 +52,7 @@ class Outcome:
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)
 OpenModel = Callable[[str, str, Mapping[str, Any]], M]
-"""(label, spec, what the manifest knows of an earlier start, `spent` USD included) → model."""
+"""(label, spec, what the manifest knows of an earlier start, with `spent` USD and `promise`) → model."""
 
 
 def open_all(
@@ -64,7 +67,8 @@ def open_all(
     for label, spec in models.items():
         earlier = manifest["models"].get(label, {})
         try:
-            model = open_model(label, spec, {**earlier, "spent": spent(run, label)})
+            money = {"spent": spent(run), "promise": partial(_promise, run, label, spent(run, label))}
+            model = open_model(label, spec, {**earlier, **money})
         except ModelError as error:
             if len(models) == 1:
                 raise
@@ -108,12 +112,14 @@ def start_manifest(
         if stored.get("engine") != engine:
             raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
         asked = check_same_question(run, stored["question"], asked)
+    named = resolved["study"].get("models", {})
+    shown = {label: hide_urls(spec) for label, spec in named.items()}
     return {
         "format": RUN_FORMAT,
         "engine": engine,
         "study": study,
         "question": asked,
-        "resolved": dict(resolved),
+        "resolved": {**resolved, "study": {**resolved["study"], "models": shown}},
         "models": dict(stored["models"]),
         "versions": versions(),
         "command": command,
@@ -136,6 +142,12 @@ def closable(groups: Iterator[Any]) -> Any:
 
 # --- what was used -------------------------------------------------------------------------------------
 
+USAGE = "usage.json"
+PROMISED = ("promised", "promised_since")
+"""USD that a model may have cost by now, and which process said so: gone when that one ends by itself."""
+_THIS_PROCESS = time.time()
+_WRITING = threading.Lock()  # the model's own thread writes too
+
 
 class Usage:
     """One model's line of usage.json, kept while it is asked: a killed run has counted too."""
@@ -143,9 +155,9 @@ class Usage:
     EVERY_S = 5.0
 
     def __init__(self, run: Path, label: str) -> None:
-        self._path = run / "usage.json"
+        self._path = run / USAGE
         self._label = label
-        self._before = _read_usage(self._path).get(label, {})
+        self._before = _with_what_was_lost(_read_usage(self._path).get(label, {}))
         self._started = self._written = time.perf_counter()
 
     def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
@@ -157,7 +169,11 @@ class Usage:
         counted = {**used, "seconds": now - self._started, "starts": 1}
         line = {name: _plus(self._before.get(name), value) for name, value in counted.items()}
         line.setdefault("cost", 0.0)
-        write_json(self._path, {**_read_usage(self._path), self._label: {**self._before, **line}})
+        with _WRITING:
+            usage = _read_usage(self._path)
+            promised = {} if last else {name: usage.get(self._label, {}).get(name) for name in PROMISED}
+            line |= {name: value for name, value in promised.items() if value is not None}
+            write_json(self._path, {**usage, self._label: {**self._before, **line}})
 
 
 def _plus(before: float | None, value: float | None) -> float | None:
@@ -173,10 +189,36 @@ def _read_usage(path: Path) -> dict[str, dict[str, float | None]]:
     return usage if isinstance(usage, dict) else {}
 
 
-def spent(run: Path, label: str) -> float:
-    """USD that earlier starts of a run may have spent on a model."""
-    line = _read_usage(run / "usage.json").get(label, {})
+def spent(run: Path, label: str | None = None) -> float:
+    """USD that earlier starts of a run may have spent, on one model or on all of them."""
+    usage = _read_usage(run / USAGE)
+    lines = list(usage.values()) if label is None else [usage.get(label, {})]
+    return sum(_spent(_with_what_was_lost(line)) for line in lines)
+
+
+def _spent(line: Mapping[str, float | None]) -> float:
     return sum(line.get(name) or 0.0 for name in ("cost", "cost_unsure"))
+
+
+def _promise(run: Path, label: str, before: float, most: float) -> None:
+    """Write that a model may have spent so much more than `before`, ahead of its spending it."""
+    if not run.is_dir():  # the questions before a first start: what they cost is counted when it begins
+        return
+    with _WRITING:
+        usage = _read_usage(run / USAGE)
+        line = _with_what_was_lost(usage.get(label, {}))
+        line |= dict(zip(PROMISED, (round(before + most, 9), _THIS_PROCESS), strict=True))
+        write_json(run / USAGE, {**usage, label: line})
+
+
+def _with_what_was_lost(line: Mapping[str, float | None]) -> dict[str, float | None]:
+    """A line after the death of a process that left a promise: all of it may have been spent."""
+    most, process = (line.get(name) for name in PROMISED)
+    if most is None or process == _THIS_PROCESS:
+        return dict(line)
+    kept = {name: value for name, value in line.items() if name not in PROMISED}
+    lost = round(most - (line.get("cost") or 0.0), 9)
+    return {**kept, "cost_unsure": max(line.get("cost_unsure") or 0.0, lost)}
 
 
 # --- who answered --------------------------------------------------------------------------------------

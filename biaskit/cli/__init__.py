@@ -26,7 +26,6 @@ FIRST_HOUR = """\
 biaskit measures how a language model treats gender, and how sure that is.
 
   biaskit probe demo --jobs nurse,plumber   a first result on a small real model
-  biaskit probe demo                        OccuGender's two tables
   biaskit analyze recorded:demo             who is represented in recorded texts, and how
   biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
   biaskit doctor api:NAME@URL               an API: what it can answer, and how

@@ -129,7 +129,10 @@ class TerminalWatcher:
         rate = done / taken
         if done == total:
             return f"in {duration(taken)}"
-        return f"{rate:.1f} a second, {duration((total - done) / rate)} left" if done else "starting"
+        if not done:
+            return "starting"
+        pace = f"{rate:.1f} a second" if rate >= 1 else f"{duration(1 / rate)} each"
+        return f"{pace}, {duration((total - done) / rate)} left"
 
     def _draw(self, label: str, done: int, total: int) -> None:
         from rich.console import Console

@@ -313,7 +313,7 @@ def _run_model(
             with closing(closable(scorer.score(pending))) as groups:
                 for group in groups:
                     drift.check(group)
-                    rows = [_row(a, *cell_of[a.key], estimator) for a in group if isinstance(a, Scored)]
+                    rows = [row_of(a, *cell_of[a.key], estimator) for a in group if isinstance(a, Scored)]
                     fresh = sum(row["key"] not in writer.keys for row in rows)
                     writer.append(rows)
                     stored += fresh
@@ -325,7 +325,7 @@ def _run_model(
             usage.note({**used, "rows": stored, **scorer.used()}, last=True)
 
 
-def _row(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> dict[str, Any]:
+def row_of(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> dict[str, Any]:
     """A row of probe.jsonl (DESIGN §4)."""
     row = {
         "key": answer.key,

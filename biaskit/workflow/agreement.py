@@ -12,13 +12,12 @@ from typing import Any
 from biaskit.asking import closable
 from biaskit.config import load_probe_study
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.known import find_known
-from biaskit.models.spec import API, Asking, LocalOptions, open_scorer, split_label
+from biaskit.models.spec import Asking, LocalOptions, is_api, open_scorer, split_label
 from biaskit.probe.cells import Questions, cell_key, cells, resolve
 from biaskit.probe.manifest import describe_question
 from biaskit.probe.sampled import wilson_ends
 from biaskit.probe.shares import cell_shares
-from biaskit.probe.study import _row as row_of
+from biaskit.probe.study import row_of
 from biaskit.probe.top_k import MassBounds, Sought, bound_masses
 from biaskit.provenance import key_of, signature, versions
 from biaskit.records import (
@@ -104,8 +103,7 @@ def agreement(
     that is not in process, `ModelError` where a cell cannot be scored.
     """
     label, spec = split_label(model)
-    known = find_known(spec)
-    if (known.spec if known else spec).partition(":")[0] in (*API, "scripted"):
+    if is_api(spec) or spec.startswith("scripted:"):
         raise UsageError(f"{label} has no exact probabilities to compare with: take a local model.")
     overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
     questions = resolve(load_probe_study(study, overrides))

@@ -18,6 +18,8 @@ UNLISTED = -9990.0
 """OpenAI writes -9999 for a token outside its list; no real log-probability of a listed one is near."""
 UNDECODED = ("\u0120", "\u010a", "\u2581")
 """How vocabularies write a space or a line feed; such a token never equals an expression."""
+THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
+"""How servers that do not set thoughts apart show them in the text; some templates write the first."""
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
@@ -135,9 +137,17 @@ def reasons_first(reply: Reply) -> bool:
         return True
     first = listed[0] if isinstance(listed, list) and listed else None
     message = first.get("message") if isinstance(first, Mapping) else None
-    return isinstance(message, Mapping) and (
-        _thought(message) or str(message.get("content") or "").lstrip().startswith("<think>")
-    )
+    if not isinstance(message, Mapping):
+        return False
+    said = str(message.get("content") or "")
+    return _thought(message) or said.lstrip().startswith(THOUGHT) or END_OF_THOUGHT in said
+
+
+def without_thoughts(text: str) -> str:
+    """The answer itself, where a model shows its thoughts before it; empty where it never came to it."""
+    if END_OF_THOUGHT in text:
+        return text.rpartition(END_OF_THOUGHT)[2].lstrip()
+    return "" if text.lstrip().startswith(THOUGHT) else text
 
 
 # --- log-probabilities ------------------------------------------------------------------------------
@@ -180,6 +190,25 @@ def listed_tokens(choice: Choice, *, chat: bool) -> tuple[tuple[str, float], ...
     if any(token.startswith(UNDECODED) for token, _ in found):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
     return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
+
+
+def most_probable(choice: Choice, *, chat: bool, k: int) -> tuple[tuple[str, float], ...]:
+    """`listed_tokens` of a list that was asked to hold `k`, without a last one that may not belong to it.
+
+    The sampled token comes on top of a list. Where tokens of equal text are one entry (halves of a
+    character have none) `k` entries may be fewer of the list and it, and the least says nothing of others.
+    """
+    listing = listed_tokens(choice, chat=chat)
+    beyond = 1 < len(listing) <= k and listing[-1][0] == _sampled(choice.data["logprobs"], chat=chat)
+    return listing[:-1] if beyond else listing
+
+
+def _sampled(block: Mapping[str, Any], *, chat: bool) -> str | None:
+    """The text of the first sampled token, where the answer tells it."""
+    listed = block.get("content") if chat and "content" in block else block.get("tokens")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    text = first.get("token") if isinstance(first, Mapping) else first
+    return text if isinstance(text, str) else None
 
 
 def _is_unlisted(value: object) -> bool:

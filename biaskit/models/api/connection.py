@@ -22,14 +22,20 @@ T = TypeVar("T")
 class Connection:
     """Everything between a model of an API and the network; begins with its first use."""
 
-    def __init__(self, endpoint: Endpoint, options: ApiOptions, spent_before: float = 0.0) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        options: ApiOptions,
+        spent_before: float = 0.0,
+        promise: Callable[[float], None] | None = None,
+    ) -> None:
         self.endpoint = endpoint
         self.options = options
         self.price = options.price or _dearest(endpoint)
         # Questions that find out what a server can do are not worth minutes of patience each.
         self.policy = replace(options.policy, attempts=min(3, options.policy.attempts), start=4, most=4)
         self._thread = LoopThread()
-        self._meter = Meter(self.price, options.max_cost, spent_before)
+        self._meter = Meter(self.price, options.max_cost, spent_before, purse=options.purse, promise=promise)
         self._controller: Controller | None = None
 
     async def _open(self) -> Controller:

@@ -85,6 +85,10 @@ class Window:
             self._judge(rate)
         self._answers, self._since, self._waited, self._slowest = 0, now, False, 0.0
 
+    def resume(self) -> None:
+        """A request after a time without any: a pause says nothing of the server's speed."""
+        self._answers, self._since, self._waited, self._slowest = 0, time.monotonic(), False, 0.0
+
     def _judge(self, rate: float) -> None:
         if self._hold:
             self._hold -= 1
@@ -160,6 +164,8 @@ class Controller:
                     self._leave()
                 raise
         else:
+            if not self._in_flight:
+                self.window.resume()
             self._in_flight += 1
         try:
             yield

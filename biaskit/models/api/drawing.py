@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.api.answers import Choice, Replays, answered, choices
+from biaskit.models.api.answers import Choice, Replays, answered, choices, without_thoughts
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
@@ -164,6 +165,8 @@ class ApiGenerator:
         shown = rendered(batch[0].prompt, self.found)
         seeded = n == 1 and "seed" not in self.found.refused
         listed = choices(reply, n)
+        if self.found.reasoning:
+            listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
         self._replays.check(reply, batch[0].key, [choice.text for choice in listed])
         draws: list[Draw] = []
         seen: set[str] = set()

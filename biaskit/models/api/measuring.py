@@ -83,7 +83,6 @@ class Questions:
         self.clean = connection.endpoint.clean
         self.found = Capabilities()
         self._controller: Controller
-        self._seconds: list[float] = []
         self._ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
         self._refused: dict[str, set[str]] = {"completions": set(), "chat/completions": set()}
@@ -129,8 +128,6 @@ class Questions:
         *,
         seconds: float = QUESTION_S,
     ) -> T:
-        started = time.perf_counter()
-
         def noting(reply: Reply) -> T:
             identifier = reply.data.get("id")
             if body is not None and isinstance(identifier, str):
@@ -140,10 +137,7 @@ class Questions:
         new = int((body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens") or 0)
         size = len(repr(body).encode()) if body else 0
         call = Call(path, body, size + self.found.overhead, new * int((body or {}).get("n") or 1))
-        answer = await self._controller.ask(call, noting, seconds=seconds)
-        if body is not None:
-            self._seconds.append(time.perf_counter() - started)
-        return answer
+        return await self._controller.ask(call, noting, seconds=seconds)
 
     def _body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
         refused = self._refused[path]
@@ -296,18 +290,18 @@ class Questions:
         """Seconds of one short request, and whether four at once take less than four times that."""
         path = "completions" if self.found.completions else "chat/completions"
 
-        async def one(number: int) -> None:
-            await self._ask(
-                path, self._body(path, f"{number}: {ANOTHER}", 1), lambda reply: choices(reply, 1)
-            )
+        async def seconds(*numbers: int) -> float:
+            started = time.perf_counter()
+            bodies = [self._body(path, f"{number}: {ANOTHER}", 1) for number in numbers]
+            await asyncio.gather(*(self._ask(path, body, lambda reply: choices(reply, 1)) for body in bodies))
+            return time.perf_counter() - started
 
-        alone = min(self._seconds)
-        started = time.perf_counter()
+        # Questions of one length; the first may open a connection.
         try:
-            await asyncio.gather(*(one(number) for number in range(4)))
+            alone = min(await seconds(0), await seconds(1))
+            together = await seconds(2, 3, 4, 5)
         except (Refused, GaveUp):
             return
-        together = time.perf_counter() - started
         self._learn(
             "speed",
             f"{alone:.2f} s a short request, four at once {together:.2f} s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from biaskit.errors import AskingStopped
@@ -21,24 +22,47 @@ class Spending:
     cost_unsure: float = 0.0  # of requests whose answer was lost: they may have been billed
 
 
+@dataclass(slots=True)
+class Purse:
+    """What all models of a run have spent together, below its cap; USD, lost answers included."""
+
+    before: float = 0.0  # in earlier starts
+    now: float = 0.0  # in this one, with what is put aside for requests that are out
+
+
 class Meter:
     """Adds up, and keeps the sum of what is spent and what is still out below the cap.
 
-    Lives in one event loop. `price` None: unknown, and then there can be no cap.
+    Lives in one event loop. `price` None: unknown, and then there can be no cap. `promise` is told how much
+    this model may have spent in this start, before it is spent: what a killed process spent is then known.
     """
 
-    def __init__(self, price: Price | None, cap: float | None, spent_before: float = 0.0) -> None:
+    STEPS = 50
+    """Parts of the cap that are promised at a time: each is a write to the disk, and a kill may lose one."""
+
+    def __init__(
+        self,
+        price: Price | None,
+        cap: float | None,
+        spent_before: float = 0.0,
+        *,
+        purse: Purse | None = None,
+        promise: Callable[[float], None] | None = None,
+    ) -> None:
         self.price = price
         self.cap = cap
         self.spending = Spending()
-        self._before = spent_before
+        self._purse = purse or Purse()
+        self._purse.before = max(self._purse.before, spent_before)
+        self._promise = promise
+        self._promised = 0.0
         self._reserved = 0.0
         self._given_back = asyncio.Event()
 
     @property
     def committed(self) -> float:
-        """The most that may have been spent so far, of earlier starts too."""
-        return self._before + self.spending.cost + self.spending.cost_unsure + self._reserved
+        """The most that may have been spent so far, of earlier starts and other models too."""
+        return self._purse.before + self._purse.now
 
     async def reserve(self, prompt_tokens: int, new_tokens: int) -> float:
         """Put a request's highest cost aside; waits for refunds, and stops where none can come."""
@@ -52,15 +76,28 @@ class Meter:
             self._given_back.clear()
             await self._given_back.wait()
         self._reserved += most
+        self._purse.now += most
+        if self.cap is not None and self._promise is not None:
+            self._keep_promised(self.cap, self._promise)
         return most
+
+    def _keep_promised(self, cap: float, promise: Callable[[float], None]) -> None:
+        own = self.spending.cost + self.spending.cost_unsure + self._reserved
+        if own > self._promised:
+            self._promised = min(own + cap / self.STEPS, own + cap - self.committed)
+            promise(self._promised)
 
     def settle(self, reserved: float, used: tuple[int, int] | None, *, billed: bool) -> None:
         """Replace a reservation by what the server says, or keep it where an answer was lost."""
-        self._reserved = max(0.0, self._reserved - reserved)
+        self._reserved -= reserved
+        self._purse.now -= reserved
         if used is not None:
+            cost = self.price.cost(*used) if self.price else 0.0
             self.spending.prompt_tokens += used[0]
             self.spending.new_tokens += used[1]
-            self.spending.cost += self.price.cost(*used) if self.price else 0.0
+            self.spending.cost += cost
+            self._purse.now += cost
         elif billed:
             self.spending.cost_unsure += reserved
+            self._purse.now += reserved
         self._given_back.set()

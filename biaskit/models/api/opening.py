@@ -38,7 +38,8 @@ def _open(
     spec: str, label: str, options: ApiOptions, earlier: Mapping[str, Any], *, scores: bool
 ) -> tuple[Connection, Capabilities]:
     endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
-    connection = Connection(endpoint, options, spent_before=float(earlier.get("spent") or 0.0))
+    spent, promise = float(earlier.get("spent") or 0.0), earlier.get("promise")
+    connection = Connection(endpoint, options, spent_before=spent, promise=promise)
     if options.max_cost is not None and connection.price is None:
         raise UsageError(
             f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"

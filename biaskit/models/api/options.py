@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from biaskit.models.api.controller import Policy
+from biaskit.models.api.meter import Purse
 from biaskit.models.api.prices import Price
 
 
@@ -15,7 +16,8 @@ class ApiOptions:
 
     keys: Mapping[str, str] = field(default_factory=dict)  # --api-key-env: label → variable
     endpoint_name: str | None = None
-    max_cost: float | None = None  # USD, over all starts of a run
+    max_cost: float | None = None  # USD, over all starts of a run and all its models
+    purse: Purse = field(default_factory=Purse)  # what these have spent
     price: Price | None = None  # before the table of prices
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose

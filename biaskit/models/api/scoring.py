@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from biaskit.errors import TokenizationError
-from biaskit.models.api.answers import Replays, choices, listed_tokens, who_answered
+from biaskit.models.api.answers import Replays, choices, most_probable, who_answered
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
@@ -36,6 +36,8 @@ from biaskit.records import (
 T = TypeVar("T")
 ECHO_PATIENCE = 6.0
 """Times the measured seconds of one echo: a longer prompt, and another request before it."""
+MERGED = 3
+"""Entries that a list may lack: tokens of equal text are one in an object of JSON."""
 Form = tuple[Expression, str]
 """An expression and one text of it, word boundary included."""
 
@@ -219,7 +221,7 @@ class ApiScorer:
         body |= self.found.neutral
 
         def read(reply: Reply) -> tuple[tuple[tuple[str, float], ...], Answered]:
-            listing = _complete(listed_tokens(choices(reply, 1)[0], chat=chat), k)
+            listing = _complete(most_probable(choices(reply, 1)[0], chat=chat, k=k), k)
             self._replays.check(reply, shown, listing)
             return listing, who_answered(reply)
 
@@ -269,9 +271,9 @@ async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _complete(listing: tuple[tuple[str, float], ...], k: int) -> tuple[tuple[str, float], ...]:
-    """A list that is shorter than `k` bounds nothing, unless it holds all there is."""
+    """A list that is much shorter than `k` is not the one asked for, unless it holds all there is."""
     mass = math.fsum(math.exp(value) for _, value in listing)
-    if len(listing) < k and mass < 1 - 1e-6:
+    if len(listing) < k - MERGED and mass < 1 - 1e-6:
         raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
     return listing
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.conversation import messages_of
+from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Expression, Prompt
 
@@ -121,14 +122,6 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
         if with_special[start : start + len(bare)] == bare:
             return with_special[:start]
     return ()
-
-
-def starts_new_word(text: str) -> bool:
-    """Whether text that follows a word leaves it complete: nothing, a space, punctuation, a symbol.
-
-    An unfinished character (U+FFFD, half of a byte pair) counts as part of the word.
-    """
-    return not text or not (text[0].isalnum() or text[0] == "�")
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
