@@ -31,3 +31,12 @@ def require_torch() -> None:
 def not_beside(what: str) -> NoReturn:
     """Skip, in CI too: data that may not be shipped lie beside some checkouts, and nothing installs them."""
     pytest.skip(what)
+
+
+def require_llama_server() -> None:
+    """llama-cpp-python with its server, and what writes a model for it; it has no wheel and compiles."""
+    if any(importlib.util.find_spec(name) is None for name in ("llama_cpp", "uvicorn", "fastapi", "gguf")):
+        missing(
+            "llama-cpp-python is not installed (it compiles for some minutes):"
+            ' CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install "llama-cpp-python[server]" gguf'
+        )
