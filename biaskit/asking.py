@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +51,7 @@ class Outcome:
                 reasons[answer.reason] = reasons.get(answer.reason, 0) + 1
 
 
+A = TypeVar("A")
 M = TypeVar("M", ContinuationScorer, TextGenerator)
 OpenModel = Callable[[str, str, Mapping[str, Any]], M]
 """(label, spec, what the manifest knows of an earlier start, with `spent` USD and `promise`) → model."""
@@ -235,20 +237,37 @@ class Drift:
         self._label = identity.label
         self._known = {model_of(by) for by in stored}
 
+    def watch(self, groups: Iterable[Sequence[A]]) -> Iterator[Sequence[A]]:
+        """The answers as they come, up to the first of a model that is not in the stored rows.
+
+        Raises `AskingStopped` there; those before it in its group are handed on, to be stored.
+        """
+        for group in groups:
+            n_known = sum(1 for _ in takewhile(self._is_known, group))
+            if n_known:
+                yield group[:n_known]
+            self.check(group[n_known : n_known + 1])
+
     def check(self, answers: Sequence[object]) -> None:
         """Raise `AskingStopped` at the first answer of a model that is not in the stored rows."""
-        if not self._watches:
-            return
         for answer in answers:
-            if not isinstance(answer, Draw | Scored):
-                continue
-            name = model_of(answer.answered.by)
-            self._known = self._known or {name}
-            if name not in self._known:
+            if not self._is_known(answer):
                 raise AskingStopped(
-                    f"{self._label} now answers as {name!r}; the stored rows are of"
+                    f"{self._label} now answers as {_name_of(answer)!r}; the stored rows are of"
                     f" {', '.join(sorted(self._known))}. They are kept. To mix both: --accept-drift"
                 )
+
+    def _is_known(self, answer: object) -> bool:
+        name = _name_of(answer)
+        if not self._watches or name is None:
+            return True
+        self._known = self._known or {name}
+        return name in self._known
+
+
+def _name_of(answer: object) -> str | None:
+    """The model's name in an answer; None where there is no answer."""
+    return model_of(answer.answered.by) if isinstance(answer, Draw | Scored) else None
 
 
 class Answerers:

@@ -317,8 +317,7 @@ class _Sampler:
         shown = f"{self.label}, round {number + 1}"
         self.watcher.progress(shown, 0, missing)
         with closing(closable(self.generator.generate(pending))) as groups:
-            for group in groups:
-                drift.check(group)
+            for group in drift.watch(groups):
                 fresh = [answer for answer in group if answer.key not in self.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)

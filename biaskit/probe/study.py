@@ -311,8 +311,7 @@ def _run_model(
         try:
             # Closing the iterator is what stops the work, on Ctrl-C as on an error.
             with closing(closable(scorer.score(pending))) as groups:
-                for group in groups:
-                    drift.check(group)
+                for group in drift.watch(groups):
                     rows = [row_of(a, *cell_of[a.key], estimator) for a in group if isinstance(a, Scored)]
                     fresh = sum(row["key"] not in writer.keys for row in rows)
                     writer.append(rows)

@@ -33,7 +33,9 @@ class Connection:
         self.options = options
         self.price = options.price or _dearest(endpoint)
         # Questions that find out what a server can do are not worth minutes of patience each.
-        self.policy = replace(options.policy, attempts=min(3, options.policy.attempts), start=4, most=4)
+        self.policy = replace(
+            options.policy, attempts=min(3, options.policy.attempts), attempts_at_answers=2, start=4, most=4
+        )
         self._thread = LoopThread()
         self._meter = Meter(self.price, options.max_cost, spent_before, purse=options.purse, promise=promise)
         self._controller: Controller | None = None

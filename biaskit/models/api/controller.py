@@ -138,11 +138,12 @@ class Controller:
         self.window = Window(policy.start, policy.most)
         self.stopped: AskingStopped | None = None
         self._note = note or _silent
+        self._asked = 0  # requests without an answer yet, waiting ones too
         self._in_flight = 0
         self._line: list[tuple[int, asyncio.Future[None]]] = []  # heap by arrival: a repetition goes first
         self._arrivals = 0
         self._resume_at = 0.0
-        self._refusals = 0  # 429s in a row
+        self._refusals, self._refused_at = 0, 0.0  # 429s in a row, a burst counting once
         self._failures, self._last_good = 0, time.monotonic()
 
     def begin_again(self, policy: Policy) -> None:
@@ -164,8 +165,6 @@ class Controller:
                     self._leave()
                 raise
         else:
-            if not self._in_flight:
-                self.window.resume()
             self._in_flight += 1
         try:
             yield
@@ -206,6 +205,16 @@ class Controller:
         Raises `GaveUp` after all attempts, `Refused` where the server says no, `AskingStopped` where
         nothing more is asked.
         """
+        if not self._asked:  # nothing was asked: what went before says nothing of the server now
+            self.window.resume()
+            self._last_good = time.monotonic()
+        self._asked += 1
+        try:
+            return await self._until_answered(call, read, seconds)
+        finally:
+            self._asked -= 1
+
+    async def _until_answered(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
         self._arrivals += 1
         arrival, started = self._arrivals, time.monotonic()
         attempts = bad = sent = 0
@@ -231,7 +240,9 @@ class Controller:
     ) -> T:
         await self._pause()
         try:
-            reserved = await self.meter.reserve(call.prompt_tokens_most, call.new_tokens_most)
+            # What is asked without a body, such as a list of models, costs nothing.
+            most = (call.prompt_tokens_most, call.new_tokens_most) if call.body else (0, 0)
+            reserved = await self.meter.reserve(*most)
         except AskingStopped as stopped:
             raise self.stop(str(stopped)) from None
         if self.stopped:
@@ -246,13 +257,13 @@ class Controller:
             used = reply.used
             answer = read(reply)
         except Trouble as trouble:
-            billed = trouble.billed
+            billed, trouble.sent = trouble.billed, started
             if isinstance(trouble, Unavailable):
-                lane.rests_until = time.monotonic() + self.policy.first_wait
+                self._rest(lane)
             raise
         finally:
             self.meter.settle(reserved, used, billed=billed)
-        self._refusals = self._failures = 0
+        self._refusals = self._failures = lane.failures = 0
         self._last_good = time.monotonic()
         part = (time.monotonic() - started) / (seconds or call.seconds)
         self.window.answered(waiting=bool(self._line), part=part)
@@ -264,11 +275,18 @@ class Controller:
         now = time.monotonic()
         return min(self.lanes, key=lambda lane: (lane.rests_until > now, lane.in_flight))
 
+    def _rest(self, lane: Lane) -> None:
+        """A replica that fails again and again is tried more and more seldom."""
+        lane.failures += 1
+        wait = self.policy.first_wait * 2 ** min(lane.failures - 1, 10)
+        lane.rests_until = time.monotonic() + min(self.policy.longest_wait, wait)
+
     # --- what a failure means ---
 
     def _slow_down(self, trouble: RateLimited) -> float:
         """429: the line waits as a whole, and gets shorter."""
-        self._refusals += 1
+        if trouble.sent >= self._refused_at:  # else it was out before the others knew
+            self._refusals, self._refused_at = self._refusals + 1, time.monotonic()
         self.window.shrink(0.7)
         wait = trouble.wait
         if wait is not None and wait > self.policy.longest_pause:
@@ -277,6 +295,9 @@ class Controller:
             )
         if wait is None:
             wait = self._backoff(min(self._refusals, 8))
+        longest = self.policy.longest_call
+        if self._refusals > 1 and time.monotonic() + wait - self._last_good > longest:
+            raise self.stop(f"the server has refused every request for {longest / 60:.0f} min")
         self._note(f"asked to slow down: {wait:.1f} s, then {self.window.limit} at once ({trouble})")
         self._resume_at = max(self._resume_at, time.monotonic() + wait)
         return random.uniform(0, 0.1 * self.policy.first_wait)  # noqa: S311 (a pause, not a secret)
@@ -291,7 +312,7 @@ class Controller:
             if self._failures >= max(20, 2 * self.window.limit) and silent > self.policy.dead_after:
                 raise self.stop(f"the server stopped answering ({trouble})")
         if attempts >= self.policy.attempts or bad >= self.policy.attempts_at_answers:
-            reached = isinstance(trouble, BadAnswer) or trouble.billed or trouble.overload
+            reached = not isinstance(trouble, Unavailable) or trouble.reached
             raise GaveUp(f"{trouble} ({attempts} attempts)", reached=reached)
         return self._backoff(attempts)
 

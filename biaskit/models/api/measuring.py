@@ -126,7 +126,7 @@ class Questions:
         body: Mapping[str, Any] | None,
         read: Callable[[Reply], T],
         *,
-        seconds: float = QUESTION_S,
+        seconds: float | None = None,
     ) -> T:
         def noting(reply: Reply) -> T:
             identifier = reply.data.get("id")
@@ -137,7 +137,7 @@ class Questions:
         new = int((body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens") or 0)
         size = len(repr(body).encode()) if body else 0
         call = Call(path, body, size + self.found.overhead, new * int((body or {}).get("n") or 1))
-        return await self._controller.ask(call, noting, seconds=seconds)
+        return await self._controller.ask(call, noting, seconds=seconds or QUESTION_S)
 
     def _body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
         refused = self._refused[path]
@@ -165,7 +165,7 @@ class Questions:
             ]
 
         try:
-            names = await self._ask("models", None, read, seconds=10.0)
+            names = await self._ask("models", None, read, seconds=QUESTION_S / 3)
         except (Refused, GaveUp) as error:
             if isinstance(error, GaveUp) and not error.reached:
                 raise GaveUp(f"there is no server ({error}). Is it running, is the address right?") from None
@@ -185,7 +185,7 @@ class Questions:
         for _ in range(12):
             body = self._body(path, text, 24, **settings)
             try:
-                reply = await self._ask(path, body, lambda reply: (choices(reply, 2), reply)[1])
+                reply = await self._ask(path, body, _first_answer)
             except GaveUp as error:
                 return self._closed(path, error)
             except Refused as error:
@@ -209,7 +209,7 @@ class Questions:
             return bool(extra) or "seed" in sent or "n" in sent
         if name == "max_tokens" and path != "completions":
             self.found = replace(self.found, chat_limit="max_completion_tokens")
-        elif name in NEUTRAL and settings.get(name) == NEUTRAL[name][0] and len(NEUTRAL[name]) > 1:
+        elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not _is_unknown(error):
             settings[name] = NEUTRAL[name][1]
         elif name in settings:
             self._refused[path].add(name)
@@ -429,7 +429,7 @@ class Questions:
         if self.official:
             return
         probe, expected = _plain_token(listing)
-        ids = SelectedIds(self._controller, self.model)
+        ids = SelectedIds(self._controller, self.model, seconds=QUESTION_S)
         try:
             value = await ids.first_token(PROMPT, probe)
         except (Refused, GaveUp, BadAnswer) as error:
@@ -471,6 +471,18 @@ class Questions:
             self._learn("settings of the server's own, switched off", shown)
         if self.found.answered_by and self.found.answered_by != self.model:
             self._learn("answers as", self.found.answered_by)
+
+
+def _is_unknown(error: Refused) -> bool:
+    """Whether a server says that it has no such parameter: then no other value of it will do."""
+    return re.search("nrecogni[sz]ed|nknown|nexpected|not permitted", str(error)) is not None
+
+
+def _first_answer(reply: Reply) -> Reply:
+    """What must be readable of a door's first answer."""
+    choices(reply, 2)
+    answered(reply)
+    return reply
 
 
 def _named(error: Refused) -> list[str]:

@@ -57,7 +57,9 @@ class Meter:
         self._promise = promise
         self._promised = 0.0
         self._reserved = 0.0
+        self._out = 0  # requests; a sum of amounts need not come back to exactly 0
         self._given_back = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def committed(self) -> float:
@@ -68,13 +70,16 @@ class Meter:
         """Put a request's highest cost aside; waits for refunds, and stops where none can come."""
         most = self.price.cost(prompt_tokens, new_tokens) if self.price else 0.0
         while self.cap is not None and self.committed + most > self.cap:
-            if self._reserved <= 0:
+            if not self._out:
                 raise AskingStopped(
                     f"--max-cost {self.cap:g} USD: {self.committed:.4f} are spent and the next request may"
                     f" cost {most:.4f}. Raise --max-cost and give the same command again to go on"
                 )
+            if self._loop is not asyncio.get_running_loop():  # an event belongs to one loop
+                self._loop, self._given_back = asyncio.get_running_loop(), asyncio.Event()
             self._given_back.clear()
             await self._given_back.wait()
+        self._out += 1
         self._reserved += most
         self._purse.now += most
         if self.cap is not None and self._promise is not None:
@@ -89,6 +94,7 @@ class Meter:
 
     def settle(self, reserved: float, used: tuple[int, int] | None, *, billed: bool) -> None:
         """Replace a reservation by what the server says, or keep it where an answer was lost."""
+        self._out -= 1
         self._reserved -= reserved
         self._purse.now -= reserved
         if used is not None:

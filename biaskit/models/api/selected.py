@@ -20,10 +20,18 @@ MOST_IDS = 128
 class SelectedIds:
     """Tokens by the server's own tokenizer, and exact log-probabilities of chosen ones."""
 
-    def __init__(self, controller: Controller, model: str, replays: Replays | None = None) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        model: str,
+        replays: Replays | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """`seconds`: for each request, where the usual time is too long."""
         self._controller = controller
         self._model = model
         self._replays = replays or Replays(unique_ids=False)
+        self._seconds = seconds
 
     async def tokenize(self, text: str) -> TokenIds:
         """Ids of a text as the server would read it, BOS included."""
@@ -35,7 +43,7 @@ class SelectedIds:
                 raise BadAnswer("the server tells no token ids")
             return tuple(listed)
 
-        return await self._controller.ask(Call("/tokenize", body), read)
+        return await self._controller.ask(Call("/tokenize", body), read, seconds=self._seconds)
 
     async def next_log_probs(
         self, ids: TokenIds, asked: Sequence[int]
@@ -56,7 +64,7 @@ class SelectedIds:
             }
             call = Call("completions", body, len(ids) + 8, 1)
             read = partial(self._read, before=ids, asked=piece)
-            values, answered = await self._controller.ask(call, read)
+            values, answered = await self._controller.ask(call, read, seconds=self._seconds)
             found |= values
             who.append(answered)
         return found, who

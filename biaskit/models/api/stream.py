@@ -111,10 +111,12 @@ class LoopThread:
         """Stop the loop; it starts again when it is used again."""
         if self._loop is None or self._thread is None:
             return
+        # In its own thread: the caller may itself be inside a running loop (a notebook).
+        with contextlib.suppress(Exception):
+            asyncio.run_coroutine_threadsafe(self._loop.shutdown_asyncgens(), self._loop).result(timeout=5)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
         if not self._thread.is_alive():
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
         self._loop = self._thread = None
 

@@ -7,6 +7,7 @@ class Trouble(Exception):
     """An attempt without a usable answer; the message is foreign text already cleaned."""
 
     billed = False  # whether the server may have charged for it all the same
+    sent = 0.0  # monotonic: when its request went out
 
 
 class RateLimited(Trouble):
@@ -20,9 +21,10 @@ class RateLimited(Trouble):
 class Unavailable(Trouble):
     """No connection, a time-out, a reset, 5xx: asked again after a pause."""
 
-    def __init__(self, message: str, *, billed: bool, overload: bool = False) -> None:
+    def __init__(self, message: str, *, billed: bool, overload: bool = False, reached: bool = True) -> None:
         super().__init__(message)
         self.billed = billed
+        self.reached = reached  # whether there was a server at all
         self.overload = overload  # a time-out: fewer at once may help
 
 

@@ -87,6 +87,7 @@ class Lane:
         self.host = host
         self.in_flight = 0
         self.rests_until = 0.0  # monotonic: a replica that just failed is asked later
+        self.failures = 0  # in a row
         self._certificates = httpx2.create_ssl_context()
         for name in LOGGERS:
             logging.getLogger(name).addFilter(endpoint.silence)
@@ -123,7 +124,7 @@ class Lane:
         except openai.APITimeoutError as error:
             connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
             what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
-            raise Unavailable(what, billed=not connecting, overload=True) from None
+            raise Unavailable(what, billed=not connecting, overload=True, reached=not connecting) from None
         except openai.APIConnectionError as error:
             raise self._lost(error.__cause__) from None
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
@@ -152,7 +153,7 @@ class Lane:
     def _lost(self, cause: BaseException | None) -> Unavailable:
         unsent = isinstance(cause, httpx2.ConnectError)
         said = self.endpoint.clean(cause) if cause is not None and str(cause) else "the connection broke off"
-        return Unavailable(said, billed=not unsent)
+        return Unavailable(said, billed=not unsent, reached=not unsent)
 
     async def close(self) -> None:
         """Give the connections back."""
