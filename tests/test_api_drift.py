@@ -71,7 +71,7 @@ def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         with pytest.raises(SystemExit) as ended:
             biaskit.cli.main()
         streams = capsys.readouterr()
-        found = [path for path in (folder / "run").glob("*.jsonl")]
+        found = list((folder / "run").glob("*.jsonl"))
         analysis = folder / "run" / "tables" / "analysis.json"
         return Said(
             int(ended.value.code or 0),

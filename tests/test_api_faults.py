@@ -110,7 +110,7 @@ def drawn(server: ApiServer, n: int = 6, policy: Policy = IMPATIENT) -> tuple[li
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_that_happens_once(kind: str, impatient: None) -> None:
     with ApiServer(MODEL, faults=Faults(at={3: kind})) as server:
-        answers, stopped = drawn(server)
+        answers, stopped = drawn(server, policy=replace(IMPATIENT, longest_call=5.0))
         texts = [answer for answer in answers if isinstance(answer, Draw)]
         failed = [answer.reason for answer in answers if isinstance(answer, Failed)]
         if kind in STOPS:
