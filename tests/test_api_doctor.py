@@ -301,8 +301,8 @@ def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
             assert known == {name: getattr(scorer.found, name) for name in known}
             assert scorer.found.estimators("chat-continue" if name != "chat" else "raw")
         assert time.monotonic() - started < 8
-        # What hangs is asked a few times, not as often as a draw.
-        assert server.outcomes["stall"] <= 12
+        # Six questions with lists at most, three times each: not as often as a draw.
+        assert server.outcomes["stall"] <= 18
 
 
 def test_a_server_that_answers_nothing(short: None) -> None:

@@ -12,6 +12,7 @@ from biaskit.models.base import TextGenerator
 from biaskit.models.matching import can_match, match
 from biaskit.provenance import key_of
 from biaskit.records import (
+    ANSWERED_SEPARATOR,
     Answered,
     Draw,
     DrawRequest,
@@ -221,6 +222,8 @@ class _Asking:
             if len(cell.drawn) < self._n:
                 return None
             del self._open[key]
+            if len({draw.answered.by.split(ANSWERED_SEPARATOR)[0] for draw in cell.drawn}) > 1:
+                return Failed(key, "two models answered the draws of one cell")
             return _scored(cell)
         if answer.key in cell.failed:
             del self._open[key]

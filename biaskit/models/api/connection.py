@@ -32,9 +32,15 @@ class Connection:
         self.endpoint = endpoint
         self.options = options
         self.price = options.price or _dearest(endpoint)
-        # Questions that find out what a server can do are not worth minutes of patience each.
+        # Questions that find out what a server can do are not worth minutes of patience each; and what was
+        # not answered in its time is still being worked on.
         self.policy = replace(
-            options.policy, attempts=min(3, options.policy.attempts), attempts_at_answers=2, start=4, most=4
+            options.policy,
+            attempts=min(3, options.policy.attempts),
+            attempts_at_answers=2,
+            attempts_in_time=1,
+            start=4,
+            most=4,
         )
         self._thread = LoopThread()
         self._meter = Meter(self.price, options.max_cost, spent_before, purse=options.purse, promise=promise)

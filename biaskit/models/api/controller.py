@@ -31,6 +31,7 @@ class Policy:
     most: int = 100
     attempts: int = 8  # of one request, 429 not counted
     attempts_at_answers: int = 4  # of one request whose answers contradict themselves
+    attempts_in_time: int = 8  # of one request that is not answered in its time
     first_wait: float = 0.5
     longest_wait: float = 30.0
     longest_pause: float = 900.0  # what a Retry-After may ask for; longer ends the run
@@ -194,7 +195,11 @@ class Controller:
         return self.stopped
 
     async def _pause(self) -> None:
-        while (left := self._resume_at - time.monotonic()) > 0 and not self.stopped:
+        while self._resume_at > time.monotonic() and not self.stopped:  # it may have been put off meanwhile
+            await self._sleep_until(self._resume_at)
+
+    async def _sleep_until(self, then: float) -> None:
+        while (left := then - time.monotonic()) > 0 and not self.stopped:
             await asyncio.sleep(min(left, 1.0))
 
     # --- one request, as often as it takes ---
@@ -217,7 +222,7 @@ class Controller:
     async def _until_answered(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
         self._arrivals += 1
         arrival, started = self._arrivals, time.monotonic()
-        attempts = bad = sent = 0
+        attempts = bad = late = sent = 0
         while True:
             try:
                 async with self._turn(arrival):
@@ -229,11 +234,12 @@ class Controller:
             except (Unavailable, BadAnswer) as trouble:
                 attempts += 1
                 bad += isinstance(trouble, BadAnswer)
-                wait = self._after_failure(trouble, attempts, bad)
+                late += isinstance(trouble, Unavailable) and trouble.overload and trouble.reached
+                wait = self._after_failure(trouble, attempts, bad, late)
             sent += 1
             if time.monotonic() + wait - started > self.policy.longest_call:
                 raise GaveUp(f"no answer within {self.policy.longest_call / 60:.0f} minutes")
-            await asyncio.sleep(wait)
+            await self._sleep_until(time.monotonic() + wait)
 
     async def _attempt(
         self, call: Call, read: Callable[[Reply], T], seconds: float | None, *, repeated: bool
@@ -277,7 +283,7 @@ class Controller:
 
     def _rest(self, lane: Lane) -> None:
         """A replica that fails again and again is tried more and more seldom."""
-        lane.failures += 1
+        lane.failures += time.monotonic() >= lane.rests_until  # those of one moment count once
         wait = self.policy.first_wait * 2 ** min(lane.failures - 1, 10)
         lane.rests_until = time.monotonic() + min(self.policy.longest_wait, wait)
 
@@ -302,7 +308,7 @@ class Controller:
         self._resume_at = max(self._resume_at, time.monotonic() + wait)
         return random.uniform(0, 0.1 * self.policy.first_wait)  # noqa: S311 (a pause, not a secret)
 
-    def _after_failure(self, trouble: Unavailable | BadAnswer, attempts: int, bad: int) -> float:
+    def _after_failure(self, trouble: Unavailable | BadAnswer, attempts: int, bad: int, late: int) -> float:
         self._note(f"asked again: {trouble}")
         if isinstance(trouble, Unavailable):
             self._failures += 1
@@ -311,7 +317,8 @@ class Controller:
             silent = time.monotonic() - self._last_good
             if self._failures >= max(20, 2 * self.window.limit) and silent > self.policy.dead_after:
                 raise self.stop(f"the server stopped answering ({trouble})")
-        if attempts >= self.policy.attempts or bad >= self.policy.attempts_at_answers:
+        most = self.policy
+        if attempts >= most.attempts or bad >= most.attempts_at_answers or late >= most.attempts_in_time:
             reached = not isinstance(trouble, Unavailable) or trouble.reached
             raise GaveUp(f"{trouble} ({attempts} attempts)", reached=reached)
         return self._backoff(attempts)

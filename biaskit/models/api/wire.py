@@ -9,6 +9,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -29,6 +30,8 @@ PER_TOKEN_S = 1.0
 """A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
 MOST_BYTES = 64 * 2**20
 """No answer of a language model is longer; an endless one would fill the memory."""
+MOST_TOKENS = 10**7
+"""No request has more; a bill that says so is none."""
 HEADERS = {
     "accept": "application/json",
     "accept-encoding": "identity",
@@ -58,6 +61,13 @@ class Call:
         """Its time limit."""
         return READ_S + PER_TOKEN_S * self.new_tokens_most / self.choices
 
+    @property
+    def most_bytes(self) -> int:
+        """More than an honest answer has: a hundred endless ones at once must not fill the memory."""
+        if self.body is None:
+            return MOST_BYTES
+        return min(MOST_BYTES, 12 * 2**20 + 4096 * (self.prompt_tokens_most + self.new_tokens_most))
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -69,7 +79,9 @@ class Reply:
         """A count of the usage block; a missing, negative or impossible one is None."""
         usage = self.data.get("usage")
         value = usage.get(name) if isinstance(usage, Mapping) else None
-        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        return value if 0 <= value <= MOST_TOKENS else None
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -113,6 +125,7 @@ class Lane:
 
         options: Any = {"timeout": httpx2.Timeout(limit, connect=CONNECT_S, pool=None)}
         url, kind = self._url(call.path), httpx2.Response
+        _MOST.set(call.most_bytes)
         client = self._take()
         try:
             if call.body is None:
@@ -181,7 +194,7 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     async def guard(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
             raise httpx2.DecodingError("the answer is compressed though that was not asked for")
-        response.stream = _Capped(response.stream, MOST_BYTES)
+        response.stream = _Capped(response.stream, _MOST.get())
 
     kind = openai.DefaultAsyncHttpxClient
     if importlib.util.find_spec("aiohttp") is not None:
@@ -208,6 +221,10 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     return client
 
 
+_MOST: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
+"""Of the request that this task sends."""
+
+
 class _Capped(httpx2.AsyncByteStream):
     """A body that ends with an error once it is longer than any answer."""
 
@@ -232,7 +249,7 @@ class _Capped(httpx2.AsyncByteStream):
 
 def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
     data = _object(content)
-    if status == 200 and data is not None and "error" not in data:
+    if status == 200 and data is not None and not data.get("error"):
         # Who answered is stored with every row: it is foreign text like a message.
         names = {name: data.get(name) for name in ("model", "system_fingerprint")}
         known = {name: endpoint.clean(said) for name, said in names.items() if isinstance(said, str)}
@@ -241,7 +258,7 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
     said = f"{status}: {message}" if message else f"status {status}"
     if status == 200:
         if data is None:
-            raise BadAnswer(f"not JSON: {message}" if message else "an empty answer")
+            raise BadAnswer(_no_object(message))
         raise BadAnswer(f"an error in place of an answer: {message}")
     if 300 <= status < 400:
         target = endpoint.clean(headers.get("location", "nowhere"))
@@ -258,6 +275,13 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         # A gateway may lose the answer of a request that was carried out.
         raise Unavailable(said, billed=status in (408, 502, 504))
     raise Refused(said, parameter=parameter, status=status)
+
+
+def _no_object(message: str) -> str:
+    if not message:
+        return "an empty answer"
+    # Half an answer is another one each time, and reasons are counted; a page says whose it is.
+    return "no JSON object" if message[0] in "[{" else f"not JSON: {message[:80]}"
 
 
 def _object(content: bytes) -> dict[str, Any] | None:
