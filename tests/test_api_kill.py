@@ -226,6 +226,7 @@ def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
     tmp_path: Path, number: signal.Signals, engine: str
 ) -> None:
     asked = ("personas", "--batch-size", "1") if engine == "personas" else ("probe", "--estimator", "top-k")
+    asked += ("--price", "1000,1000", "--yes")
     name = "generations.jsonl" if engine == "personas" else "probe.jsonl"
     with ApiServer(behaviour=Behaviour()) as server:
         command = Command(server, asked, tmp_path, name)
@@ -249,4 +250,6 @@ def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
         assert "Traceback" not in err
         usage = json.loads((tmp_path / "run" / "usage.json").read_text("ascii"))["toy"]
         assert usage["rows"] == len(rows)
-        assert usage["calls"] == server.number, "what was under way is counted too"
+        assert usage["calls"] == server.number
+        assert usage["cost_unsure"] > 0, "what was under way may have been billed"
+        assert usage["cost"] + usage["cost_unsure"] >= server.cost(1000, 1000)

@@ -19,7 +19,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from api_server import ApiServer, Behaviour, Fault, Faults, Received
+from api_server import LIES, ApiServer, Behaviour, Fault, Faults, Lie, Received
 from needs import missing
 from test_personas_results import write_vectors
 
@@ -276,6 +275,24 @@ def test_a_model_name_that_repeats_the_key_is_not_stored(cli: Cli) -> None:
     assert said.code == 0, said.err
     assert [] == said.leaks()
     assert '"answered_by":"toy [key] | fp [key]"' in said.files["run/probe.jsonl"]
+
+
+def test_a_part_of_an_answer_that_repeats_the_key_is_not_shown(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in the reason why a cell failed: on the terminal, and among the notes of the tables."""
+
+    def lie(payload: dict[str, Any], telling: Any) -> dict[str, Any]:
+        return {**payload, "choices": [{**one, "finish_reason": KEY} for one in payload["choices"]]}
+
+    monkeypatch.setitem(LIES, "key", lie)
+    with ApiServer() as server:
+        assert cli(*keyed(server, "--jobs", "nurse")).code == 0
+        server.script(lambda number, path, body: Lie("key") if body else None)
+        said = cli(*keyed(server))
+    assert said.code == 3
+    assert "the finish reason '[key]'" in said.err
+    assert [] == said.leaks()
 
 
 def broken(*arguments: Any, **more: Any) -> Any:
@@ -613,15 +630,18 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
 
 # --- a process of its own ---------------------------------------------------------------------------------
 
-CRASHES = """
+WATCHED = """
 import sys
+STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec")
+sys.addaudithook(lambda event, given: event in STARTS and print("STARTED", event, given, file=sys.stderr))
 import biaskit.cli
+sys.argv = ["biaskit", *sys.argv[1:]]
+"""
+CRASHES = """
 from biaskit.models.api.scoring import ApiScorer
 def broken(*arguments, **more):
     raise ZeroDivisionError("an internal error")
 ApiScorer._scored = broken
-sys.argv = ["biaskit", *sys.argv[1:]]
-biaskit.cli.main()
 """
 
 
@@ -630,51 +650,45 @@ def environment() -> dict[str, str]:
     return {**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": root}
 
 
-def children_of(pid: int) -> list[str]:
-    """The children of a process, by whichever of its threads."""
-    found: list[str] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += task.read_text().split()
-    return found
+def in_a_process(server: ApiServer, program: str = "") -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own that says when it starts another."""
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{WATCHED}{program}\nbiaskit.cli.main()",
+            *keyed(server),
+            "--verbose",
+            "--out",
+            "run",
+        ],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.process
 def test_a_process_shows_no_key_and_starts_no_other(folder: Path) -> None:
     """OPENAI_LOG=debug is set: the client then logs to stderr by itself."""
-    with ApiServer(behaviour=Behaviour(requires_key=KEY, latency_s=0.05)) as server:
-        command = ["-m", "biaskit", *keyed(server), "--verbose", "--out", "run"]
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        children: list[str] = []
-        while process.poll() is None:
-            children += children_of(process.pid)
-            time.sleep(0.01)
-        out, err = process.communicate()
-    assert process.returncode == 0, err
-    assert [] == children
+    with ApiServer(behaviour=Behaviour(requires_key=KEY)) as server:
+        done = in_a_process(server)
+        control = in_a_process(server, 'import subprocess; subprocess.run(["true"])')
+    assert done.returncode == 0, done.stderr
+    assert "STARTED" not in done.stderr
+    assert "STARTED subprocess.Popen" in control.stderr, "the watch works"
     files = {path.name: path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
-    assert [] == Said(0, out, err, "", "", files).leaks()
-    assert "HTTP Request: POST" in err
+    assert [] == Said(0, done.stdout, done.stderr, "", "", files).leaks()
+    assert "HTTP Request: POST" in done.stderr
     assert "probe.jsonl" in files
 
 
 @pytest.mark.process
 def test_a_process_that_crashes_shows_no_key(folder: Path) -> None:
     with ApiServer() as server:
-        done = subprocess.run(
-            [sys.executable, "-c", CRASHES, *keyed(server), "--verbose", "--out", "run"],
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = in_a_process(server, CRASHES)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "ZeroDivisionError: an internal error" in done.stderr

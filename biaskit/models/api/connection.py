@@ -49,7 +49,8 @@ class Connection:
     async def _open(self) -> Controller:
         if self._controller is None:
             lanes = [Lane(self.endpoint, host) for host in self.endpoint.hosts]
-            self._controller = Controller(lanes, self._meter, self.policy, self.options.note)
+            note, clean = self.options.note, self.endpoint.clean
+            self._controller = Controller(lanes, self._meter, self.policy, note, clean)
         return self._controller
 
     def begin_with(self, requests: int) -> None:

@@ -123,7 +123,8 @@ class Window:
 class Controller:
     """Sends requests in the order in which they were given, as many at once as the server bears.
 
-    Lives in one event loop. `note` is told what a user may want to see (--verbose).
+    Lives in one event loop. `note` is told what a user may want to see (--verbose); `clean` makes foreign
+    text fit to be shown, wherever in an answer it came from.
     """
 
     def __init__(
@@ -132,13 +133,14 @@ class Controller:
         meter: Meter,
         policy: Policy = Policy(),
         note: Callable[[str], None] | None = None,
+        clean: Callable[[object], str] = str,
     ) -> None:
         self.lanes = list(lanes)
         self.meter = meter
         self.policy = policy
         self.window = Window(policy.start, policy.most)
         self.stopped: AskingStopped | None = None
-        self._note = note or _silent
+        self._note, self._clean = note or _silent, clean
         self._asked = 0  # requests without an answer yet, waiting ones too
         self._in_flight = 0
         self._line: list[tuple[int, asyncio.Future[None]]] = []  # heap by arrival: a repetition goes first
@@ -264,6 +266,7 @@ class Controller:
             answer = read(reply)
         except Trouble as trouble:
             billed, trouble.sent = trouble.billed, started
+            trouble.args = (self._clean(trouble),)
             if isinstance(trouble, Unavailable):
                 self._rest(lane)
             raise
