@@ -20,6 +20,7 @@ from biaskit.corpora import (
     load_word_list,
 )
 from biaskit.errors import UsageError, nearest
+from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.prices import load_prices
 from biaskit.models.known import list_known
 from biaskit.prompts import load_persona_prompts
@@ -167,6 +168,7 @@ def _licence(source: str) -> Iterator[str]:
 def _study(name: str) -> str:
     chosen = load_study(name)
     study = chosen.model_dump()
+    study["models"] = {label: hide_urls(spec) for label, spec in study["models"].items()}
     rows = []
     for key, default, text in describe_keys(type(chosen)):
         value: object = study
