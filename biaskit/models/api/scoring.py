@@ -215,8 +215,9 @@ class ApiScorer:
         k = self.estimator_for(prompt.form).k or 0
         body = request_body(self.found, self.connection.endpoint.model, prompt, 1)
         body |= {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
-        # Log-probabilities before and after temperature are the same at 1.
-        settings = {"temperature": 1.0, "top_p": 1.0}
+        # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
+        # decides whether the list's last one counts, so the same cell gets the same bounds again.
+        settings = {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
         body |= {name: value for name, value in settings.items() if name not in self.found.refused}
         body |= self.found.neutral
 
