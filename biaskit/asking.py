@@ -293,6 +293,13 @@ class Answerers:
             self.add(row)
             yield row
 
+    def record(self) -> dict[str, dict[str, Any]]:
+        """By label: who answered, and the times of the first and the last answer; for analysis.json."""
+        return {
+            label: {"by": sorted(self._rows[label]), "first": first, "last": last}
+            for label, (first, last) in self._dates.items()
+        }
+
     def notes(self, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """A sentence for each API model, and a warning where its answers are of several."""
         found = []

@@ -287,6 +287,15 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ),
             keys=("model_old", "model_new", "occupation", "gender"),
         ),
+        "gaps": Table(
+            parts=(
+                *_texts("model", "occupation", "bias_type", "prompt_form"),
+                *_numbers("probe_gap", "represented_gap", "labour_gap", "srb_spread"),
+                *_texts("vectors"),
+                *_END,
+            ),
+            keys=("model", "occupation", "bias_type", "prompt_form"),
+        ),
         "clusters": Table(
             parts=(
                 *_texts("model"),

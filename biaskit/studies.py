@@ -55,6 +55,17 @@ class TableTitles(_Strict):
     implicit: str = Field(default="Implicit bias", description="title over the implicit table")
 
 
+class ReportKeys(_Strict):
+    """How the page and its figures are made; no number depends on it."""
+
+    max_mb: float = Field(default=3.0, gt=0, description="size above which the page is shortened")
+    pdf: bool = Field(default=False, description="figures as PDF too")
+
+
+Reference = Literal["none", "parity", "labour", "both"]
+_REFERENCE = "what shares are held against on the page: parity, labour statistics, both or none"
+
+
 class Pair(_Strict):
     """One (template, item) pair of an explicit listing."""
 
@@ -133,6 +144,8 @@ class ProbeStudy(_Strict):
     )
     seed: int = Field(default=1, ge=0, description="of bootstrap intervals")
     table: TableTitles = Field(default=TableTitles(), description="titles of the rendered tables")
+    reference: Reference = Field(default="both", description=_REFERENCE)
+    report: ReportKeys = Field(default=ReportKeys(), description="the page")
 
     skip_bad_lines: bool = Field(default=False, description="leave out unreadable rows and count them")
     lock: Literal["os", "none"] = Field(default="os", description="none: for file systems without locks")
@@ -149,7 +162,7 @@ PROBE_ANALYSIS_KEYS = frozenset(
         "skip_bad_lines",
         "lock",
     }
-    | {"on_prefix", "summary", "papers"}
+    | {"on_prefix", "summary", "papers", "reference", "report"}
 )
 
 # --- the generation engine ------------------------------------------------------------------------
@@ -314,7 +327,11 @@ class PersonasStudy(_Strict):
     c_rule: Literal["per-alpha", "interpolated"] = Field(
         default="per-alpha", description="calibrate: C searched at every alpha, or interpolated (papers)"
     )
-    margin: dict[str, float] = Field(default={}, description="margin.QUANTITY for 'equivalent within'")
+    margin: dict[str, float] = Field(
+        default={"represented_share": 0.05}, description="margin.QUANTITY for 'equivalent within'"
+    )
+    reference: Reference = Field(default="both", description=_REFERENCE)
+    report: ReportKeys = Field(default=ReportKeys(), description="the page")
 
     skip_bad_lines: bool = Field(default=False, description="leave out unreadable rows and count them")
     lock: Literal["os", "none"] = Field(default="os", description="none: for file systems without locks")

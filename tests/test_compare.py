@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biaskit.compare import between_models, merge_tests
+from biaskit.compare.between import between_models, merge_tests
 from biaskit.errors import TableError
 from biaskit.stats.contrasts import Row
 from biaskit.tables import columns, read_rows, write_table
@@ -224,5 +224,8 @@ def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_p
 
 @pytest.mark.process
 def test_comparing_loads_no_engine() -> None:
-    code = "import sys, biaskit.compare; sys.exit(any(m.startswith('biaskit.probe') for m in sys.modules))"
+    code = (
+        "import sys, biaskit.compare.between;"
+        " sys.exit(any(m.startswith('biaskit.probe') for m in sys.modules))"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent.parent)

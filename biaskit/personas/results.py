@@ -88,7 +88,8 @@ def analyse(
     notes = [*reading.notes, *answerers.notes(manifest["models"]), *documents.notes, *made.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
-    write_json(run / "tables" / "analysis.json", _record(questions, manifest, documents, made, notes))
+    record = _record(questions, manifest, documents, made, notes) | {"answered": answerers.record()}
+    write_json(run / "tables" / "analysis.json", record)
     return notes
 
 

@@ -63,6 +63,7 @@ def analyse(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
             "signature": sign(questions, manifest["models"]),
             "rows_digest": rows_digest,
             "n_cells": len(cells),
+            "answered": answerers.record(),
             "notes": notes,
             "versions": manifest["versions"],
         },

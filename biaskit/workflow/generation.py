@@ -403,7 +403,7 @@ def analyse_personas(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Every table of a run from its rows, rows between models included; returns the notes."""
-    from biaskit.compare import between_persona_models, merge_tests
+    from biaskit.compare.between import between_persona_models, merge_tests
 
     notes = analyse(run, overrides, watcher=watcher)
     manifest = read_manifest(run)

@@ -220,7 +220,7 @@ def probe_study(
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     """Every table of a run from its rows, rows between models included; returns the notes."""
-    from biaskit.compare import between_models, merge_tests
+    from biaskit.compare.between import between_models, merge_tests
 
     notes = analyse(run, overrides)
     manifest = read_manifest(run)
