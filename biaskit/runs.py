@@ -28,6 +28,8 @@ from biaskit.provenance import canonical_json, digest
 RUN_FORMAT = 1
 DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+COMPARISON = "compare"
+"""The engine that a comparison's manifest names: a folder with tables of several runs and no rows."""
 MANIFEST = "manifest.json"
 PROMISED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
 
@@ -67,9 +69,9 @@ def rows_file(run: Path, engine: str) -> Path:
 
 
 def find_run(given: str | None) -> Path:
-    """The run a command means: the path given, or the newest run of this folder."""
+    """The run a command means: the path given, or the newest run of an engine in this folder."""
     if given is None:
-        runs = list_runs()
+        runs = [path for path in list_runs() if not is_comparison(path)]
         if not runs:
             raise RunError(f"There is no run in {DEFAULT_PARENT}/ yet: give a run's path, or make one.")
         return runs[-1]
@@ -79,6 +81,15 @@ def find_run(given: str | None) -> Path:
             f"{path} is no run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
         )
     return path
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a folder holds what `compare` wrote; a manifest that cannot be read is no comparison's."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("engine") == COMPARISON
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -117,6 +128,15 @@ def _or_run_error(path: Path, text: str) -> None:
         raise RunError(
             f"{path} cannot be written: {error.strerror or error}. Choose another --out."
         ) from error
+
+
+def estimator_of(entry: Mapping[str, Any]) -> str:
+    """A model's estimator as its manifest entry names it; with its settings where it has any."""
+    kept = entry.get("estimator", "exact")
+    if not isinstance(kept, Mapping):
+        return str(kept)
+    settings = [f"{name}={value}" for name, value in kept.items() if name != "name"]
+    return f"{kept['name']}({','.join(settings)})" if settings else str(kept["name"])
 
 
 # --- rows --------------------------------------------------------------------------------------------

@@ -39,6 +39,15 @@ def emit(text: str, *, err: bool = False) -> None:
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
 
 
+def takes_blocks() -> bool:
+    """Whether stdout can show the block characters that bars are made of."""
+    try:
+        "▏█".encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 class TerminalWatcher:
     """Plan, question and progress on stderr; lines instead of a bar where stderr is no terminal."""
 

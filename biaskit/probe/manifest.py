@@ -18,6 +18,7 @@ from biaskit.records import (
     Template,
     Turn,
 )
+from biaskit.runs import estimator_of
 from biaskit.studies import PROBE_ANALYSIS_KEYS as ANALYSIS_KEYS
 from biaskit.studies import ProbeStudy
 
@@ -75,15 +76,6 @@ def sign(questions: Questions, models: Mapping[str, Mapping[str, Any]]) -> str:
             "contrast": "-".join(questions.contrast),
         }
     )
-
-
-def estimator_of(entry: Mapping[str, Any]) -> str:
-    """A model's estimator as its manifest entry names it; with its settings where it has any."""
-    kept = entry.get("estimator", "exact")
-    if not isinstance(kept, Mapping):
-        return str(kept)
-    settings = [f"{name}={value}" for name, value in kept.items() if name != "name"]
-    return f"{kept['name']}({','.join(settings)})" if settings else str(kept["name"])
 
 
 def identity_of_question(questions: Questions) -> dict[str, Any]:

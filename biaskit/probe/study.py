@@ -22,7 +22,7 @@ from biaskit.asking import (
 from biaskit.errors import AskingStopped, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer
 from biaskit.probe.cells import Questions, cell_key, cells
-from biaskit.probe.manifest import describe_question, estimator_of, identity_of_question, sign
+from biaskit.probe.manifest import describe_question, identity_of_question, sign
 from biaskit.probe.shares import as_json
 from biaskit.records import (
     Cell,
@@ -37,6 +37,7 @@ from biaskit.records import (
 )
 from biaskit.runs import (
     RowWriter,
+    estimator_of,
     read_rows,
     rows_file,
     write_manifest,

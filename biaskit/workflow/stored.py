@@ -10,7 +10,7 @@ from biaskit.config import build_study, read_study_file
 from biaskit.errors import RunError, StudyError
 from biaskit.probe.manifest import read_question as read_probe_question
 from biaskit.probe.merge import merge as merge_probe
-from biaskit.runs import find_run, read_manifest, read_rows, rows_file
+from biaskit.runs import COMPARISON, MANIFEST, find_run, read_manifest, read_rows, rows_file
 from biaskit.studies import ANALYSIS_KEYS
 from biaskit.watching import Watcher
 from biaskit.workflow.generation import PersonasResult, analyse_personas, merge_personas, planned_draws
@@ -51,6 +51,8 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
 
 def _engine(run: Path) -> str:
     engine = read_manifest(run)["engine"]
+    if engine == COMPARISON:
+        raise RunError(f"{run} is a comparison, which holds no rows: name one of its runs.")
     if engine not in ANALYSIS_KEYS:
         raise RunError(f"{run} is a run of the engine {engine!r}, which this biaskit does not know.")
     return str(engine)
@@ -86,6 +88,15 @@ def _stated_otherwise(stated: Any, asked: Any, stored: Any) -> tuple[Any, Any] |
 def describe_run(path: Path) -> dict[str, Any]:
     """What `biaskit runs` shows of a run: study, models, rows stored of planned, last write."""
     manifest = read_manifest(path)
+    if manifest["engine"] == COMPARISON:
+        return {
+            "run": str(path),
+            "study": f"comparison of {len(manifest['resolved']['runs'])} runs",
+            "models": list(manifest["models"]),
+            "rows": None,
+            "planned": None,
+            "last_write": (path / MANIFEST).stat().st_mtime,
+        }
     rows = rows_file(path, manifest["engine"])
     done = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.is_file() else 0
     planned: int | None = None
