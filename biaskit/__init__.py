@@ -27,11 +27,13 @@ if TYPE_CHECKING:
         ProbeResult,
         analyze_texts,
         calibrate,
+        compare,
         doctor,
         load,
         marked_words,
         personas,
         probe,
+        report,
         score_continuations,
     )
 
@@ -45,11 +47,13 @@ _FACE = {
     "associate_gender": "biaskit.personas.association",
     "calibrate": "biaskit.workflow",
     "chamfer_distance": "biaskit.personas.srb",
+    "compare": "biaskit.workflow",
     "doctor": "biaskit.workflow",
     "load": "biaskit.workflow",
     "marked_words": "biaskit.workflow",
     "personas": "biaskit.workflow",
     "probe": "biaskit.workflow",
+    "report": "biaskit.workflow",
     "score_continuations": "biaskit.workflow",
     "srb": "biaskit.personas.srb",
 }
@@ -62,11 +66,13 @@ __all__ = [
     "associate_gender",
     "calibrate",
     "chamfer_distance",
+    "compare",
     "doctor",
     "load",
     "marked_words",
     "personas",
     "probe",
+    "report",
     "score_continuations",
     "srb",
 ]
@@ -82,27 +88,29 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_FACE])
 
 
-class _Face(ModuleType):
-    """Keeps `biaskit.probe` and `biaskit.personas` the functions.
+def _function(name: str) -> property:
+    """The function of a name that a package has too.
 
-    Importing an engine's package writes its module to that name.
+    Importing a package writes its module to that name; `from biaskit.probe.cells import ...` does not need
+    the write, and it is ignored.
     """
 
-    @property
-    def probe(self) -> object:
-        return __getattr__("probe")
+    def read(_: object) -> object:
+        return __getattr__(name)
 
-    @probe.setter
-    def probe(self, module: object) -> None:
-        """Ignore the import system's write; `from biaskit.probe.cells import ...` does not need it."""
+    def ignore(_: object, __: object) -> None:
+        """Keep the function."""
 
-    @property
-    def personas(self) -> object:
-        return __getattr__("personas")
+    return property(read, ignore)
 
-    @personas.setter
-    def personas(self, module: object) -> None:
-        """Ignore the import system's write, as for `probe`."""
+
+class _Face(ModuleType):
+    """Keeps `biaskit.probe` and the like the functions."""
+
+    probe = _function("probe")
+    personas = _function("personas")
+    compare = _function("compare")
+    report = _function("report")
 
 
 sys.modules[__name__].__class__ = _Face

@@ -294,9 +294,9 @@ class Answerers:
             yield row
 
     def record(self) -> dict[str, dict[str, Any]]:
-        """By label: who answered, and the times of the first and the last answer; for analysis.json."""
+        """By label: who answered, and the days of the first and the last answer; for analysis.json."""
         return {
-            label: {"by": sorted(self._rows[label]), "first": first, "last": last}
+            label: {"by": sorted(self._rows[label]), "first": first[:10], "last": last[:10]}
             for label, (first, last) in self._dates.items()
         }
 

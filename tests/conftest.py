@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import functools
+import gc
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command import Cli, Said
+
+import biaskit.cli
 
 if TYPE_CHECKING:
     from tiny_models import Tiny
@@ -52,3 +59,42 @@ def one_thread() -> Iterator[None]:
 def tiny(saved_models: Callable[..., Tiny], own_cache: Path, one_thread: None) -> Any:
     """`saved_models` with a cache of its own, on one thread."""
     return saved_models
+
+
+# --- the command line ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def console(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+    """The console script in this process."""
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def call(*arguments: str | Path) -> Said:
+        monkeypatch.setattr(sys, "argv", ["biaskit", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            biaskit.cli.main()
+        streams = capsys.readouterr()
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Said(code or 0, streams.out, streams.err)
+
+    yield call
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither keys of OpenAI nor proxies of the machine that runs the tests."""
+    for name in list(os.environ):
+        if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to stand in; neither disks nor statsmodels' garbage are waited for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(gc, "collect", lambda *generation: 0)
+    return tmp_path

@@ -6,7 +6,6 @@ The test server counts for itself what it generated, whether or not the answer a
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import random
@@ -15,13 +14,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from api_server import AFTER_GENERATION, SLOW, ApiServer, Behaviour, Faults
+from command import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_personas_results import write_vectors
@@ -46,7 +46,7 @@ FEW = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2
 
 
 @dataclass(frozen=True)
-class Said:
+class Left:
     """What a command left."""
 
     code: int
@@ -63,7 +63,7 @@ class Said:
         return line
 
 
-Cli = Callable[..., Said]
+Ask = Callable[..., Left]
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
@@ -79,17 +79,10 @@ def usage_of(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own, no waiting for disks, garbage and patience, and fifty requests at once."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(gc, "collect", lambda *generation: 0)
+def folder(quick_folder: Path, no_environment: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, a clean environment and no patience."""
     monkeypatch.setattr(controller.random, "uniform", lambda low, high: 0.0)
-    for name in [
-        name for name in os.environ if name.startswith("OPENAI_") or name.lower().endswith("_proxy")
-    ]:
-        monkeypatch.delenv(name)
-    return tmp_path
+    return quick_folder
 
 
 @pytest.fixture
@@ -105,22 +98,15 @@ def _always_fifty(self: controller.Window, start: int, most: int) -> None:
 
 
 @pytest.fixture
-def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    """The console script in this process."""
-    handler = signal.getsignal(signal.SIGTERM)
+def cli(folder: Path, console: Cli) -> Callable[..., Left]:
+    """The console script in this process, its run in the folder `run`."""
 
-    def call(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["biaskit", *arguments, "--out", "run"])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            biaskit.cli.main()
-        streams = capsys.readouterr()
-        run = folder / "run"
-        code, usage = int(ended.value.code or 0), usage_of(run).get("toy", {})
-        return Said(code, streams.out, streams.err, run, rows_of(run), usage)
+    def call(*arguments: str) -> Left:
+        said, run = console(*arguments, "--out", "run"), folder / "run"
+        usage = usage_of(run).get("toy", {})
+        return Left(said.code, said.out, said.err, run, rows_of(run), usage)
 
-    yield call
-    signal.signal(signal.SIGTERM, handler)
+    return call
 
 
 def probe(server: ApiServer, *arguments: str) -> tuple[str, ...]:
@@ -143,7 +129,7 @@ HABITS = {
 
 
 @pytest.mark.parametrize("habit", HABITS)
-def test_a_cap_holds_with_fifty_requests_in_flight(cli: Cli, fifty: None, habit: str) -> None:
+def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit: str) -> None:
     behaviour, faults = HABITS[habit]
     with ApiServer(behaviour=Behaviour(**behaviour)) as server:
         assert cli(*probe(server, *FEW), *PRICED, "--max-cost", "50").code == 0
@@ -172,7 +158,7 @@ def test_a_cap_holds_with_fifty_requests_in_flight(cli: Cli, fifty: None, habit:
             assert usage["cost_unsure"] == 0.0
 
 
-def test_the_same_command_with_a_higher_cap_goes_on(cli: Cli, fifty: None) -> None:
+def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> None:
     with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
         first = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "9", "--yes")
         assert first.code == 3
@@ -196,7 +182,7 @@ def test_the_same_command_with_a_higher_cap_goes_on(cli: Cli, fifty: None) -> No
         assert last.usage["starts"] == 4
 
 
-def test_texts_have_the_same_cap(cli: Cli, fifty: None, folder: Path) -> None:
+def test_texts_have_the_same_cap(cli: Ask, fifty: None, folder: Path) -> None:
     """Several texts in one request reserve for all of them."""
     asked = (
         "--per-gender",
@@ -226,7 +212,7 @@ def test_texts_have_the_same_cap(cli: Cli, fifty: None, folder: Path) -> None:
         assert cost(server) <= whole.usage["cost"] + whole.usage["cost_unsure"] + 1e-6
 
 
-def test_the_models_of_a_run_share_its_cap(cli: Cli, fifty: None) -> None:
+def test_the_models_of_a_run_share_its_cap(cli: Ask, fifty: None) -> None:
     with ApiServer() as one, ApiServer() as other:
         models = (f"toy=api:toy@{one.url}", f"two=api:toy@{other.url}")
         said = cli("probe", *models, *CELLS, *PRICED, "--max-cost", "14", "--yes")
@@ -240,7 +226,7 @@ def test_the_models_of_a_run_share_its_cap(cli: Cli, fifty: None) -> None:
         assert calls == one.number + other.number
 
 
-def test_a_cap_below_the_first_question_sends_nothing(cli: Cli, folder: Path) -> None:
+def test_a_cap_below_the_first_question_sends_nothing(cli: Ask, folder: Path) -> None:
     with ApiServer() as server:
         said = cli(*probe(server, *FEW), *PRICED, "--max-cost", "0.001")
         assert said.code == 1
@@ -249,7 +235,7 @@ def test_a_cap_below_the_first_question_sends_nothing(cli: Cli, folder: Path) ->
         assert [] == list(folder.iterdir())
 
 
-def test_repetitions_are_calls(cli: Cli) -> None:
+def test_repetitions_are_calls(cli: Ask) -> None:
     with ApiServer() as server:
         assert cli(*probe(server, *FEW), *PRICED).code == 0
         asked = server.number
@@ -267,7 +253,7 @@ def test_repetitions_are_calls(cli: Cli) -> None:
     assert said.usage["cost"] + said.usage["cost_unsure"] >= cost(server)
 
 
-def test_an_unknown_price_is_unknown_and_takes_no_cap(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_price_is_unknown_and_takes_no_cap(cli: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("biaskit.models.api.prices.is_loopback", lambda name: False)
     with ApiServer() as server:
         refused = cli(*probe(server, *FEW), "--max-cost", "5")
@@ -283,7 +269,7 @@ def test_an_unknown_price_is_unknown_and_takes_no_cap(cli: Cli, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("price", ["5", "1,2,3", "-1,2", "nan,1", "0.0000001,1"])
-def test_a_price_that_is_none(cli: Cli, folder: Path, price: str) -> None:
+def test_a_price_that_is_none(cli: Ask, folder: Path, price: str) -> None:
     with ApiServer() as server:
         said = cli(*probe(server, *FEW), f"--price={price}")
         assert said.code == 2
@@ -294,7 +280,7 @@ def test_a_price_that_is_none(cli: Cli, folder: Path, price: str) -> None:
 # --- the plan ---------------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_prints_the_plan_of_the_run_and_writes_nothing(cli: Cli, folder: Path) -> None:
+def test_a_dry_run_prints_the_plan_of_the_run_and_writes_nothing(cli: Ask, folder: Path) -> None:
     with ApiServer() as server:
         dry = cli(*probe(server, *FEW), *PRICED, "--dry-run")
         assert dry.code == 0
@@ -318,7 +304,7 @@ def timeless(plan: str) -> str:
     return re.sub(r"about \d+ (s|min|h)", "about _", plan)
 
 
-def test_a_dear_plan_needs_a_yes(cli: Cli) -> None:
+def test_a_dear_plan_needs_a_yes(cli: Ask) -> None:
     with ApiServer() as server:
         asked = cli(*probe(server, *CELLS), *PRICED)
         assert asked.code == 2
@@ -333,7 +319,7 @@ def test_a_dear_plan_needs_a_yes(cli: Cli) -> None:
         assert calls < server.number
 
 
-def test_the_plan_is_near_what_is_metered(cli: Cli, record_property: Callable[[str, object], None]) -> None:
+def test_the_plan_is_near_what_is_metered(cli: Ask, record_property: Callable[[str, object], None]) -> None:
     """The price is of prompts alone, so that the plan's sum is its tokens."""
     with ApiServer() as server:
         questions = cli(*probe(server, *FEW), "--price", "100000,0", "--dry-run")

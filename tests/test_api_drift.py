@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import os
-import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from api_server import ApiServer, Behaviour
+from command import Cli
 from test_personas_results import write_vectors
 
-import biaskit.cli
 from biaskit.asking import Answerers, Drift, model_of
 from biaskit.errors import AskingStopped
 from biaskit.models.api import controller
@@ -28,7 +24,7 @@ FEW_TEXTS = ("--per-gender", "2", "--max-draws", "8", "--max-new-tokens", "8", "
 
 
 @dataclass(frozen=True)
-class Said:
+class Left:
     """What a command left, read at once: the next command writes to the same folder."""
 
     code: int
@@ -48,41 +44,32 @@ class Said:
         return {name: listed.count(name) for name in sorted(set(listed))}
 
 
-Cli = Callable[..., Said]
+Ask = Callable[..., Left]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own; neither disks nor garbage are waited for."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(gc, "collect", lambda *generation: 0)
-    return tmp_path
+def folder(quick_folder: Path) -> Path:
+    """Every test in a folder of its own."""
+    return quick_folder
 
 
 @pytest.fixture
-def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    """The console script in this process."""
-    handler = signal.getsignal(signal.SIGTERM)
+def cli(folder: Path, console: Cli) -> Ask:
+    """The console script in this process, its run in the folder `run`."""
 
-    def call(*arguments: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["biaskit", *arguments, "--out", "run"])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            biaskit.cli.main()
-        streams = capsys.readouterr()
+    def call(*arguments: str) -> Left:
+        said = console(*arguments, "--out", "run")
         found = list((folder / "run").glob("*.jsonl"))
         analysis = folder / "run" / "tables" / "analysis.json"
-        return Said(
-            int(ended.value.code or 0),
-            streams.out,
-            streams.err,
+        return Left(
+            said.code,
+            said.out,
+            said.err,
             found[0].read_bytes() if found else b"",
-            " ".join(streams.out.split()) + (analysis.read_text("utf-8") if analysis.exists() else ""),
+            " ".join(said.out.split()) + (analysis.read_text("utf-8") if analysis.exists() else ""),
         )
 
-    yield call
-    signal.signal(signal.SIGTERM, handler)
+    return call
 
 
 def probe(server: ApiServer, *arguments: str) -> tuple[str, ...]:
@@ -99,7 +86,7 @@ def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("engine", ["probe", "personas"])
-def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Cli, engine: str) -> None:
+def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Ask, engine: str) -> None:
     with ApiServer(behaviour=Behaviour(model_name="toy")) as server:
         less = probe(server, *FOUR) if engine == "probe" else texts(server, "nurse")
         more = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
@@ -129,7 +116,7 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Cli, engi
 
 @pytest.mark.parametrize("engine", ["probe", "personas"])
 def test_drift_inside_one_run_keeps_what_came_before_it(
-    cli: Cli, engine: str, monkeypatch: pytest.MonkeyPatch
+    cli: Ask, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller.Window, "__init__", _eight_at_once)
     monkeypatch.setattr(controller.Window, "answered", lambda self, **answer: None)
@@ -156,7 +143,7 @@ def _eight_at_once(self: controller.Window, start: int, most: int) -> None:
     self.limit = self.most = 8
 
 
-def test_a_system_fingerprint_may_change_and_is_counted(cli: Cli) -> None:
+def test_a_system_fingerprint_may_change_and_is_counted(cli: Ask) -> None:
     """A service runs several at once: they are no reason to stop, and are shown."""
     with ApiServer(behaviour=Behaviour(system_fingerprint="fp_1")) as server:
         assert cli(*probe(server, *FOUR)).code == 0
@@ -169,7 +156,7 @@ def test_a_system_fingerprint_may_change_and_is_counted(cli: Cli) -> None:
     assert ", 3 system fingerprints" in said.notes
 
 
-def test_another_model_of_the_run_goes_on(cli: Cli) -> None:
+def test_another_model_of_the_run_goes_on(cli: Ask) -> None:
     with ApiServer() as server, ApiServer() as other:
         models = (f"toy=api:toy@{server.url}", f"two=api:toy@{other.url}")
         assert cli("probe", *models, *FOUR).code == 0
@@ -184,7 +171,7 @@ def test_another_model_of_the_run_goes_on(cli: Cli) -> None:
 # --- the same model elsewhere -----------------------------------------------------------------------------
 
 
-def test_a_name_of_the_endpoint_makes_a_new_port_the_same_model(cli: Cli) -> None:
+def test_a_name_of_the_endpoint_makes_a_new_port_the_same_model(cli: Ask) -> None:
     with ApiServer() as server:
         first = cli(*probe(server, *FOUR), "--endpoint-name", "mine")
         assert first.code == 0

@@ -12,12 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import Cli, Said
 from needs import require_torch
 
 import biaskit.cli
@@ -45,18 +45,6 @@ SMALL = ("--jobs", "nurse,plumber,carpenter", "--templates", "1-3")
 N_SMALL = 3 * (3 + 3)
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command left: its exit code and its two streams."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Said]
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every test in a folder of its own, with a scripted model m.jsonl."""
@@ -66,22 +54,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+def cli(console: Cli) -> Cli:
     """The console script in this process."""
-    handler = signal.getsignal(signal.SIGTERM)
-
-    def call(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["biaskit", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            biaskit.cli.main()
-        streams = capsys.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Said(code or 0, streams.out, streams.err)
-
-    yield call
-    signal.signal(signal.SIGTERM, handler)
+    return console
 
 
 def script(name: str, *lines: dict[str, Any]) -> str:

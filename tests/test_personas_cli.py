@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gc
 import json
-import os
 import re
 import shutil
-import signal
-import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import Cli, Said
 from test_personas_results import (
     NAMED,
     OPEN,
@@ -30,53 +26,29 @@ from test_personas_results import (
 )
 from test_personas_results import script_of as full_script
 
-import biaskit.cli
 from biaskit import workflow
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command left: its exit code and its two streams."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Said]
-
-
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test in a folder of its own; neither disks nor statsmodels' garbage are waited for."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(gc, "collect", lambda *generation: 0)
-    return tmp_path
+def folder(quick_folder: Path) -> Path:
+    """Every test in a folder of its own."""
+    return quick_folder
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+def cli(console: Cli) -> Cli:
     """The console script in this process; whatever it prints is fit for a terminal."""
-    handler = signal.getsignal(signal.SIGTERM)
 
     def call(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["biaskit", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            biaskit.cli.main()
-        streams = capsys.readouterr()
-        for stream in streams:
+        said = console(*arguments)
+        for stream in (said.out, said.err):
             # Joiners are shown: they shape the letters of some scripts.
             shown = stream.replace("\n", "").replace("\u200d", "")
             assert [] == [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs")]
             assert "Traceback" not in stream
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Said(code or 0, streams.out, streams.err)
+        return said
 
-    yield call
-    signal.signal(signal.SIGTERM, handler)
+    return call
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ COMMANDS = {
     "probe": "the probability that a model says he, she or they of a job",
     "personas": "who a model writes about when nobody said so, and how",
     "analyze": "make every table again from stored rows, or from texts of your own",
+    "compare": "models side by side, both engines where both ran, with tests between them",
+    "report": "one HTML page of stored runs, with figures and LaTeX tables",
     "calibrate": "C and alpha of Calibrated Marked Words for texts of your own",
     "doctor": "what a model or an API can answer, measured; its estimator",
     "runs": "the runs in this folder: rows done of planned, last write",
@@ -28,7 +30,7 @@ biaskit measures how a language model treats gender, and how sure that is.
   biaskit probe demo --jobs nurse,plumber   a first result on a small real model
   biaskit analyze recorded:demo             who is represented in recorded texts, and how
   biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
-  biaskit doctor api:NAME@URL               an API: what it can answer, and how
+  biaskit report                            the newest run as a page, with figures
   biaskit --help                            every command
 """
 

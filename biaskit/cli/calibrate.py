@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_settings
+from biaskit.cli.options import examples, with_format, with_settings
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit
-from biaskit.report.latex import render_latex
-from biaskit.report.text import render_text
 from biaskit.runs import find_run
-from biaskit.workflow import calibrate
+from biaskit.tables import read_rows
+from biaskit.workflow import CalibrationResult, calibrate
 
 
 @click.command(
@@ -26,14 +28,7 @@ from biaskit.workflow import calibrate
 @click.option("--model", metavar="LABEL", help="Whose texts; needed where the run has several models.")
 @click.option("--out", metavar="FILE", help="The study file; default calibrated.toml in the run's folder.")
 @with_settings
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "csv", "latex"]),
-    default="text",
-    show_default=True,
-    help="How the table is printed.",
-)
+@with_format
 def command(
     run: str | None,
     occupation: str | None,
@@ -50,9 +45,31 @@ def command(
     if run is None:
         emit(f"Newest run: {path}\n", err=True)
     result = calibrate(path, occupation=occupation, model=model, out=out, settings=settings)
+    table = result.path / "tables" / "calibration.csv"
     if output_format == "csv":
-        emit((result.path / "tables" / "calibration.csv").read_text(encoding="utf-8"))
+        emit(table.read_text(encoding="utf-8"))
         return
-    emit((render_latex if output_format == "latex" else render_text)(result.document()))
+    if output_format == "json":
+        emit(_as_json(result, table))
+        return
+    print_document(result.document(), output_format)
     if result.study_file is not None:
-        emit(f"\nStudy file: {result.study_file} (biaskit analyze {path} --study {result.study_file})\n")
+        how = f"biaskit analyze {path} --study {result.study_file}"
+        # Between the lines of a .tex it would be printed in the manuscript.
+        emit(f"\nStudy file: {result.study_file} ({how})\n", err=output_format == "latex")
+
+
+def _as_json(result: CalibrationResult, table: Path) -> str:
+    chosen = result.found.recommended
+    content = {
+        "run": str(result.path),
+        "model": result.found.model,
+        "occupation": result.found.occupation,
+        "recommended": None if chosen is None else {"alpha": chosen.alpha, "c": chosen.constant},
+        "reason": result.found.reason,
+        "study_file": None if result.study_file is None else str(result.study_file),
+        "signature": result.signature,
+        "warnings": list(result.warnings),
+        "tables": {"calibration": read_rows(table) if table.is_file() else []},
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from biaskit.cli.terminal import emit
@@ -11,12 +13,27 @@ from biaskit.sources import list_corpora, load_corpus
 
 @click.command("cite")
 @click.argument("run", required=False)
-def command(run: str | None) -> None:
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How the references are printed.",
+)
+def command(run: str | None, output_format: str) -> None:
     """The signature line of a RUN and BibTeX of the papers whose instruments it used; without RUN, of all."""
+    signature = None
     if run is None:
         names = [corpus.name for corpus in list_corpora() if corpus.bibtex.strip()]
     else:
         manifest = read_manifest(find_run(run))
         names = list(manifest["resolved"]["study"]["papers"])
-        emit(f"{manifest['signature']}\n\n")
-    emit("\n\n".join(dict.fromkeys(load_corpus(name).bibtex.strip() for name in names)) + "\n")
+        signature = str(manifest["signature"])
+    bibtex = {name: load_corpus(name).bibtex.strip() for name in names}
+    if output_format == "json":
+        emit(json.dumps({"signature": signature, "bibtex": bibtex}, indent=1) + "\n")
+        return
+    if signature is not None:
+        emit(f"{signature}\n\n")
+    emit("\n\n".join(dict.fromkeys(bibtex.values())) + "\n")

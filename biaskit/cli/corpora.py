@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass
 from itertools import islice
+from types import MappingProxyType
+from typing import Any
 
 import click
 
+from biaskit.cli.options import with_format
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit
 from biaskit.config import describe_keys, load_study, study_names
 from biaskit.corpora import (
@@ -24,7 +30,9 @@ from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.prices import load_prices
 from biaskit.models.known import list_known
 from biaskit.prompts import load_persona_prompts
+from biaskit.report.data import render_csv
 from biaskit.report.document import Document, Heading, TitledTable
+from biaskit.report.latex import render_latex
 from biaskit.report.text import render_text
 from biaskit.sources import Corpus, list_corpora, load_corpus, read_source
 
@@ -33,34 +41,121 @@ _N_COUNTS = 50  # of tens of thousands
 
 @click.command("corpora")
 @click.argument("name", required=False)
-def command(name: str | None) -> None:
+@with_format
+def command(name: str | None, output_format: str) -> None:
     """What is shipped: corpora and studies; with NAME, all of one."""
     corpora = {corpus.name: corpus for corpus in list_corpora()}
     studies = study_names()
     if name is None:
-        emit(_overview(list(corpora.values()), studies))
+        _print_overview(list(corpora.values()), studies, output_format)
         return
     if name not in corpora and name not in studies:
         known = [*corpora, *studies]
         raise UsageError(
             f"There is no corpus or study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}."
         )
-    if name in corpora:
-        emit("\n".join(_corpus(load_corpus(name))) + "\n")
-    if name in studies:
-        emit(("\n" if name in corpora else "") + _study(name))
+    if output_format == "json":
+        content = {"corpus": _corpus_json(load_corpus(name))} if name in corpora else {}
+        content |= {"study": _study_json(name)} if name in studies else {}
+        emit(json.dumps(content, indent=1, allow_nan=False) + "\n")
+    elif output_format != "text":
+        if name not in studies:
+            raise UsageError(f"{name} is a corpus of several lists: give --format json or text.")
+        print_document(Document((_study_table(name),)), output_format)
+    else:
+        if name in corpora:
+            emit("\n".join(_corpus(load_corpus(name))) + "\n")
+        if name in studies:
+            emit(("\n" if name in corpora else "") + render_text(Document((_study_table(name),))))
 
 
-def _overview(corpora: list[Corpus], studies: list[str]) -> str:
+def _print_overview(corpora: list[Corpus], studies: list[str], output_format: str) -> None:
+    if output_format == "json":
+        content = {
+            "corpora": [_about(corpus) for corpus in corpora],
+            "studies": [{"name": study, "summary": load_study(study).summary} for study in studies],
+        }
+        emit(json.dumps(content, indent=1) + "\n")
+    elif output_format == "csv":
+        heads = (Heading("kind"), Heading("name"), Heading("year"), Heading("title"))
+        rows = [("corpus", c.name, str(c.year), c.title) for c in corpora]
+        rows += [("study", study, "", load_study(study).summary) for study in studies]
+        emit(render_csv(TitledTable("Shipped", (heads,), tuple(rows), n_text=4)))
+    elif output_format == "latex":
+        emit(render_latex(_overview(corpora, studies)))
+    else:
+        emit(render_text(_overview(corpora, studies)) + "\nbiaskit corpora NAME shows one of them.\n")
+
+
+def _overview(corpora: list[Corpus], studies: list[str]) -> Document:
     head = ((Heading("corpus"), Heading("year"), Heading("files"), Heading("title")),)
     rows = tuple((c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora)
     head_studies = ((Heading("study"), Heading("what it lays out")),)
     rows_studies = tuple((name, load_study(name).summary) for name in studies)
-    tables = (
-        TitledTable("Corpora", head, rows, n_text=4),
-        TitledTable("Studies", head_studies, rows_studies, n_text=2),
+    return Document(
+        (
+            TitledTable("Corpora", head, rows, n_text=4),
+            TitledTable("Studies", head_studies, rows_studies, n_text=2),
+        )
     )
-    return render_text(Document(tables)) + "\nbiaskit corpora NAME shows one of them.\n"
+
+
+# --- for programs ------------------------------------------------------------------------------------
+
+
+def _about(corpus: Corpus) -> dict[str, Any]:
+    """A corpus without what its files hold."""
+    return asdict(corpus)
+
+
+def _corpus_json(corpus: Corpus) -> dict[str, Any]:
+    """A corpus with every entry of its files; of recorded texts the command that reads them."""
+    about = _about(corpus)
+    for file in about["files"]:
+        source = f"corpus:{corpus.name}/{file['path']}"
+        if file["kind"] == "recorded":
+            file["read_with"] = f"biaskit analyze recorded:{source.split('/')[1]}"
+        else:
+            file["content"] = _plain(_LOADERS[file["kind"]](source))
+    return about
+
+
+_LOADERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
+    {
+        "items": load_items,
+        "prompts": load_persona_prompts,
+        "templates": load_templates,
+        "instructions": load_instructions,
+        "dialogue": load_dialogue,
+        "expressions": load_expression_sets,
+        "words": load_word_list,
+        "counts": load_word_counts,
+        "licence": lambda source: read_source(source, "licence", ())[2],
+        "prices": load_prices,
+        "models": list_known,
+    }
+)
+
+
+def _plain(value: Any) -> Any:
+    """Records, tuples and mappings as JSON has them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _study_json(name: str) -> dict[str, Any]:
+    names = ("key", "value", "default", "meaning")
+    rows = _study_table(name).rows
+    keys = [dict(zip(names, row, strict=True)) for row in rows]
+    return {"name": name, "summary": load_study(name).summary, "keys": keys}
+
+
+# --- for people --------------------------------------------------------------------------------------
 
 
 def _corpus(corpus: Corpus) -> Iterator[str]:
@@ -165,7 +260,7 @@ def _licence(source: str) -> Iterator[str]:
     yield from (f"  {line}" for line in text.splitlines())
 
 
-def _study(name: str) -> str:
+def _study_table(name: str) -> TitledTable:
     chosen = load_study(name)
     study = chosen.model_dump()
     study["models"] = {label: hide_urls(spec) for label, spec in study["models"].items()}
@@ -179,6 +274,4 @@ def _study(name: str) -> str:
         )
         rows.append((key, shown, "" if shown == default or default == "(none)" else default, text))
     head = ((Heading("key"), Heading("in this study"), Heading("default, if other"), Heading("meaning")),)
-    return render_text(
-        Document((TitledTable(f"Study {name}: {study['summary']}", head, tuple(rows), n_text=4),))
-    )
+    return TitledTable(f"Study {name}: {study['summary']}", head, tuple(rows), n_text=4)

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from biaskit.cli.options import examples
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.errors import UsageError
-from biaskit.report.latex import render_latex
-from biaskit.report.text import render_text
+from biaskit.report.data import render_csv
+from biaskit.report.document import Document, Heading, TitledTable
 
 
 @click.command(
@@ -42,7 +43,7 @@ from biaskit.report.text import render_text
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["text", "json", "latex"]),
+    type=click.Choice(["text", "json", "csv", "latex"]),
     default="text",
     show_default=True,
     help="How the result is printed.",
@@ -67,8 +68,25 @@ def command(
         watcher.close()
     if output_format == "json":
         emit(json.dumps(result.as_json(), indent=1, allow_nan=False) + "\n")
+    elif output_format == "csv":
+        emit(render_csv(_one_table(result.document())))
     else:
-        emit((render_latex if output_format == "latex" else render_text)(result.document()))
+        print_document(result.document(), output_format)
+
+
+def _one_table(document: Document) -> TitledTable:
+    """The examination's tables below one another; an answer broken over lines is whole again."""
+    if len(document.tables) == 1:
+        return document.tables[0]
+    rows: list[tuple[str, str, str]] = []
+    for table in document.tables:
+        for name, text in table.rows:
+            if name:
+                rows.append((table.title, name, text))
+            else:
+                rows[-1] = (*rows[-1][:2], f"{rows[-1][2]} {text}")
+    heads = (Heading("about"), Heading("what"), Heading("value"))
+    return TitledTable("Examination", (heads,), tuple(rows), n_text=3)
 
 
 def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:

@@ -7,12 +7,23 @@ import sys
 from pathlib import Path
 
 from biaskit.cli.terminal import emit
+from biaskit.report.data import render_csv, render_json
+from biaskit.report.document import Document
 from biaskit.report.latex import render_latex
 from biaskit.report.text import render_text
 from biaskit.tables import read_rows
 from biaskit.workflow.results import RunResult
 
 FINISHED_WITH_MISSING = 3
+
+
+def print_document(document: Document, output_format: str) -> None:
+    """A document of one table as text, JSON, CSV or LaTeX; of several tables CSV has the first."""
+    if output_format == "csv":
+        emit(render_csv(document.tables[0]))
+    else:
+        renderers = {"json": render_json, "latex": render_latex, "text": render_text}
+        emit(renderers[output_format](document))
 
 
 def print_result(result: RunResult, output_format: str) -> None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
+from biaskit.cli.options import with_format
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit
 from biaskit.errors import BiaskitError
+from biaskit.report.data import render_csv
 from biaskit.report.document import Document, Heading, TitledTable
-from biaskit.report.text import render_text
 from biaskit.runs import DEFAULT_PARENT, list_runs
 from biaskit.workflow import describe_run
 
 
 @click.command("runs")
 @click.argument("folder", default=str(DEFAULT_PARENT))
-@click.option(
-    "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@with_format
 def command(folder: str, output_format: str) -> None:
     """The runs in FOLDER (default biaskit-runs): rows done of planned, last write."""
     found, broken = [], []
@@ -29,25 +31,42 @@ def command(folder: str, output_format: str) -> None:
             found.append(describe_run(path))
         except BiaskitError as error:
             broken.append(f"{path}: {error}")
-    if output_format == "json":
-        emit(json.dumps(found, indent=1) + "\n")
+    if output_format in ("json", "csv"):
+        emit(json.dumps(found, indent=1) + "\n" if output_format == "json" else render_csv(_plain(found)))
+        # A program reads the runs; whoever started it reads what is broken.
+        emit("".join(f"Note: {one.rstrip('.')}.\n" for one in broken), err=True)
     elif not found and not broken:
         emit(f"No runs in {folder}/ yet.\n")
     else:
-        rows = tuple(
-            (
-                r["run"],
-                r["study"],
-                ", ".join(r["models"]),
-                f"{r['rows']:,} of {r['planned'] or 0:,}",
-                _when(r["last_write"]),
-            )
-            for r in found
+        print_document(Document((_shown(found),), tuple(broken)), output_format)
+
+
+def _shown(found: Sequence[Mapping[str, Any]]) -> TitledTable:
+    rows = tuple(
+        (
+            r["run"],
+            r["study"],
+            ", ".join(r["models"]),
+            f"{r['rows']:,} of {r['planned'] or 0:,}",
+            _when(r["last_write"]),
         )
-        header = (
-            (Heading("run"), Heading("study"), Heading("models"), Heading("rows"), Heading("last write")),
+        for r in found
+    )
+    heads = ("run", "study", "models", "rows", "last write")
+    return TitledTable("Runs", (tuple(Heading(text) for text in heads),), rows, n_text=3)
+
+
+def _plain(found: Sequence[Mapping[str, Any]]) -> TitledTable:
+    """The same for a program: one number in a field, an unknown one is empty."""
+    rows = tuple(
+        (
+            *(r["run"], r["study"], ", ".join(r["models"])),
+            *("" if r[name] is None else str(r[name]) for name in ("rows", "planned", "last_write")),
         )
-        emit(render_text(Document((TitledTable("Runs", header, rows, n_text=3),), tuple(broken))))
+        for r in found
+    )
+    heads = ("run", "study", "models", "rows", "planned", "last_write")
+    return TitledTable("Runs", (tuple(Heading(text) for text in heads),), rows, n_text=3)
 
 
 def _when(stamp: float | None) -> str:

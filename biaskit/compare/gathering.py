@@ -89,7 +89,9 @@ def gather(paths: Sequence[Path]) -> Collection:
 def _read(path: Path) -> StoredRun:
     manifest = read_manifest(path)
     if manifest["engine"] not in ENGINES:
-        raise RunError(f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves.")
+        raise RunError(
+            f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
+        )
     file = path / "tables" / "analysis.json"
     try:
         analysis = json.loads(file.read_text("ascii"))

@@ -78,13 +78,13 @@ def _representation(rows: Sequence[Row]) -> Iterable[TitledTable]:
                 row["model"],
                 row["occupation"],
                 *scope,
-                _percent(row["female_share"]),
-                _span(row["ci_low"], row["ci_high"]),
-                _span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
-                _percent(row["nonbinary_share"]),
-                _percent(row["labour_female_share"]),
+                percent(row["female_share"]),
+                span(row["ci_low"], row["ci_high"]),
+                span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
+                percent(row["nonbinary_share"]),
+                percent(row["labour_female_share"]),
                 str(n),
-                _percent(row["n_unassociated"] / n if n else None),
+                percent(row["n_unassociated"] / n if n else None),
             )
         )
     heads = ["Model", "occupation", *(["instr."] if scoped else [])]
@@ -102,14 +102,13 @@ def _representation(rows: Sequence[Row]) -> Iterable[TitledTable]:
 def _by_instruction(whole: Sequence[Row]) -> TitledTable:
     """Means over occupations, when occupations times instructions would fill screens."""
     body = []
-    for model, number in dict.fromkeys((row["model"], row["instruction_id"]) for row in whole):
-        rows = [row for row in whole if (row["model"], row["instruction_id"]) == (model, number)]
+    for key in dict.fromkeys((row["model"], row["instruction_id"]) for row in whole):
+        rows = [row for row in whole if (row["model"], row["instruction_id"]) == key]
         shares = [row["female_share"] for row in rows if row["female_share"] is not None]
         texts, dropped = sum(r["n_texts"] for r in rows), sum(r["n_unassociated"] for r in rows)
         mean = sum(shares) / len(shares) if shares else None
-        body.append(
-            (model, str(number), _percent(mean), str(len(shares)), str(texts), _percent(dropped / texts))
-        )
+        left = percent(dropped / texts if texts else None)
+        body.append((key[0], str(key[1]), percent(mean), str(len(shares)), str(texts), left))
     return TitledTable(
         "Who is represented under each instruction (0: none): mean % women over occupations",
         _heads("Model", "instr.", "women", "occupations", "texts", "no gender"),
@@ -152,9 +151,9 @@ def _list_by_list(
             row["occupation"],
             WHO[row["gender"]] + (" (all)" if row["against"] == "all" else ""),
             " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
-            f"{row['n_marked']} ({_number(row['null_p95'], 0)})",
-            _number(row["p_value"], 3),
-            _number(row["p_value_max_z"], 3),
+            f"{row['n_marked']} ({number(row['null_p95'], 0)})",
+            number(row["p_value"], 3),
+            number(row["p_value_max_z"], 3),
             f"{row['n_target']}:{row['n_unmarked']}",
         )
         for row in own
@@ -218,12 +217,12 @@ def _srb(rows: Sequence[Row]) -> Iterable[TitledTable]:
             row["model"],
             row["occupation"],
             WHO[row["gender"]],
-            _signed(row["srb"]),
-            _signed(row["srb_matched"]),
-            _signed(row["overlap_only"]),
-            _signed(row["srb_z"], 1),
-            _number(row["p_value"], 3),
-            _number(row["srb_seed_sd"], 3),
+            signed(row["srb"]),
+            signed(row["srb_matched"]),
+            signed(row["overlap_only"]),
+            signed(row["srb_z"], 1),
+            number(row["p_value"], 3),
+            number(row["srb_seed_sd"], 3),
             f"{row['n_candidates']}/{row['n_target_female']}/{row['n_target_male']}",
         )
         for row in scored
@@ -299,11 +298,11 @@ def _tests(rows: Sequence[Row]) -> Iterable[TitledTable]:
                 models,
                 _SHOWN[row["quantity"], contrast] + gender,
                 row["kind"],
-                _signed(row["estimate"]),
-                _span(row["ci_low"], row["ci_high"], signed=True),
-                _number(row["statistic"], 2),
-                _p_value(row["p_value"]),
-                _p_value(row["p_adjusted"]),
+                signed(row["estimate"]),
+                span(row["ci_low"], row["ci_high"], signed=True),
+                number(row["statistic"], 2),
+                p_value(row["p_value"]),
+                p_value(row["p_adjusted"]),
                 str(row["n_a"]),
             )
         )
@@ -323,23 +322,28 @@ def _shown(value: float | None, form: Callable[[float], str]) -> str:
     return "–" if value is None else form(value)
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """A fraction as a percentage with one digit; undefined: –."""
     return _shown(value, lambda v: f"{100 * v:.1f}")
 
 
-def _number(value: float | None, digits: int) -> str:
+def number(value: float | None, digits: int) -> str:
+    """A number with so many digits; undefined: –."""
     return _shown(value, lambda v: f"{v:.{digits}f}")
 
 
-def _p_value(value: float | None) -> str:
+def p_value(value: float | None) -> str:
+    """Four digits, nothing smaller than that; undefined: –."""
     return _shown(value, lambda v: f"{v:.4f}" if v >= 0.0001 else "<0.0001")
 
 
-def _signed(value: float | None, digits: int = 3) -> str:
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, whose sign is always shown; undefined: –."""
     return _shown(value, lambda v: f"{v:+.{digits}f}")
 
 
-def _span(low: float | None, high: float | None, *, signed: bool = False) -> str:
+def span(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    """An interval: of a fraction in percent, of a difference (`signed`) as it is; undefined: –."""
     if low is None or high is None:
         return "–"
     return f"{low:+.3f} to {high:+.3f}" if signed else f"{100 * low:.1f}–{100 * high:.1f}"

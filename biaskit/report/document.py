@@ -18,6 +18,7 @@ class TitledTable:
     """Header lines from the widest heading to the narrowest, then rows of finished text.
 
     The first `n_text` columns are words and begin at the left; the others are numbers and end at the right.
+    Columns of `wide` (counted from 0, among the first `n_text`) hold lists that a renderer may break.
     """
 
     title: str
@@ -25,6 +26,23 @@ class TitledTable:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     n_text: int = 1
+    wide: frozenset[int] = frozenset()
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the narrowest header line, and so of every row."""
+        return sum(heading.span for heading in self.header[-1])
+
+    def columns(self) -> tuple[str, ...]:
+        """One name for every column: its headings from the widest to the narrowest."""
+        names: list[list[str]] = [[] for _ in range(self.n_columns)]
+        for line in self.header:
+            start = 0
+            for heading in line:
+                for column in names[start : start + heading.span]:
+                    column += [heading.text] if heading.text else []
+                start += heading.span
+        return tuple(", ".join(parts) for parts in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +52,19 @@ class Document:
     tables: tuple[TitledTable, ...]
     notes: tuple[str, ...] = ()
     signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table in the layout of a paper; `name` is its file name without an ending: gasp-table-13."""
+
+    name: str
+    table: TitledTable
+
+
+@dataclass(frozen=True, slots=True)
+class NotMade:
+    """A table of a paper that these stored tables do not give, and why."""
+
+    name: str
+    reason: str

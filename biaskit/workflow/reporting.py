@@ -11,10 +11,14 @@ from typing import Any
 from biaskit.compare.gathering import Collection, StoredRun, gather
 from biaskit.errors import RunError
 from biaskit.files import write_atomically
+from biaskit.personas.paper_tables import paper_tables as persona_tables
 from biaskit.personas.showing import show
+from biaskit.probe.paper_tables import paper_tables as probe_tables
 from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, Part, PromptShown, Tables, WordInContext
 from biaskit.report.deviations import deviations_of
+from biaskit.report.document import PaperTable
+from biaskit.report.latex import latex_files
 from biaskit.report.prompts import prompts_shown
 from biaskit.runs import find_run, read_manifest, read_rows, rows_file
 from biaskit.sources import load_corpus
@@ -152,9 +156,10 @@ def _between(
     if len(paths) == 1 and n_models == 1:
         return {}, [], paths[0]
     margins = {name: value for name, value in settings.items() if name.startswith("margin.")}
-    made = compare(*paths, groups=groups, aliases=aliases, settings=margins)
+    own = paths[0] if len(paths) == 1 else None
+    made = compare(*paths, out=own and own / "comparison", groups=groups, aliases=aliases, settings=margins)
     tables = {name: rows for name, rows in made.tables().items() if rows}
-    return tables, list(made.warnings), paths[0] if len(paths) == 1 else made.path
+    return tables, list(made.warnings), own or made.path
 
 
 def _title(parts: Sequence[Part]) -> str:
@@ -212,6 +217,7 @@ def _with_rows(content: Content, collection: Collection) -> Content:
         examples=tuple(examples),
         words=tuple(words),
         sentences=tuple(sentences),
+        with_texts=content.with_texts and not reason,
         texts_reason=reason,
     )
 
@@ -226,7 +232,15 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 
 
 def _latex(content: Content, folder: Path) -> Iterator[Path]:
-    """The papers' tables of every part, a file each."""
-    from biaskit.personas.paper_tables import latex_files
+    """The papers' tables of every part, a file each, and one document that holds them all."""
+    tables = [table for part in content.parts for table in _paper_tables(part, content.between)]
+    signature = "; ".join(one for part in content.parts for one in part.signatures)
+    for name, text in latex_files(tables, signature).items():
+        _write(folder / name, text)
+        yield folder / name
 
-    raise NotImplementedError(latex_files, content, folder)
+
+def _paper_tables(part: Part, between: Tables) -> list[PaperTable]:
+    if part.engine == "probe":
+        return probe_tables(part)
+    return persona_tables(part.tables, between)

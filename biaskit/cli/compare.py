@@ -1,0 +1,156 @@
+"""`biaskit compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from biaskit.cli.options import examples, with_format
+from biaskit.cli.output import print_result
+from biaskit.cli.terminal import emit
+from biaskit.compare.requirement import CONTRASTS, Requirement
+from biaskit.compare.verdicts import verdict
+from biaskit.config import parse_setting
+from biaskit.errors import UsageError, nearest
+from biaskit.runs import find_run, read_manifest
+from biaskit.workflow.comparing import ComparisonResult, compare
+
+DOES_NOT_HOLD = 4
+SHOWN = 5
+"""Rows that do not hold, named on stderr."""
+
+
+@click.command(
+    "compare",
+    epilog=examples(
+        "biaskit compare probe-run personas-run",
+        "biaskit compare old new --require equivalent --set margin.share=0.03",
+        "biaskit compare RUN --group small=a,b --group large=c,d",
+        "biaskit compare probe-run personas-run --aliases names.csv --format json",
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--out", metavar="DIR", help="The comparison's folder; by default biaskit-runs/compare-DIGEST.")
+@click.option(
+    "--require",
+    metavar="equivalent[=CONTRAST]",
+    help="Leave with exit code 4 unless every row of the contrast (default models) that has a margin is"
+    " equivalent within it.",
+)
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME=LABELS",
+    help="Models, with commas between, whose mean is compared with the next --group's; repeatable.",
+)
+@click.option("--aliases", metavar="FILE", help="Two columns: two names of one occupation a line.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="margin.QUANTITY=NUMBER, such as margin.share=0.03: how near is equivalent; repeatable.",
+)
+@with_format
+def command(
+    runs: tuple[str, ...],
+    out: str | None,
+    require: str | None,
+    groups: tuple[str, ...],
+    aliases: str | None,
+    settings: tuple[str, ...],
+    output_format: str,
+) -> None:
+    """Models of several RUNs, or of one, side by side: tests between them and what ties the engines together.
+
+    Reads stored tables alone; no model is loaded. Differences are later named minus earlier named. Without
+    RUN the newest run of this folder is taken, if it has several models. Exit codes: 0 done, 1 failed,
+    2 wrong use, 4 what --require asks for does not hold.
+    """
+    contrast = _contrast(require) if require is not None else None
+    margins = dict(parse_setting(setting) for setting in settings)
+    result = compare(*_paths(runs), out=out, groups=groups, aliases=aliases, settings=margins)
+    _print(result, output_format)
+    if contrast is not None:
+        requirement = result.requirement(contrast)
+        _explain(requirement)
+        if not requirement.holds:
+            sys.exit(DOES_NOT_HOLD)
+
+
+def _contrast(require: str) -> str:
+    """The contrast of `equivalent[=CONTRAST]`, before anything is computed."""
+    word, equals, contrast = require.partition("=")
+    if word != "equivalent" or (equals and not contrast):
+        raise UsageError(f"--require {require}: write --require equivalent or equivalent=CONTRAST.")
+    contrast = contrast or "models"
+    if contrast not in CONTRASTS:
+        raise UsageError(
+            f"--require {require}: there is no contrast {contrast!r}.{nearest(contrast, CONTRASTS)}"
+            f" Known: {', '.join(CONTRASTS)}."
+        )
+    return contrast
+
+
+def _paths(runs: tuple[str, ...]) -> list[Path]:
+    """The runs named, or the newest one where it has models to compare."""
+    if runs:
+        return [find_run(run) for run in runs]
+    path = find_run(None)
+    if len(read_manifest(path)["models"]) < 2:
+        raise UsageError(f"Name runs to compare: the newest, {path}, has one model alone.")
+    emit(f"Newest run: {path}\n", err=True)
+    return [path]
+
+
+def _print(result: ComparisonResult, output_format: str) -> None:
+    if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
+        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
+        return
+    print_result(result, output_format)
+
+
+def _explain(requirement: Requirement) -> None:
+    """On stderr: whether it holds, and the first rows that do not, with their numbers."""
+    contrast, n = requirement.contrast, requirement.n_rows
+    if requirement.holds:
+        emit(f"Required: equivalent ({contrast}) holds in all {n} rows.\n", err=True)
+        return
+    lines = [f"Required: equivalent ({contrast}) does not hold: {_why(requirement)}."]
+    lines += [f"  not compared: {pair}" for pair in requirement.not_compared[:SHOWN]]
+    lines += [f"  {_named(row)}: {_numbers(row)}" for row in requirement.failing[:SHOWN]]
+    if len(requirement.failing) > SHOWN:
+        lines.append(f"  and {len(requirement.failing) - SHOWN} more rows of tests.csv")
+    emit("\n".join(lines) + "\n", err=True)
+
+
+def _why(requirement: Requirement) -> str:
+    if not requirement.n_rows:
+        return "nothing was compared"
+    said = [f"{len(requirement.failing)} of {requirement.n_rows} rows"] if requirement.failing else []
+    if requirement.not_compared:
+        said.append(f"{len(requirement.not_compared)} pairs of models were not compared")
+    return ", ".join(said)
+
+
+def _named(row: Any) -> str:
+    names = ("quantity", "gender", "bias_type", "setting", "prompt_form", "group_a", "kind")
+    where = ", ".join(str(row[name]) for name in names if row[name])
+    instruction = (
+        f", instruction {row['instruction_a']}" if row["instruction_a"] not in ("", None, "0") else ""
+    )
+    models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
+    return f"{models}, {where}{instruction}"
+
+
+def _numbers(row: Any) -> str:
+    if row["ci90_low"] is None:
+        return verdict(row)
+    return (
+        f"{row['estimate']:+.3f}, 90 % interval [{row['ci90_low']:+.3f}, {row['ci90_high']:+.3f}],"
+        f" margin ±{row['margin']:g}: {verdict(row)}"
+    )

@@ -1,0 +1,91 @@
+"""`biaskit report`."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from typing import Any
+
+import click
+
+from biaskit.cli.options import examples, with_settings
+from biaskit.cli.terminal import emit, takes_blocks
+from biaskit.runs import find_run
+
+
+@click.command(
+    "report",
+    epilog=examples(
+        "biaskit report",
+        "biaskit report RUN --open",
+        "biaskit report PROBE-RUN PERSONAS-RUN --no-texts --out page.html",
+        "biaskit report RUN --set report.pdf=true --set report.max_mb=5",
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--open", "open_it", is_flag=True, help="Show the page in the browser.")
+@click.option(
+    "--out", metavar="FILE", help="Where the page goes; by default report.html in the run's folder."
+)
+@click.option("--no-texts", is_flag=True, help="Leave out every generated or imported text.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME=LABEL,LABEL",
+    help="Models that are held against others.",
+)
+@click.option("--aliases", metavar="FILE", help="Two columns: names of jobs and of occupations that are one.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How the findings are printed; the page is the same.",
+)
+@with_settings
+def command(
+    runs: tuple[str, ...],
+    open_it: bool,
+    out: str | None,
+    no_texts: bool,
+    groups: tuple[str, ...],
+    aliases: str | None,
+    output_format: str,
+    settings: dict[str, Any],
+) -> None:
+    """One self-contained HTML page of stored runs, with figures (SVG, PNG) and LaTeX tables beside it.
+
+    Several runs, of either engine, stand side by side; without RUN the newest run of this folder is taken.
+    No model is loaded and no request leaves the page. Keys: report.max_mb, report.pdf, reference.
+    """
+    from biaskit.report.findings import findings
+    from biaskit.report.headline import headline
+    from biaskit.workflow.reporting import report
+
+    if not runs:
+        newest = find_run(None)
+        emit(f"Newest run: {newest}\n", err=True)
+        runs = (str(newest),)
+    made = report(*runs, out=out, texts=not no_texts, groups=groups, aliases=aliases, settings=settings)
+    if output_format == "json":
+        content = {
+            "page": str(made.page),
+            "figures": [str(path) for path in made.figures],
+            "latex": [str(path) for path in made.latex],
+            "findings": [
+                {"topic": f.topic, "verdict": f.verdict, "text": f.text, "measured_with": f.measured_with}
+                for f in findings(made.content)
+            ],
+            "notes": list(made.notes),
+        }
+        emit(json.dumps(content, indent=1) + "\n")
+    else:
+        emit(headline(made.content, ascii=not takes_blocks()) + "\n")
+        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in made.notes))
+        emit(f"\nPage: {made.page}\n")
+        emit(f"{len(made.figures)} figures in {made.figures[0].parent}\n" if made.figures else "")
+        emit(f"{len(made.latex)} LaTeX tables in {made.latex[0].parent}\n" if made.latex else "")
+    if open_it:
+        webbrowser.open(made.page.resolve().as_uri())

@@ -1,0 +1,142 @@
+"""Dot plots: named rows, a marker with its interval for each model, undefined numbers in a column beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from biaskit.report.figures.sheet import Entry, Sheet, marker_style
+from biaskit.report.figures.style import GRID, INK, Mark
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GUTTER = 0.2
+"""Inches at the right of a panel where "–" stands for a number that is not defined."""
+NAN = float("nan")
+UNDEFINED = Entry("not measured", Mark(INK, "_"))
+PARITY = Entry("parity", line=":")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One model's numbers for the rows of a panel; NaN is undefined."""
+
+    mark: Mark
+    x: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    hollow: bool = False
+
+
+def row_height(n_series: int) -> float:
+    """Inches between rows, so that the markers of a row stand apart."""
+    return max(0.165, 0.045 * n_series + 0.075)
+
+
+def offsets(n: int, pitch: float) -> list[float]:
+    """Where each of `n` series stands around the middle of a row, in rows."""
+    step = min(0.055 / pitch, 0.8 / max(n, 1))
+    return [(i - (n - 1) / 2) * step for i in range(n)]
+
+
+def dot_panel(axes: Axes, series: Sequence[Series], n_rows: int, pitch: float) -> None:
+    """Draw the series into axes whose y is the row's number from the top."""
+    axes.set_ylim(n_rows - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    lines = [y for row in range(n_rows) for y in (row, row, NAN)]
+    across = axes.get_yaxis_transform()
+    axes.plot([0, 1, NAN] * n_rows, lines, transform=across, color=GRID, linewidth=0.5, zorder=0)
+    for one, offset in zip(series, offsets(len(series), pitch), strict=True):
+        ys = [y + offset for y in range(n_rows)]
+        ends = [end for low, high in zip(one.low, one.high, strict=True) for end in (low, high, NAN)]
+        at = [each for y in ys for each in (y, y, NAN)]
+        axes.plot(ends, at, color=one.mark.colour, linewidth=0.9, solid_capstyle="butt", zorder=2)
+        axes.plot(one.x, ys, zorder=3, clip_on=False, **marker_style(one.mark, hollow=one.hollow))
+        undefined(axes, [y for y, x in zip(ys, one.x, strict=True) if x != x], one.mark.colour)
+
+
+def ticks_at(axes: Axes, xs: Sequence[float], ys: Sequence[float], half: float, **how: Any) -> None:
+    """Upright ticks, each `half` rows up and down from its place: one path, which keeps a page small."""
+    across = [each for x in xs for each in (x, x, NAN)]
+    down = [each for y in ys for each in (y - half, y + half, NAN)]
+    axes.plot(across, down, solid_capstyle="butt", **how)
+
+
+def undefined(axes: Axes, ys: Sequence[float], colour: str) -> None:
+    """A dash in the gutter for each number that is not defined."""
+    if ys:
+        inches = axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth()
+        x = 1 + 0.6 * GUTTER / inches
+        axes.plot(
+            [x] * len(ys),
+            ys,
+            transform=axes.get_yaxis_transform(),
+            clip_on=False,
+            linestyle="none",
+            marker="_",
+            markersize=5,
+            markeredgewidth=1.0,
+            markeredgecolor=colour,
+        )
+
+
+def share_axis(axes: Axes, label: str, *, parity: bool, above: bool = False) -> None:
+    """An axis from 0 to 1 with grid, and a dotted line where women's and men's share would be the same."""
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_xlabel(label, labelpad=2)
+    if above:
+        axes.tick_params(top=True, labeltop=True)
+    if parity:
+        axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+
+
+def effect_axis(axes: Axes, limit: float, label: str, margin: float | None = None) -> None:
+    """An axis around 0 with the line of no difference and the band of equivalence."""
+    axes.set_xlim(-limit, limit)
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.axvline(0, color=INK, linewidth=0.8, zorder=1)
+    axes.set_xlabel(label, labelpad=2)
+    inches = axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth()
+    ticks = nice_ticks(0.95 * limit, most=2 if inches > 1.9 else 1)
+    axes.set_xticks(ticks, [signed(tick) for tick in ticks])
+    if margin:
+        axes.axvspan(-margin, margin, facecolor="none", edgecolor=GRID, hatch="/////", linewidth=0, zorder=0)
+        for end in (-margin, margin):
+            axes.axvline(end, color=INK, linewidth=0.5, linestyle=(0, (2, 2)), zorder=1)
+
+
+def nice_ticks(limit: float, *, most: int = 2) -> list[float]:
+    """Round ticks, `most` on each side of 0."""
+    steps = (base * 10.0**power for power in range(-3, 7) for base in (1, 2, 2.5, 5))
+    step = next((step for step in steps if limit / step < most + 1), limit)
+    n = int(limit / step + 1e-9)
+    return [round(i * step, 6) for i in range(-n, n + 1)]
+
+
+def signed(value: float) -> str:
+    """A tick's label: a sign, no leading zero, a real minus."""
+    text = f"{abs(value):g}"
+    text = text.removeprefix("0") if text != "0" and abs(value) < 1 else text
+    return ("\u2212" if value < 0 else "+" if value > 0 else "") + text
+
+
+def widest(values: Sequence[float], least: float) -> float:
+    """Half the width of an axis around 0 that holds the values."""
+    defined = [abs(value) for value in values if value == value]
+    return max([least, *(1.06 * value for value in defined)])
+
+
+def row_labels(sheet: Sheet, labels: Sequence[str], top: float, pitch: float, right: float) -> None:
+    """Clean labels that end at `right` inches."""
+    for i, label in enumerate(labels):
+        sheet.text(right, top + (i + 0.5) * pitch, label, ha="right")
+
+
+def panel_title(sheet: Sheet, x: float, y: float, text: str) -> None:
+    """A bold line above a panel."""
+    sheet.text(x, y, text, fontweight="bold")

@@ -1,0 +1,116 @@
+"""Foreign text in a figure: what of it is shown, how wide it is, how it is shortened (DESIGN §4)."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.ft2font import FT2Font
+
+FONT = "DejaVu Sans"
+SIZE = 8.0
+"""Points, also of the smallest text: figures are drawn at the width of a text block."""
+BOX = "\u25a1"
+BOX_NOTE = f"A box ({BOX}) stands for a character that the figures' font lacks."
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"  # they belong to scripts and shape their letters
+_LONGEST = 400
+"""Characters of a text that are looked at: its beginning and its end, since its middle is cut anyway."""
+
+
+def clean(text: object) -> str:
+    """Foreign text as a figure may show it, on one line.
+
+    Control characters, bidirectional overrides and lone surrogates are shown as escapes, a character that
+    the font lacks as a box; marks piled on one letter are cut to two.
+    """
+    given = str(text)
+    if len(given) > _LONGEST:
+        given = f"{given[: _LONGEST // 2]}…{given[-_LONGEST // 2 :]}"
+    return "".join(_shown(c) for c in _unpiled(given))
+
+
+def cut(text: object, n: int = 48) -> str:
+    """Clean text of at most `n` characters, for a sentence; the middle goes."""
+    shown = clean(text)
+    return shown if len(shown) <= n else f"{shown[: (n - 1) // 2]}…{shown[-(n - 1 - (n - 1) // 2) :]}"
+
+
+def shorten(
+    text: object, width: float, *, size: float = SIZE, bold: bool = False, sentence: bool = False
+) -> str:
+    """Clean text at most `width` inches wide; … stands for the middle, of a sentence for the end."""
+    shown = clean(text)
+    width += 1e-6  # a label exactly as wide as its column fits
+    if text_width(shown, size=size, bold=bold) <= width:
+        return shown
+    for n in range(len(shown) - 1, 0, -1):
+        end = "" if sentence else shown[len(shown) - n // 2 :]
+        shorter = f"{shown[: n - len(end)].rstrip()}…{end}"
+        if text_width(shorter, size=size, bold=bold) <= width:
+            return shorter
+    return "…"
+
+
+def text_width(text: str, *, size: float = SIZE, bold: bool = False) -> float:
+    """Inches that clean text takes in a line."""
+    return sum(_advance(c, bold) for c in text) * size / 72
+
+
+def wrap(text: str, width: float, *, size: float = SIZE) -> list[str]:
+    """Lines of at most `width` inches; a word that is wider is broken."""
+    lines: list[str] = []
+    line = ""
+    for word in (word for word in text.split(" ") if word):  # a no-break space holds its words together
+        longer = f"{line} {word}" if line else word
+        if text_width(longer, size=size) <= width:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        line = shorten(word, width, size=size)
+    return [*lines, line] if line else lines
+
+
+def _unpiled(text: str) -> str:
+    kept: list[str] = []
+    marks = 0
+    for c in text:
+        marks = marks + 1 if unicodedata.combining(c) else 0
+        if marks <= 2:
+            kept.append(c)
+    return "".join(kept)
+
+
+def _shown(c: str) -> str:
+    if c in _JOINERS or unicodedata.category(c) not in _HIDDEN:
+        return c if ord(c) in _characters() else BOX
+    return ascii(c)[1:-1]
+
+
+@cache
+def _font(bold: bool) -> FT2Font:
+    import matplotlib
+    from matplotlib.ft2font import FT2Font
+
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    font = FT2Font(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name))
+    font.set_size(100, 72)
+    return font
+
+
+@cache
+def _characters() -> frozenset[int]:
+    return frozenset(_font(False).get_charmap())
+
+
+@cache
+def _advance(c: str, bold: bool) -> float:
+    """Of an em."""
+    from matplotlib.ft2font import LoadFlags
+
+    glyph = _font(bold).load_char(ord(c), flags=LoadFlags.NO_HINTING)
+    return float(glyph.linearHoriAdvance) / 65536 / 100

@@ -1,0 +1,477 @@
+"""Figures of the prober: shares per job and group, the triangle, debiasing, models, variance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from biaskit.report.content import Row
+from biaskit.report.figures.dots import (
+    GUTTER,
+    PARITY,
+    UNDEFINED,
+    Series,
+    dot_panel,
+    panel_title,
+    row_height,
+    row_labels,
+    share_axis,
+    ticks_at,
+)
+from biaskit.report.figures.lettering import clean, cut, shorten, text_width
+from biaskit.report.figures.record import Figure, Missing
+from biaskit.report.figures.sheet import LINE, MARGIN, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.style import GRID, HATCHES, INK, Mark, colour_of, hatch_of, words_of
+from biaskit.report.figures.view import (
+    Drawing,
+    View,
+    distinct,
+    mean,
+    missing,
+    number,
+    pages,
+    short,
+    told,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LABOUR = Entry("labour statistics", Mark(INK, "d"), hollow=True)
+INTERVAL = "95\u00a0% intervals over templates"
+
+
+def figures(view: View) -> Iterator[Figure | Missing]:
+    """Every figure that the tables of one study and prompt form allow."""
+    yield from jobs(view)
+    yield from groups(view)
+    yield from ternary(view)
+    yield from variance(view)
+
+
+def plain(view: View, table: str) -> list[Row]:
+    """Rows without an instruction, in the plain setting (in its only one where there is no plain one)."""
+    rows = view.rows(table, instruction_id=0)
+    settings = distinct(rows, "setting")
+    setting = "plain" if "plain" in settings or not settings else settings[0]
+    return [row for row in rows if row["setting"] == setting]
+
+
+def shows_parity(view: View) -> bool:
+    """Whether the report holds numbers against parity."""
+    return view.content.reference in ("parity", "both")
+
+
+def shows_labour(view: View) -> bool:
+    """Whether the report holds numbers against labour statistics."""
+    return view.content.reference in ("labour", "both")
+
+
+def by_labour(rows: Sequence[Row], item: str) -> dict[str, float | None]:
+    """Items with their labour share, the highest share of women first; unknown ones last, in study order."""
+    shares = {str(row[item]): row["labour_female_share"] for row in rows}
+    return dict(sorted(shares.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
+
+
+def job_groups_of(view: View) -> list[str]:
+    """Job groups, the one with the highest share of women in labour statistics first."""
+    shares: dict[str, list[float]] = {}
+    for row in view.rows("probe_jobs"):
+        shares.setdefault(str(row["job_group"]), []).append(number(row["labour_female_share"]))
+    return sorted(shares, key=lambda group: -(mean(shares[group]) or 0.0))
+
+
+def models_of(view: View, rows: Sequence[Row]) -> list[str]:
+    """The view's models that have a row."""
+    present = {row["model"] for row in rows}
+    return [model for model in view.models if model in present]
+
+
+def range_of(values: dict[str, float]) -> str:
+    """The least and the greatest value with their names, for an alternative text."""
+    defined = {name: value for name, value in values.items() if value == value}
+    if not defined:
+        return "no value is defined"
+    least, most = min(defined, key=defined.__getitem__), max(defined, key=defined.__getitem__)
+    if least == most:
+        return f"{short(defined[least])} ({cut(least)})"
+    return f"from {short(defined[least])} ({cut(least)}) to {short(defined[most])} ({cut(most)})"
+
+
+# --- a dot for each job --------------------------------------------------------------------------------
+
+
+def jobs(view: View) -> Iterator[Figure | Missing]:
+    """Share of the contrast's first group in each job with its interval, sorted by labour share."""
+    rows = plain(view, "probe_jobs")
+    first = view.part.contrast[0]
+    title = f"Share of {clean(words_of(first))} in each job ({view.heading})"
+    if not rows or not first:
+        yield missing(view.prefix, "jobs", title, "There is no table probe_jobs for this study.")
+        return
+    yield from pages(view, models_of(view, rows), "jobs", title, _jobs)
+
+
+def _jobs(view: View, models: Sequence[str]) -> Drawing:
+    rows = [row for row in plain(view, "probe_jobs") if row["model"] in models]
+    first = view.part.contrast[0]
+    unit = f"share of {clean(words_of(first))}"
+    bias_types = distinct(rows, "bias_type")
+    order = by_labour(rows, "job")
+    templates = " and ".join(str(n) for n in dict.fromkeys(row["n_templates"] for row in rows))
+    lacking = any(row[f"{first}_share"] is None for row in rows)
+    n = f"n = {len(order)} jobs, each the mean of {templates} templates"
+    legend = view.entries(models)
+    legend += [LABOUR] if shows_labour(view) else []
+    legend += [PARITY] if shows_parity(view) else []
+    legend += [UNDEFINED] if lacking else []
+    pitch = row_height(len(models))
+    left = label_width(order)
+    top = 0.36 if len(order) > 20 else 0.2
+    sheet = Sheet(
+        len(order) * pitch + top + 0.32, legend=legend, note=f"{n}; bars: {INTERVAL}; unit: share, 0 to 1."
+    )
+    row_labels(sheet, [shorten(job, left - MARGIN) for job in order], top, pitch, left)
+    width = (WIDTH - left - 0.1 - len(bias_types) * GUTTER - 0.1) / len(bias_types) - 0.05
+    said = []
+    for i, bias_type in enumerate(bias_types):
+        x = left + 0.1 + i * (width + GUTTER + 0.1)
+        panel_title(sheet, x, 0.06, clean(bias_type))
+        axes = sheet.axes(x, top, width, len(order) * pitch)
+        series = []
+        for model in models:
+            of_job = {r["job"]: r for r in rows if r["model"] == model and r["bias_type"] == bias_type}
+            series.append(_series(view.marks[model], of_job, list(order), first))
+            said.append(_said_of_jobs(model, str(bias_type), of_job, first))
+        dot_panel(axes, series, len(order), pitch)
+        share_axis(axes, unit, parity=shows_parity(view), above=len(order) > 20)
+        if shows_labour(view):
+            labour = [number(share) for share in order.values()]
+            style = marker_style(LABOUR.mark or Mark(INK, "d"), hollow=True, size=4)
+            axes.plot(labour, range(len(order)), zorder=4, clip_on=False, **style)
+    caption = (
+        f"{unit.capitalize()} (0 to 1) in the probability on the listed words, per job, sorted by the share "
+        "of "
+        f"women in labour statistics; {n}; {INTERVAL}; instruction none. Table: probe_jobs."
+    )
+    return Drawing(sheet, caption, f"Dot plot of the {unit} in {len(order)} jobs. {told(said, 'probe_jobs')}")
+
+
+def label_width(labels: Sequence[str] | dict[str, float | None], most: float = 1.8) -> float:
+    """Inches that row labels may take on the left."""
+    return min(most, MARGIN + max((text_width(clean(label)) for label in labels), default=0.3))
+
+
+def _series(mark: Mark, of_job: dict[str, Row], order: Sequence[str], group: str) -> Series:
+    columns = (f"{group}_share", f"{group}_share_ci_low", f"{group}_share_ci_high")
+    x, low, high = ([number(of_job[j][c]) if j in of_job else number(None) for j in order] for c in columns)
+    return Series(mark, x, low, high)
+
+
+def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str) -> str:
+    shares = {job: number(row[f"{group}_share"]) for job, row in of_job.items()}
+    means = []
+    for job_group in sorted({str(row["job_group"]) for row in of_job.values() if row["job_group"]}):
+        own = [number(row[f"{group}_share"]) for row in of_job.values() if row["job_group"] == job_group]
+        means.append(f"mean {short(mean(own))} in {cut(job_group)} jobs")
+    return f"{cut(model)}, {cut(bias_type)}: {'; '.join([range_of(shares), *means])}."
+
+
+# --- bars for groups -----------------------------------------------------------------------------------
+
+
+def groups(view: View) -> Iterator[Figure | Missing]:
+    """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
+    rows = plain(view, "probe_groups")
+    title = f"Shares of each job group ({view.heading})"
+    if not rows:
+        yield missing(view.prefix, "groups", title, "There is no table probe_groups for this study.")
+        return
+    yield from pages(view, models_of(view, rows), "groups", title, _groups, size=10)
+
+
+def _groups(view: View, models: Sequence[str]) -> Drawing:
+    rows = [row for row in plain(view, "probe_groups") if row["model"] in models]
+    bias_types = distinct(rows, "bias_type")
+    job_groups = [g for g in job_groups_of(view) if any(row["job_group"] == g for row in rows)]
+    genders = _stack_order(view, distinct(rows, "gender"))
+    n_jobs = ", ".join(
+        f"{next(r['n_jobs'] for r in rows if r['job_group'] == g)} {cut(g)}" for g in job_groups
+    )
+    templates = " and ".join(str(n) for n in distinct(rows, "n_templates"))
+    note = (
+        f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
+        f"{clean(words_of(genders[0]))}, the 95\u00a0% interval over jobs and templates; ticks under a bar: "
+        "single jobs. "
+        "cov.: mean probability on the listed words (coverage); in brackets and pale: its median is under "
+        f"{view.part.floor:g}, "
+        "so the shares rest on little; –: not measured."
+    )
+    legend = [Entry(clean(words_of(g)), patch=(colour_of(g, genders), hatch_of(g, genders))) for g in genders]
+    pitch = 0.34
+    block = len(models) * pitch + 0.62
+    sheet = Sheet(block * len(job_groups), legend=legend, note=note)
+    left = label_width(models, 1.6)
+    width = (WIDTH - left - 0.1) / len(bias_types) - 0.62
+    said = []
+    for k, job_group in enumerate(job_groups):
+        top = k * block + 0.3
+        names = [shorten(model, left - MARGIN) for model in models]
+        row_labels(sheet, names, top - 0.12 * pitch, pitch, left)
+        for i, bias_type in enumerate(bias_types):
+            x = left + 0.1 + i * (width + 0.62)
+            name = " · ".join(clean(text) for text in (bias_type, job_group) if text)
+            panel_title(sheet, x, top - 0.12, shorten(name, width + 0.2, bold=True))
+            sheet.text(x + width + 0.08, top - 0.12, "cov.")
+            axes = sheet.axes(x, top, width, len(models) * pitch)
+            axes.set_ylim(len(models) - 0.5, -0.5)
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+            share_axis(axes, "share", parity=shows_parity(view))
+            for y, model in enumerate(models):
+                own = {
+                    r["gender"]: r
+                    for r in rows
+                    if (r["model"], r["bias_type"], r["job_group"]) == (model, bias_type, job_group)
+                }
+                _bar(sheet, axes, view, own, genders, y, (x + width + 0.08, top + (y + 0.38) * pitch))
+                said.append(_said_of_group(model, str(bias_type), str(job_group), own, genders))
+    caption = (
+        f"{note} Hatches tell the gender groups apart without colour; instruction none. "
+        "Tables: probe_groups, probe_jobs."
+    )
+    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_groups')}")
+
+
+def _stack_order(view: View, genders: Sequence[str]) -> list[str]:
+    """The contrast's groups at the two ends, so that each can be read from a straight edge."""
+    first, last = view.part.contrast
+    return [first, *(g for g in genders if g not in (first, last)), last]
+
+
+def _bar(
+    sheet: Sheet,
+    axes: Axes,
+    view: View,
+    own: Mapping[str, Row],
+    genders: Sequence[str],
+    y: int,
+    beside: tuple[float, float],
+) -> None:
+    """One model's stacked bar with its interval, its jobs and its coverage."""
+    some = next(iter(own.values()), None)
+    shares = [number(own[g]["share"]) if g in own else number(None) for g in genders]
+    if some is None or any(share != share for share in shares):
+        sheet.text(*beside, "–")
+        return
+    median = some["coverage_median"]
+    rests_on_little = median is not None and median < view.part.floor
+    start = 0.0
+    for gender, share in zip(genders, shares, strict=True):
+        axes.barh(
+            y - 0.12,
+            share,
+            0.5,
+            left=start,
+            facecolor=colour_of(gender, genders),
+            edgecolor=INK,
+            linewidth=0.5,
+            hatch=hatch_of(gender, genders),
+            alpha=0.4 if rests_on_little else None,
+            zorder=2,
+        )
+        start += share
+    first = own[genders[0]]
+    ends = [number(first["ci_low"]), number(first["ci_high"])]
+    axes.plot(ends, [y - 0.12] * 2, color="#000000", linewidth=1.6, solid_capstyle="butt", zorder=4)
+    column = f"{genders[0]}_share"
+    of_jobs = [
+        number(row[column])
+        for row in plain(view, "probe_jobs")
+        if all(row[c] == some[c] for c in ("model", "bias_type", "job_group"))
+    ]
+    ticks_at(axes, of_jobs, [y + 0.3] * len(of_jobs), 0.09, color=INK, linewidth=0.7)
+    coverage = "–" if some["coverage"] is None else f"{some['coverage']:.2g}"
+    sheet.text(*beside, f"[{coverage}]" if rests_on_little else coverage)
+
+
+def _said_of_group(
+    model: str, bias_type: str, group: str, own: dict[str, Row], genders: Sequence[str]
+) -> str:
+    shares = ", ".join(
+        f"{clean(words_of(g))} {short(own[g]['share'] if g in own else None)}" for g in genders
+    )
+    return f"{cut(model)}, {cut(bias_type)}, {cut(group)} jobs: {shares}."
+
+
+# --- the triangle --------------------------------------------------------------------------------------
+
+
+def ternary(view: View) -> Iterator[Figure | Missing]:
+    """Jobs by the shares of three gender groups."""
+    rows = plain(view, "probe_jobs")
+    title = f"Jobs between the gender groups ({view.heading})"
+    if not rows:
+        yield missing(view.prefix, "ternary", title, "There is no table probe_jobs for this study.")
+    elif len(view.part.groups) != 3:
+        reason = f"A triangle takes three gender groups; this study has {len(view.part.groups)}."
+        yield missing(view.prefix, "ternary", title, reason)
+    else:
+        yield from pages(view, models_of(view, rows), "ternary", title, _ternary, size=10)
+
+
+def _ternary(view: View, models: Sequence[str]) -> Drawing:
+    rows = [row for row in plain(view, "probe_jobs") if row["model"] in models]
+    first, last = view.part.contrast
+    corners = (first, last, next(g for g in view.part.groups if g not in (first, last)))
+    job_groups = [g for g in job_groups_of(view) if g]
+    n_undefined = sum(row[f"{first}_share"] is None for row in rows)
+    n_jobs = len(distinct(rows, "job"))
+    note = (
+        f"n = {n_jobs} jobs, each the mean over templates (no interval is drawn: see the dot plot); every "
+        "point's "
+        "three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
+    )
+    if n_undefined:
+        note += f" {n_undefined} undefined points are not drawn."
+    legend = view.entries(models)
+    if len(job_groups) > 1:
+        legend += [Entry(shorten(job_groups[0], 2), Mark(INK, "o"))]
+        legend += [Entry(shorten(g, 2), Mark(INK, "o"), hollow=True) for g in job_groups[1:2]]
+    panels = [(model, bias_type) for model in models for bias_type in distinct(rows, "bias_type")]
+    per_line = len(panels) if len(panels) <= 3 else 4
+    cell = WIDTH / per_line
+    side = min(2.9, cell - 0.3)
+    block = side * 0.87 + 0.72
+    sheet = Sheet(block * -(-len(panels) // per_line) - 0.08, legend=legend, note=note)
+    said = []
+    for i, (model, bias_type) in enumerate(panels):
+        x, top = (i % per_line) * cell + 0.15, (i // per_line) * block
+        panel_title(sheet, x, top + 0.08, shorten(model, cell - 0.2, bold=True))
+        sheet.text(x, top + 0.08 + LINE, shorten(bias_type, cell / 2 - 0.4))
+        axes = sheet.axes(x, top + 0.42, side, side * 0.87)
+        _triangle(axes, [clean(words_of(g)) for g in corners])
+        own = [r for r in rows if r["model"] == model and r["bias_type"] == bias_type]
+        for hollow in (False, True):
+            some = [r for r in own if (r["job_group"] in job_groups[1:]) == hollow]
+            points = [_point([number(r[f"{g}_share"]) for g in corners]) for r in some]
+            style = marker_style(view.marks[model], hollow=hollow, size=3.4)
+            axes.plot([p[0] for p in points], [p[1] for p in points], clip_on=False, zorder=3, **style)
+        means = ", ".join(
+            f"{clean(words_of(g))} {short(mean([number(r[f'{g}_share']) for r in own]))}" for g in corners
+        )
+        said.append(f"{cut(model)}, {cut(bias_type)}: mean over jobs {means}.")
+    caption = (
+        f"Each point is a job; the nearer to a corner, the larger that group's share. {note} Instruction "
+        "none. "
+        "Table: probe_jobs."
+    )
+    return Drawing(sheet, caption, f"Triangle plot of {n_jobs} jobs. {told(said, 'probe_jobs')}")
+
+
+def _point(shares: Sequence[float]) -> tuple[float, float]:
+    """Left corner: the contrast's first group; right: its last; top: the third."""
+    _, last, third = shares
+    return last + third / 2, third
+
+
+def _triangle(axes: Axes, corners: Sequence[str]) -> None:
+    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    for level in (0.25, 0.5, 0.75):
+        ends = ((level, 1 - level, 0.0), (level, 0.0, 1 - level))
+        for turn in range(3):
+            a, b = (_point([end[(k + turn) % 3] for k in range(3)]) for end in ends)
+            axes.plot([a[0], b[0]], [a[1], b[1]], color=GRID, linewidth=0.6, zorder=1)
+    axes.plot([0, 1, 0.5, 0], [0, 0, 1, 0], color=INK, linewidth=0.8, zorder=1, clip_on=False)
+    axes.text(0, -0.03, corners[0], ha="left", va="top", fontweight="bold")
+    axes.text(1, -0.03, corners[1], ha="right", va="top", fontweight="bold")
+    axes.text(0.5, 1.02, corners[2], ha="center", va="bottom", fontweight="bold")
+
+
+# --- the variance --------------------------------------------------------------------------------------
+
+_SOURCES = (
+    ("var_job", "jobs", "#b8a37a"),
+    ("var_template", "templates", "#7c9cb5"),
+    ("var_residual", "residual", "#e0e0e0"),
+)
+
+
+def variance(view: View) -> Iterator[Figure | Missing]:
+    """The part of the variance of a share that lies between jobs, templates, and in the rest."""
+    first = view.part.contrast[0]
+    rows = [row for row in plain(view, "probe_variance") if row["gender"] == first]
+    title = f"Where the share of {clean(words_of(first))} varies ({view.heading})"
+    if not rows:
+        reason = "There is no table probe_variance: it takes several jobs and templates."
+        yield missing(view.prefix, "variance", title, reason)
+        return
+    yield from pages(view, models_of(view, rows), "variance", title, _variance, size=10)
+
+
+def _variance(view: View, models: Sequence[str]) -> Drawing:
+    first = view.part.contrast[0]
+    rows = [r for r in plain(view, "probe_variance") if r["gender"] == first and r["model"] in models]
+    bias_types = distinct(rows, "bias_type")
+    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
+    job_groups = job_groups_of(view)
+    lines.sort(key=lambda line: (models.index(line[0]), job_groups.index(line[1])))
+    groups_ = {str(r["job_group"]): r["n_jobs"] for r in plain(view, "probe_groups")}
+    n = ", ".join(f"{count} {cut(group)}" for group, count in groups_.items())
+    templates = " and ".join(
+        str(n) for n in dict.fromkeys(r["n_templates"] for r in plain(view, "probe_groups"))
+    )
+    note = (
+        f"n = {n} jobs × {templates} templates; parts of the variance of the cells' shares (0 to 1, no "
+        "interval); "
+        "SD: square root of the whole variance (–: not measured)."
+    )
+    legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
+    pitch = 0.2
+    sheet = Sheet(len(lines) * pitch + 0.62, legend=legend, note=note)
+    labels = [" · ".join(clean(text) for text in line if text) for line in lines]
+    left = label_width(labels, 2.3)
+    row_labels(sheet, [shorten(label, left - MARGIN) for label in labels], 0.3, pitch, left)
+    width = (WIDTH - left - 0.1) / len(bias_types) - 0.5
+    said = []
+    for i, bias_type in enumerate(bias_types):
+        x = left + 0.1 + i * (width + 0.5)
+        panel_title(sheet, x, 0.12, clean(bias_type))
+        sheet.text(x + width + 0.06, 0.12, "SD")
+        axes = sheet.axes(x, 0.3, width, len(lines) * pitch)
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_yticks([])
+        share_axis(axes, "part of the variance", parity=False)
+        for y, (model, group) in enumerate(lines):
+            own = [
+                r for r in rows if (r["model"], r["job_group"], r["bias_type"]) == (model, group, bias_type)
+            ]
+            said.append(_variance_bar(sheet, axes, own, y, (x + width + 0.06, 0.3 + (y + 0.5) * pitch)))
+    caption = f"{note} Negative components are 0. Instruction none. Table: probe_variance."
+    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_variance')}")
+
+
+def _variance_bar(sheet: Sheet, axes: Axes, own: Sequence[Row], y: int, beside: tuple[float, float]) -> str:
+    parts = [number(own[0][column]) for column, _, _ in _SOURCES] if own else [number(None)]
+    total = sum(parts)
+    if not total > 0:
+        sheet.text(*beside, "0" if total == 0 else "–")
+        return ""
+    start = 0.0
+    for i, (part, (_, _, colour)) in enumerate(zip(parts, _SOURCES, strict=True)):
+        axes.barh(
+            y,
+            part / total,
+            0.62,
+            left=start,
+            facecolor=colour,
+            edgecolor=INK,
+            linewidth=0.5,
+            hatch=HATCHES[i],
+        )
+        start += part / total
+    sheet.text(*beside, f"{total**0.5:.2f}".removeprefix("0"))
+    row = own[0]
+    said = ", ".join(f"{name} {short(p / total)}" for p, (_, name, _) in zip(parts, _SOURCES, strict=True))
+    return f"{cut(row['model'])}, {cut(row['bias_type'])}, {cut(row['job_group'])}: {said}."

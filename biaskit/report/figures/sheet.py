@@ -1,0 +1,185 @@
+"""The paper a figure is drawn on: inches from the top left, a legend above, a note below, three formats."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from biaskit.report.figures.lettering import FONT, SIZE, text_width, wrap
+from biaskit.report.figures.style import INK, Mark
+from biaskit.report.figures.svg import tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 7.0
+"""Inches: the width of a text block."""
+LINE = 0.155
+"""Inches from one line of 8 points to the next."""
+MARGIN = 0.06
+
+_RULES: Any = {
+    "font.family": [FONT],
+    "font.size": SIZE,
+    "text.parse_math": False,
+    "text.usetex": False,
+    "text.hinting": "none",
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.facecolor": "none",
+    "axes.linewidth": 0.6,
+    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.linewidth": 0.5,
+    "path.simplify": False,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "biaskit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a legend: a marker, or a patch of a colour with a hatch, and clean text."""
+
+    text: str
+    mark: Mark | None = None
+    hollow: bool = False
+    line: str | None = None  # a line style, drawn instead of a marker
+    patch: tuple[str, str] | None = None  # colour, hatch
+
+
+@contextmanager
+def rules() -> Iterator[None]:
+    """How every figure is set, whatever the user's matplotlibrc says; put back afterwards."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RULES)
+        yield
+
+
+class Sheet:
+    """A figure of a given body height; axes and texts are placed in inches from the body's top left.
+
+    Whatever is put on it is put on under `rules`: matplotlib reads most of them when a thing is made.
+    """
+
+    def __init__(self, height: float, *, legend: Sequence[Entry] = (), note: str = "") -> None:
+        from matplotlib.figure import Figure
+
+        placed, legend_height = _flow(legend)
+        lines = wrap(note.replace(" to 1", "\u00a0to\u00a01"), WIDTH - 2 * MARGIN)
+        self.top = legend_height
+        self.height = legend_height + height + LINE * len(lines) + (0.08 if lines else 0.02)
+        self.figure = Figure(figsize=(WIDTH, self.height), facecolor="none")
+        for entry, x, y in placed:
+            self._draw_entry(entry, x, y)
+        for i, line in enumerate(lines):
+            self.text(MARGIN, height + 0.08 + LINE * (i + 0.5), line)
+
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Axes with a line on the left and below, and ticks that say where they are."""
+        box = (
+            left / WIDTH,
+            1 - (self.top + top + height) / self.height,
+            width / WIDTH,
+            height / self.height,
+        )
+        axes = self.figure.add_axes(box)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(length=2.5, width=0.6, pad=2)
+        axes.set_axisbelow(True)
+        return axes
+
+    def text(self, x: float, y: float, text: str, **how: Any) -> None:
+        """Clean text with its middle at `y` inches, from `x` on; `how` goes to matplotlib."""
+        how = {"va": "center_baseline", "fontsize": SIZE, "color": INK, **how}
+        self.figure.text(x / WIDTH, 1 - (self.top + y) / self.height, text, **how)
+
+    def line(self, x: Sequence[float], y: Sequence[float], **how: Any) -> None:
+        """A line or markers in inches."""
+        from matplotlib.lines import Line2D
+
+        up = [self.height - self.top - each for each in y]
+        self.figure.add_artist(Line2D(x, up, transform=self.figure.dpi_scale_trans, **how))
+
+    def svg(self, name: str, alt: str) -> bytes:
+        """One svg element without background."""
+        absent = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        return tidy(self._saved("svg", transparent=True, metadata=absent), name, alt)
+
+    def png(self, dpi: int) -> bytes:
+        """On white."""
+        with rules():
+            return self._saved("png", dpi=dpi, facecolor="white", metadata={"Software": None})
+
+    def pdf(self) -> bytes:
+        """On white, without a date."""
+        absent = {"CreationDate": None, "Producer": None, "Creator": None}
+        with rules():
+            return self._saved("pdf", facecolor="white", metadata=absent)
+
+    def _saved(self, kind: str, **how: Any) -> bytes:
+        out = io.BytesIO()
+        self.figure.savefig(out, format=kind, **how)
+        return out.getvalue()
+
+    def _draw_entry(self, entry: Entry, x: float, y: float) -> None:
+        y -= self.top  # the legend stands above the body
+        if entry.patch is not None:
+            from matplotlib.patches import Rectangle
+
+            colour, hatch = entry.patch
+            corner = (x, self.height - self.top - y - 0.045)
+            self.figure.add_artist(
+                Rectangle(
+                    corner,
+                    0.2,
+                    0.09,
+                    facecolor=colour,
+                    edgecolor=INK,
+                    linewidth=0.5,
+                    hatch=hatch,
+                    transform=self.figure.dpi_scale_trans,
+                )
+            )
+        elif entry.line is not None:
+            self.line([x, x + 0.2], [y, y], color=INK, linestyle=entry.line, linewidth=0.8)
+        elif entry.mark is not None:
+            self.line([x + 0.1], [y], **marker_style(entry.mark, hollow=entry.hollow))
+        self.text(x + 0.26, y, entry.text)
+
+
+def marker_style(mark: Mark, *, hollow: bool = False, size: float = 4.2) -> dict[str, Any]:
+    """How a model's marker looks: full, or hollow where the fill means something."""
+    return {
+        "linestyle": "none",
+        "marker": mark.marker,
+        "markersize": size,
+        "markerfacecolor": "none" if hollow else mark.colour,
+        "markeredgecolor": mark.colour,
+        "markeredgewidth": 0.9,
+    }
+
+
+def _flow(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, float, float]], float]:
+    """Entries from left to right in as many lines as they need, and the height of all in inches."""
+    if not entries:
+        return [], 0.04
+    placed = []
+    x, y = MARGIN, 0.12
+    for entry in entries:
+        width = 0.26 + text_width(entry.text) + 0.2
+        if x > MARGIN and x + width - 0.2 > WIDTH - MARGIN:
+            x, y = MARGIN, y + LINE + 0.02
+        placed.append((entry, x, y))
+        x += width
+    return placed, y + 0.14

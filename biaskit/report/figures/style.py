@@ -1,0 +1,67 @@
+"""Colours, markers and the fixed sequence of models: what stands for what in every figure.
+
+Women are orange, men teal, non-binary people and the neutral words grey-purple: three hues that deuteranopes,
+protanopes and tritanopes tell apart by lightness too, and not the pink and blue of the cliché. Models take
+other hues, so that no colour means a gender in one figure and a model in the next. A colour never says
+anything alone: genders also have a hatch or a marker, models a marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+INK = "#222222"  # text and axes; a page in dark mode turns it, so nothing on a colour of its own uses it
+GRID = "#dddddd"
+ON_LIGHT = "#1a1a1a"  # text on a light fill, which stays light in dark mode
+ON_DARK = "#ffffff"
+
+FEMALE = "#e69f00"
+MALE = "#009e73"
+OTHER = "#8f84b0"
+_MORE_GROUPS = ("#8f84b0", "#b7b0c9", "#6d6d6d", "#a8a8a8")
+HATCHES = ("", "////", "||||", "xxxx", "----", "++++")
+
+_MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
+_MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a model is drawn everywhere."""
+
+    colour: str
+    marker: str
+
+
+def marks_of(labels: Sequence[str]) -> Mapping[str, Mark]:
+    """A mark for each model; 7 colours and 10 markers give 70 pairs before one comes again."""
+    return {
+        label: Mark(_MODEL_COLOURS[i % len(_MODEL_COLOURS)], _MODEL_MARKERS[i % len(_MODEL_MARKERS)])
+        for i, label in enumerate(labels)
+    }
+
+
+def colour_of(group: str, groups: Sequence[str]) -> str:
+    """The colour of a gender group, also of one that a user's expression file names."""
+    fixed = {"female": FEMALE, "male": MALE, "diverse": OTHER, "nonbinary": OTHER}
+    if group in fixed:
+        return fixed[group]
+    others = [name for name in groups if name not in fixed]
+    return _MORE_GROUPS[others.index(group) % len(_MORE_GROUPS)] if group in others else OTHER
+
+
+def hatch_of(group: str, groups: Sequence[str]) -> str:
+    """Women plain, men with strokes, diverse with upright lines."""
+    fixed = {"female": "", "male": "////", "diverse": "||||", "nonbinary": "||||"}
+    if group in fixed:
+        return fixed[group]
+    return HATCHES[3 + [name for name in groups if name not in fixed].index(group) % 3]
+
+
+WORDS_OF = {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
+
+
+def words_of(group: str) -> str:
+    """A gender group in the words of a page; a user's own name stays (and is foreign text)."""
+    return WORDS_OF.get(group, group)

@@ -1,0 +1,158 @@
+"""The rows that may stand in one figure: one study, one prompt form, in the order of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from biaskit.report.content import Content, Part, Row
+from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
+from biaskit.report.figures.record import Figure, Missing
+from biaskit.report.figures.style import Mark, marks_of
+from biaskit.runs import slug
+
+if TYPE_CHECKING:
+    from biaskit.report.figures.sheet import Entry, Sheet
+
+ANCHOR = "figures"
+PER_PAGE = 5
+"""Models that stand side by side in one dot plot; more models take more figures."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of a content as far as one prompt form goes (two forms never share an axis, METHODS §1.3)."""
+
+    part: Part
+    content: Content
+    prefix: str  # before the names of figures
+    form: str  # "" where every model has the same, or none
+    models: tuple[str, ...]
+    marks: Mapping[str, Mark]
+
+    def rows(self, table: str, **wanted: object) -> list[Row]:
+        """Rows of a table of the part for these models, this form, and the wanted values."""
+        return [
+            row
+            for row in self.part.tables.get(table, ())
+            if row.get("model", row.get("model_a", "")) in (*self.models, "all", "")
+            and (not self.form or row.get("prompt_form", self.form) == self.form)
+            and all(row.get(column) == value for column, value in wanted.items())
+        ]
+
+    def entries(self, models: Sequence[str], *, width: float = 2.1) -> list[Entry]:
+        """The legend of some models."""
+        from biaskit.report.figures.sheet import Entry
+
+        return [Entry(shorten(model, width), self.marks[model]) for model in models]
+
+    @property
+    def heading(self) -> str:
+        """Study and prompt form, for a title."""
+        form = f", prompt form {clean(self.form)}" if self.form else ""
+        return f"{cut(self.part.study)}{form}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What a chart hands back, before it has a name."""
+
+    sheet: Sheet
+    caption: str
+    alt: str
+
+
+def views(content: Content, engine: str) -> Iterator[View]:
+    """Each part of an engine, split by prompt form; the first one has no prefix."""
+    marks = all_marks(content)
+    parts = [part for part in content.parts if part.engine == engine]
+    taken: set[str] = set()
+    for part in parts:
+        forms = list(dict.fromkeys(model.prompt_form for model in part.models if model.prompt_form)) or [""]
+        base = f"{slug(part.study)}-" if len(parts) > 1 else ""
+        for form in forms:
+            wanted = f"{base}{slug(form)}-" if len(forms) > 1 else base
+            prefix, n = wanted, 2
+            while prefix in taken:
+                prefix, n = f"{wanted}{n}-", n + 1
+            taken.add(prefix)
+            models = [
+                m.label for m in part.models if not m.prompt_form or len(forms) == 1 or m.prompt_form == form
+            ]
+            shown = form if len(forms) > 1 else ""
+            yield View(part, content, prefix, shown, tuple(models), marks)
+
+
+def all_marks(content: Content) -> Mapping[str, Mark]:
+    """One mark for each label, the same in every figure."""
+    return marks_of(list(dict.fromkeys(model.label for part in content.parts for model in part.models)))
+
+
+def finished(view_prefix: str, name: str, title: str, drawing: Drawing) -> Figure:
+    """Give a drawing its name; say once if it shows boxes for lacking characters."""
+    full = f"{view_prefix}{name}"
+    svg = drawing.sheet.svg(full, drawing.alt)
+    note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
+    return Figure(full, title, drawing.caption + note, drawing.alt, ANCHOR, svg, drawing.sheet)
+
+
+def missing(prefix: str, name: str, title: str, reason: str) -> Missing:
+    """A figure that cannot be drawn."""
+    return Missing(f"{prefix}{name}", title, reason, ANCHOR)
+
+
+def pages(
+    view: View,
+    models: Sequence[str],
+    name: str,
+    title: str,
+    draw: Callable[[View, Sequence[str]], Drawing],
+    *,
+    size: int = PER_PAGE,
+) -> Iterator[Figure]:
+    """One figure, or several of about equal numbers of models where there are too many for one."""
+    n = -(-len(models) // size)
+    each = -(-len(models) // n)
+    for i in range(n):
+        some = models[i * each : (i + 1) * each]
+        place = f" ({i + 1} of {n})" if n > 1 else ""
+        drawing = draw(view, some)
+        if n > 1:
+            more = f" Models {i * each + 1} to {i * each + len(some)} of {len(models)}."
+            drawing = replace(drawing, caption=drawing.caption + more)
+        yield finished(view.prefix, name if i == 0 else f"{name}-{i + 1}", title + place, drawing)
+
+
+def told(sentences: Sequence[str], table: str, *, most: int = 4) -> str:
+    """The first sentences of an alternative text, and where the others are."""
+    some = [sentence for sentence in sentences if sentence]
+    more = len(some) - most
+    end = [f"{more} more of this kind can be read in the table {table}."] if more > 0 else []
+    return " ".join([*some[:most], *end])
+
+
+def number(value: Any) -> float:
+    """A table's number as matplotlib takes it: undefined is NaN, and nothing is drawn there."""
+    return float("nan") if value is None else float(value)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Of the defined values."""
+    defined = [value for value in values if value == value]
+    return sum(defined) / len(defined) if defined else None
+
+
+def distinct(rows: Sequence[Row], column: str) -> list[Any]:
+    """The values of a column in the order they come."""
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def short(value: float | None, *, sign: bool = False) -> str:
+    """A number for a sentence: two decimals, a real minus, – where it is undefined."""
+    if value is None or value != value:
+        return "–"
+    text = f"{value:+.2f}" if sign else f"{value:.2f}"
+    return text.replace("-", "\u2212") if float(text) else text.lstrip("+-")

@@ -1,0 +1,130 @@
+"""What may share a sentence about the prober: answers of one bias type in one prompt form (METHODS §1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from biaskit.report.content import Part, Row
+from biaskit.report.findings.sentence import Topic, Verdict, distinct, first, tests, verdict_of, where
+from biaskit.report.findings.wording import count, listed, number_range, short
+
+SPLIT = ("female-dominated", "male-dominated")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The answers of one bias type in one prompt form without an instruction: what may share a sentence."""
+
+    part: Part
+    bias_type: str
+    setting: str
+    form: str
+
+    @property
+    def scope(self) -> dict[str, object]:
+        """Columns that name it in a probe table."""
+        return {
+            "bias_type": self.bias_type,
+            "instruction_id": 0,
+            "setting": self.setting,
+            "prompt_form": self.form,
+        }
+
+    @property
+    def topic(self) -> Topic:
+        """Explicit and implicit stand apart."""
+        return "probe-explicit" if self.bias_type == "explicit" else "probe-implicit"
+
+    @property
+    def gender(self) -> str:
+        """The gender that sentences speak of: the first of the study's contrast."""
+        return self.part.contrast[0] or "female"
+
+    @property
+    def rows(self) -> list[Row]:
+        """Its rows of probe_groups."""
+        return where(self.part.tables.get("probe_groups", ()), **self.scope)
+
+    @property
+    def tests(self) -> list[Row]:
+        """Its rows of tests without an instruction."""
+        scope = {**self.scope, "instruction_a": "0", "instruction_b": "0"}
+        del scope["instruction_id"]
+        return where(self.part.tables.get("tests", ()), **scope)
+
+    @property
+    def models(self) -> list[str]:
+        """Its models in order of appearance."""
+        return distinct(self.rows, "model")
+
+    def groups(self) -> list[str]:
+        """Its job groups, jobs mostly held by women first."""
+        found = distinct(self.rows, "job_group")
+        return sorted(found, key=lambda group: group != SPLIT[0])
+
+    def between_groups(self, model: str) -> Row | None:
+        """The test of the share between the two groups of jobs."""
+        rows = tests(self.tests, "share", "crossed", "groups")
+        return first(rows, model_a=model, gender=self.gender)
+
+    def row(self, model: str, group: str) -> Row | None:
+        """The row of a group of jobs and the gender that sentences speak of."""
+        return first(self.rows, model=model, job_group=group, gender=self.gender)
+
+
+def blocks_of(part: Part) -> list[Block]:
+    """Blocks of a part, explicit before implicit; the plain setting where there is one."""
+    plain = where(part.tables.get("probe_groups", ()), instruction_id=0)
+    settings = distinct(plain, "setting")
+    setting = "plain" if "plain" in settings else next(iter(settings), "")
+    found = dict.fromkeys((row["bias_type"], row["prompt_form"]) for row in where(plain, setting=setting))
+    return [
+        Block(part, bias_type, setting, form) for bias_type, form in sorted(found, key=lambda one: one[0])
+    ]
+
+
+def jobs_of(part: Part, group: str) -> str:
+    """Name a group of jobs in words."""
+    noun = "fields of study" if part.study.startswith("fields-of-study") else "jobs"
+    if group in SPLIT:
+        who = "women" if group == SPLIT[0] else "men"
+        return f"{noun} mostly held by {who}" if noun == "jobs" else f"{noun} with mostly {who}"
+    return f"{noun} of the group “{short(group)}”"
+
+
+def _counted(numbers: Sequence[int], what: str) -> str:
+    return f"{number_range(numbers)} {what}{'' if set(numbers) == {1} else 's'}"
+
+
+def measured(block: Block, models: Sequence[str], unit: str = "") -> str:
+    """Estimator, prompt form, n, model."""
+    rows = [row for row in block.rows if row["model"] in models and row["gender"] == block.gender]
+    jobs = {model: sum(row["n_jobs"] or 0 for row in where(rows, model=model)) for model in models}
+    numbers = [row["n_templates"] for row in rows if row["n_templates"] is not None]
+    size = f"{_counted(numbers, 'template')} × {_counted(list(jobs.values()), 'job')}" if numbers else ""
+    estimators = listed(distinct(rows, "estimator")) if rows else ""
+    who = short(models[0]) if len(models) == 1 else count(len(models), "model")
+    return ", ".join(bit for bit in (estimators, f"{block.form} prompts", size, unit, who) if bit)
+
+
+def verdict_with_bounds(block: Block, model: str) -> Verdict:
+    """The test's verdict; no clear difference where top-k's bounds of the two groups' shares overlap."""
+    verdict = verdict_of(block.between_groups(model))
+    rows = [block.row(model, group) for group in block.groups()[:2]]
+    bounds = [(row["share_low"], row["share_high"]) for row in rows if row is not None]
+    if verdict not in ("higher", "lower") or len(bounds) < 2 or None in (*bounds[0], *bounds[1]):
+        return verdict
+    (a_low, a_high), (b_low, b_high) = bounds
+    return verdict if a_low > b_high or b_low > a_high else "no-clear-difference"
+
+
+def below_floor(block: Block, model: str) -> bool:
+    """Whether in some group of jobs more than half of a model's cells lie under the floor of coverage."""
+    medians = [row["coverage_median"] for row in where(block.rows, model=model, gender=block.gender)]
+    return any(median is not None and median < block.part.floor for median in medians)
+
+
+def above_floor(block: Block, models: Sequence[str]) -> list[str]:
+    """The models that a sentence about many may speak of: all but those below the floor, if any is left."""
+    return [model for model in models if not below_floor(block, model)] or list(models)

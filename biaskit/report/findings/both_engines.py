@@ -1,0 +1,110 @@
+"""The headline: whether a model that looks even in the probe describes women and men apart (METHODS §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from biaskit.report.content import Content, Part
+from biaskit.report.findings.blocks import Block, below_floor, blocks_of, jobs_of, verdict_with_bounds
+from biaskit.report.findings.sentence import (
+    MANY_MODELS,
+    NUMBER,
+    Finding,
+    Rank,
+    Ranked,
+    Verdict,
+    difference,
+    parts_of,
+    verdict_of,
+)
+from biaskit.report.findings.srb import vectors_of, women_minus_men
+from biaskit.report.findings.wording import count, listed, people, short
+
+MEASURED: tuple[Verdict, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
+WIDE = 0.4
+"""Width of an interval of a difference of shares above which nothing looks even."""
+DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
+
+
+def both_engines(content: Content) -> Iterator[Ranked]:
+    """One sentence per model that both engines measured; above four models, one for all."""
+    pairs = [
+        (block, part, model)
+        for probe_part in parts_of(content, "probe")
+        for block in blocks_of(probe_part)
+        for part in parts_of(content, "personas")
+        for model in block.models
+        if verdict_with_bounds(block, model) in MEASURED
+        and verdict_of(women_minus_men(part, model)) in MEASURED
+    ]
+    if len({model for *_, model in pairs}) > MANY_MODELS:
+        yield from _of_many(pairs)
+        return
+    for block, part, model in pairs:
+        yield _of_one(block, part, model)
+
+
+def _of_one(block: Block, part: Part, model: str) -> Ranked:
+    probe, texts = verdict_with_bounds(block, model), verdict_of(women_minus_men(part, model))
+    (one, other), who = block.groups()[:2], people(block.gender)
+    groups = difference(block.between_groups(model))
+    if verdict_of(block.between_groups(model)) != probe:
+        groups += ", but with bounds that overlap"
+    text = f"{_contrast(short(model), block.bias_type, probe, texts)} In {block.bias_type} prompts {who} "
+    text += f"get, for {jobs_of(block.part, one)} against {jobs_of(block.part, other)}, {groups}. In texts "
+    text += f"women's SRB minus men's is {difference(women_minus_men(part, model), NUMBER, more='')}."
+    if below_floor(block, model):
+        text += " The probe's part is weak evidence: its coverage is below the floor."
+    surprising = texts in DIRECTED and probe not in DIRECTED
+    if surprising and _imprecise(block, model):
+        text += " The probe's interval is too wide to call it even."
+        surprising = False
+    rank = Rank.HEADLINE if surprising else Rank.DETAIL
+    return rank, Finding(text, "relations", texts, _using(block, part, short(model)), "figures")
+
+
+def _imprecise(block: Block, model: str) -> bool:
+    row = block.between_groups(model)
+    return row is None or row["ci_low"] is None or row["ci_high"] - row["ci_low"] > WIDE
+
+
+def _contrast(name: str, bias_type: str, probe: Verdict, texts: Verdict) -> str:
+    asked = f"{bias_type} prompts"
+    if texts in DIRECTED and probe == "equivalent":
+        return f"{name} looks even in the probe ({asked}) and still describes women and men differently."
+    if texts in DIRECTED and probe not in DIRECTED:
+        return f"{name} shows no clear difference in the probe ({asked}) but describes women and men apart."
+    if texts in DIRECTED:
+        return f"The probe ({asked}) and the texts of {name} both show a difference."
+    if probe in DIRECTED:
+        return f"The probe ({asked}) finds a difference in {name}, its texts show no clear one."
+    return f"Neither the probe ({asked}) nor the texts of {name} show a clear difference."
+
+
+def _using(block: Block, part: Part, who: str) -> str:
+    vectors = vectors_of([row for row in part.tables.get("srb", ()) if row["srb"] is not None])
+    return ", ".join(bit for bit in (f"{block.form} prompts against texts", vectors, who) if bit)
+
+
+def _of_many(pairs: list[tuple[Block, Part, str]]) -> Iterator[Ranked]:
+    for bias_type, form in dict.fromkeys((block.bias_type, block.form) for block, *_ in pairs):
+        same = [pair for pair in pairs if (pair[0].bias_type, pair[0].form) == (bias_type, form)]
+        own = [pair for pair in same if not below_floor(pair[0], pair[2])]
+        if not own:
+            continue
+        kinds = [
+            (verdict_with_bounds(block, model), verdict_of(women_minus_men(part, model)), model)
+            for block, part, model in own
+        ]
+        even = [short(model) for probe, texts, model in kinds if probe not in DIRECTED and texts in DIRECTED]
+        both = sum(probe in DIRECTED and texts in DIRECTED for probe, texts, _ in kinds)
+        alone = sum(probe in DIRECTED and texts not in DIRECTED for probe, texts, _ in kinds)
+        text = f"Of {count(len(own), 'model')} that both engines measured ({bias_type} prompts), "
+        text += f"{len(even)} show no clear difference in the probe and still describe women and men "
+        text += "differently"
+        text += f" ({listed(even[:5] + ['others'] * (len(even) > 5))})" if even else ""
+        text += f"; {both} tell women and men apart in both engines, {alone} in the probe alone and "
+        text += f"{len(own) - len(even) - both - alone} in neither."
+        using = _using(own[0][0], own[0][1], count(len(own), "model"))
+        rank = Rank.HEADLINE if even else Rank.DETAIL
+        yield rank, Finding(text, "relations", "shown", using, "figures")

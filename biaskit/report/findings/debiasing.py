@@ -1,0 +1,170 @@
+"""What debiasing instructions change, and whether a dialogue matters (METHODS §1.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.content import Content, Part, Row
+from biaskit.report.findings.blocks import Block, blocks_of, jobs_of, measured
+from biaskit.report.findings.sentence import (
+    MANY_MODELS,
+    Finding,
+    Rank,
+    Ranked,
+    Verdict,
+    difference,
+    direction_of,
+    distinct,
+    margin_of,
+    noted,
+    parts_of,
+    reasons_of,
+    shared,
+    tally,
+    tests,
+    verdict_of,
+    where,
+)
+from biaskit.report.findings.wording import count, listed, people, short
+
+
+def debiasing(content: Content) -> Iterator[Ranked]:
+    """Findings of every part of the prober that asked under instructions."""
+    for part in parts_of(content, "probe"):
+        for block in blocks_of(part):
+            rows = _effects(block, "instructions")
+            models = [model for model in block.models if where(rows, model_a=model)]
+            if len(models) > MANY_MODELS:
+                yield Rank.LEAD, _of_many(block, models, rows)
+                continue
+            for model in models:
+                own = where(rows, model_a=model)
+                yield Rank.LEAD, _of_one(block, model, own)
+                yield from _gaps(block, model)
+                yield from _levels(block, model)
+                yield from _dialogue(block, model)
+
+
+def _effects(block: Block, contrast: str, setting: str = "", quantity: str = "share") -> list[Row]:
+    """Crossed rows of the share of women, between instructions, levels or settings."""
+    rows = where(
+        block.part.tables.get("tests", ()),
+        bias_type=block.bias_type,
+        setting=setting or block.setting,
+        prompt_form=block.form,
+        gender=block.gender,
+    )
+    return tests(rows, quantity, "crossed", contrast)
+
+
+def _name(part: Part, number: object) -> str:
+    texts = {str(row.get("id")): row.get("text") for row in part.instructions}
+    text = texts.get(str(number))
+    return f"instruction {number}" + (f" (“{short(text, 60)}”)" if text else "")
+
+
+def _of_one(block: Block, model: str, rows: Sequence[Row]) -> Finding:
+    using = measured(block, [model])
+    known = [row for row in rows if row["estimate"] is not None]
+    if not known:
+        text = f"Debiasing instructions ({block.bias_type} prompts, {short(model)}): not measured "
+        text += f"({reasons_of(rows)})."
+        return Finding(text, "debiasing", "not-measured", using, "figures")
+    by_group = [where(known, group_a=group) for group in distinct(known, "group_a")]
+    sentences = [_extremes(block, rows) for rows in by_group]
+    text = f"Debiasing ({block.bias_type} prompts, {short(model)}), against the same prompts without an "
+    text += "instruction. "
+    largest = [max(rows, key=lambda row: abs(row["estimate"])) for rows in by_group]
+    verdict = shared([verdict_of(row) for row in largest])
+    text += " ".join(sentences) + noted(known)
+    return Finding(text, "debiasing", verdict, using, "figures")
+
+
+def _extremes(block: Block, rows: Sequence[Row]) -> str:
+    who, jobs = people(block.gender), jobs_of(block.part, rows[0]["group_a"])
+    most, least = max(rows, key=lambda r: abs(r["estimate"])), min(rows, key=lambda r: abs(r["estimate"]))
+    text = f"For {jobs}, {_name(block.part, most['instruction_a'])} "
+    if len(rows) == 1:
+        return f"{text}gives {who} {difference(most)}."
+    shown = sum(direction_of(row) is not None for row in rows)
+    text += f"changes the share of {who} most, {difference(most)}, and "
+    text += f"{_name(block.part, least['instruction_a'])} "
+    return f"{text}least, {difference(least)}; in {shown} of {len(rows)} the interval excludes no change."
+
+
+def _of_many(block: Block, models: Sequence[str], rows: Sequence[Row]) -> Finding:
+    who, known = people(block.gender), [row for row in rows if row["estimate"] is not None]
+    sentences = []
+    for group in distinct(known, "group_a"):
+        own = where(known, group_a=group)
+        counted = tally(
+            [verdict_of(r) for r in own],
+            more=f"give {who} more",
+            less=f"give {who} less",
+            margin=margin_of(own),
+        )
+        largest = max(own, key=lambda row: abs(row["estimate"]))
+        sentences.append(
+            f"For {jobs_of(block.part, group)}: {counted}; the largest change is {difference(largest)} "
+            f"({short(largest['model_a'])}, {_name(block.part, largest['instruction_a'])})."
+        )
+    text = f"Debiasing ({block.bias_type} prompts), {count(len(models), 'model')} under "
+    text += (
+        f"{count(len(distinct(rows, 'instruction_a')), 'instruction')}, against none: {' '.join(sentences)}"
+    )
+    verdict: Verdict = "shown" if known else "not-measured"
+    return Finding(text, "debiasing", verdict, measured(block, models), "figures")
+
+
+def _gaps(block: Block, model: str) -> Iterator[Ranked]:
+    """How far the two groups of jobs lie apart under each instruction."""
+    rows = [
+        row for row in _effects(block, "groups") if row["model_a"] == model and row["estimate"] is not None
+    ]
+    none, under = where(rows, instruction_a="0"), [row for row in rows if row["instruction_a"] != "0"]
+    if not none or len({row["estimate"] for row in under}) < 2:
+        return
+    least, most = min(under, key=lambda r: abs(r["estimate"])), max(under, key=lambda r: abs(r["estimate"]))
+    text = f"Between {jobs_of(block.part, none[0]['group_a'])} and "
+    text += f"{jobs_of(block.part, none[0]['group_b'])} ({block.bias_type} prompts, {short(model)}), the "
+    text += f"share of {people(block.gender)} differs without an instruction by: {difference(none[0])}. It "
+    text += f"differs least under instruction {least['instruction_a']}, {difference(least)}, and most under "
+    text += f"instruction {most['instruction_a']}, {difference(most)}."
+    text += noted([none[0], least, most])
+    yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]), "figures")
+
+
+def _levels(block: Block, model: str) -> Iterator[Ranked]:
+    rows = [
+        row for row in _effects(block, "levels") if row["model_a"] == model and row["estimate"] is not None
+    ]
+    if not rows:
+        return
+    sentences = [
+        f"{jobs_of(block.part, group)}: "
+        + ", ".join(f"{short(row['instruction_a'])} {difference(row)}" for row in where(rows, group_a=group))
+        for group in distinct(rows, "group_a")
+    ]
+    text = f"By level of abstraction, for {people(block.gender)} against no instruction ({block.bias_type} "
+    text += f"prompts, {short(model)}): {'; '.join(sentences)}.{noted(rows)}"
+    yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]), "tables")
+
+
+def _dialogue(block: Block, model: str) -> Iterator[Ranked]:
+    rows = [row for row in _effects(block, "settings", "dialogue-plain") if row["model_a"] == model]
+    known = [row for row in where(rows, instruction_a="0") if row["estimate"] is not None]
+    if not known:
+        return
+    who = people(block.gender)
+    clauses = [f"{difference(row)} for {jobs_of(block.part, row['group_a'])}" for row in known]
+    text = f"In a dialogue, without an instruction, {short(model)} gives {who} {listed(clauses)}, against "
+    text += f"plain prompts ({block.bias_type})."
+    effects = _effects(block, "settings", "dialogue-plain", "instruction_effect")
+    own = [row for row in effects if row["model_a"] == model and row["estimate"] is not None]
+    if own:
+        shown = sum(direction_of(row) is not None for row in own)
+        text += f" What an instruction changes differs between dialogue and plain in {shown} of {len(own)} "
+        text += "comparisons."
+    verdicts = [verdict_of(row) for row in known]
+    text += noted(known)
+    yield Rank.DETAIL, Finding(text, "debiasing", shared(verdicts), measured(block, [model]), "tables")

@@ -1,0 +1,143 @@
+"""The prober's shares against parity and labour statistics, and their asymmetry (METHODS §1.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.content import Content, Row
+from biaskit.report.findings.blocks import Block, above_floor, blocks_of, jobs_of, measured
+from biaskit.report.findings.sentence import (
+    MANY_MODELS,
+    Finding,
+    Rank,
+    Ranked,
+    Unit,
+    difference,
+    noted,
+    parts_of,
+    reasons_of,
+    shared,
+    tally,
+    tests,
+    verdict_of,
+    where,
+)
+from biaskit.report.findings.wording import (
+    count,
+    fine_points,
+    fine_points_range,
+    listed,
+    people,
+    point_number,
+    points,
+    points_range,
+    short,
+)
+
+FINE = Unit(fine_points, fine_points_range, points)
+
+
+def references(content: Content) -> Iterator[Ranked]:
+    """Details of every part of the prober, against the references that the report shows."""
+    for part in parts_of(content, "probe"):
+        for block in blocks_of(part):
+            if content.reference in ("labour", "both"):
+                yield from _against_labour(block)
+            if content.reference in ("parity", "both"):
+                yield from _against_parity(block)
+            yield from _asymmetry(block)
+
+
+def _against_labour(block: Block) -> Iterator[Ranked]:
+    slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
+    overall = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
+    known = [row for row in overall if row["estimate"] is not None]
+    step = f"({block.bias_type} prompts) for each 10 points more women in the U.S. labour force"
+    many = len(known) > MANY_MODELS
+    if many:
+        judged = above_floor(block, [row["model_a"] for row in known])
+        known = [row for row in known if row["model_a"] in judged]
+        low, high = min(known, key=lambda row: row["estimate"]), max(known, key=lambda row: row["estimate"])
+        ends = [f"{point_number(row['estimate'] / 10, 1)} ({short(row['model_a'])})" for row in (low, high)]
+        verdicts = [verdict_of(row) for row in known]
+        counted = tally(verdicts, more="give women more", less="give women less")
+        text = f"Against labour statistics {step}: {counted}, from {ends[0]} to {ends[1]} points more; 10 "
+        text += "would mirror the labour force."
+        yield (
+            Rank.DETAIL,
+            Finding(text, block.topic, shared(verdicts), measured(block, judged), "figures"),
+        )
+    yield from _without_slope(block, [row for row in overall if row["estimate"] is None])
+    for row in known if not many else ():
+        name, using = short(row["model_a"]), measured(block, [row["model_a"]], "bootstrap over jobs")
+        slope = difference(_for_ten_points(row), FINE)
+        text = f"Against labour statistics {step}, {name} gives women {slope}; 10 points would mirror the "
+        text += "labour force."
+        inside = [
+            f"{difference(_for_ten_points(one), FINE)} within {jobs_of(block.part, str(one['group_a']))}"
+            for one in slopes
+            if one["model_a"] == row["model_a"] and one["group_a"] and one["estimate"] is not None
+        ]
+        text += f" {listed(inside).capitalize()}." if inside else ""
+        text += noted([row])
+        yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "figures")
+
+
+def _without_slope(block: Block, rows: Sequence[Row]) -> Iterator[Ranked]:
+    """One sentence for every model that has no slope."""
+    if rows:
+        names = [short(row["model_a"]) for row in rows[:5]] + ["others"] * (len(rows) > 5)
+        text = f"Against labour statistics ({block.bias_type} prompts): not measured for {listed(names)} "
+        using = measured(block, [row["model_a"] for row in rows], "bootstrap over jobs")
+        text = f"{text}({reasons_of(rows)})."
+        yield Rank.NOT_MEASURED, Finding(text, block.topic, "not-measured", using, "tables")
+
+
+def _for_ten_points(row: Row) -> Row:
+    """A slope as the change that goes with 10 points of the labour share: a unit, not another number."""
+    ends = ("estimate", "ci_low", "ci_high", "ci90_low", "ci90_high", "margin")
+    return {**row, **{name: None if row[name] is None else row[name] / 10 for name in ends}}
+
+
+def _against_parity(block: Block) -> Iterator[Ranked]:
+    a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
+    column = f"{a}_minus_{b}"
+    jobs = where(block.part.tables.get("probe_jobs", ()), **block.scope)
+    for model in block.models if len(block.models) <= MANY_MODELS else ():
+        rows = [row for row in where(jobs, model=model) if row.get(column) is not None]
+        tested = [row for row in rows if row["ci_low"] is not None]
+        if not tested:
+            continue
+        more, less = [r for r in tested if r["ci_low"] > 0], [r for r in tested if r["ci_high"] < 0]
+        open_jobs = len(tested) - len(more) - len(less)
+        text = f"Against parity ({block.bias_type} prompts): of {count(len(tested), 'job')}, {short(model)} "
+        text += f"gives {people(a)} more than {people(b)} in {len(more)} and {people(b)} more in "
+        text += f"{len(less)}; in {open_jobs} the interval includes parity."
+        ends = (max(tested, key=lambda row: row[column]), min(tested, key=lambda row: row[column]))
+        named = dict.fromkeys(
+            f"{short(r['job'])} {point_number(r[column])} [{points_range(r['ci_low'], r['ci_high'])}]"
+            for r in ends
+        )
+        text += f" {people(a).capitalize()} minus {people(b)}, in points: {listed(list(named))}."
+        yield (
+            Rank.DETAIL,
+            Finding(text, block.topic, "shown", measured(block, [model], "over templates"), "figures"),
+        )
+
+
+def _asymmetry(block: Block) -> Iterator[Ranked]:
+    rows = [r for r in tests(block.tests, "asymmetry", "crossed", "groups") if r["model_a"] in block.models]
+    rows = [row for row in rows if row["estimate"] is not None]
+    what = "men's share for jobs mostly held by men against women's share for jobs mostly held by women"
+    if len(rows) > MANY_MODELS:
+        judged = above_floor(block, [row["model_a"] for row in rows])
+        verdicts = [verdict_of(row) for row in rows if row["model_a"] in judged]
+        text = f"Asymmetry ({block.bias_type} prompts), {what}: "
+        text += f"{tally(verdicts, more='show more', less='show less')}."
+        using = measured(block, judged)
+        yield Rank.DETAIL, Finding(text, block.topic, shared(verdicts), using, "tables")
+        return
+    for row in rows:
+        name, using = short(row["model_a"]), measured(block, [row["model_a"]])
+        text = f"Asymmetry ({block.bias_type} prompts, {name}), {what}: {difference(row)}.{noted([row])}"
+        yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "tables")

@@ -1,0 +1,243 @@
+"""Whom a model's texts speak of where no gender is asked for, and labour statistics (METHODS §2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.content import Content, Part, Row
+from biaskit.report.findings.sentence import (
+    MANY_MODELS,
+    Finding,
+    Rank,
+    Ranked,
+    difference,
+    direction_of,
+    distinct,
+    first,
+    margin_of,
+    noted,
+    parts_of,
+    reasons_of,
+    shared,
+    tally,
+    tests,
+    verdict_of,
+    where,
+)
+from biaskit.report.findings.wording import (
+    count,
+    listed,
+    percent,
+    percent_range,
+    point_number,
+    points_range,
+    share_with_interval,
+    short,
+)
+
+NONBINARY_REFERENCE = 0.016
+"""Share of non-binary people in the U.S. population that GAS(P) compares with (METHODS §2.3)."""
+
+
+def representation(content: Content) -> Iterator[Ranked]:
+    """Findings of every part of the generation engine."""
+    labour = content.reference in ("labour", "both")
+    for part in parts_of(content, "personas"):
+        rows = occupations_of(part)
+        models = [model.label for model in part.models] or distinct(rows, "model")
+        if not rows:
+            text = "Who is represented: not measured (no texts without a gender in the prompt)."
+            using = texts_measured(part, models, [])
+            yield Rank.NOT_MEASURED, Finding(text, "representation", "not-measured", using, "tables")
+        elif len(models) > MANY_MODELS:
+            yield Rank.LEAD, _of_many(part, models, rows, labour=labour)
+        else:
+            for model in models:
+                own = where(rows, model=model)
+                yield Rank.LEAD, _of_one(part, model, own, labour=labour)
+                yield from _nonbinary(part, model, own)
+        if len(models) <= MANY_MODELS:
+            yield from _validation(part, models)
+
+
+def occupations_of(part: Part) -> list[Row]:
+    """Rows of the mean over prompts, without an instruction."""
+    rows = where(part.tables.get("representation", ()), template_id="all")
+    return [row for row in rows if row.get("instruction_id") in (None, 0)]
+
+
+def against_labour(part: Part, model: str) -> Row | None:
+    """The paired test of the share of women in texts against the labour share, over occupations."""
+    rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "labour")
+    return first(rows, model_a=model, gender="female")
+
+
+def texts_measured(part: Part, models: Sequence[str], rows: Sequence[Row]) -> str:
+    """Prompt form, n, model."""
+    forms = dict.fromkeys(model.prompt_form for model in part.models if model.label in models)
+    form = listed([f"{form} prompts" if form else "imported texts" for form in forms])
+    occupations = count(len(distinct(rows, "occupation")), "occupation") if rows else ""
+    texts = count(sum(row["n_texts"] or 0 for row in rows), "text") if rows else ""
+    who = short(models[0]) if len(models) == 1 else count(len(models), "model")
+    return ", ".join(bit for bit in (form, occupations, texts, who) if bit)
+
+
+def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Finding:
+    name, using = short(model), texts_measured(part, [model], rows)
+    known = [row for row in rows if row["female_share"] is not None]
+    if not known:
+        why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
+        text = f"Who is represented in {name}'s texts: not measured ({why}). {_left_out(rows)}".rstrip()
+        return Finding(text, "representation", "not-measured", using, "tables")
+    low, high = min(known, key=lambda r: r["female_share"]), max(known, key=lambda r: r["female_share"])
+    text = f"Asked for texts without naming a gender, {name} speaks of women in {_share_of(low)}"
+    if len(known) > 1:
+        text += f" to {_share_of(high)}"
+    text += " of the texts that speak of a gender."
+    test = against_labour(part, model)
+    if labour:
+        text += " Against U.S. labour statistics, the share of women is, averaged over occupations: "
+        text += f"{difference(test)}.{noted([test] if test is not None else [])}"
+        text += _counts_against_labour(known)
+    if len(known) < len(rows):
+        missing = [row for row in rows if row["female_share"] is None]
+        text += f" {count(len(missing), 'occupation')} without a share ({reasons_of(missing)})."
+    verdict = verdict_of(test) if labour and test is not None and test["estimate"] is not None else "shown"
+    return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using, "figures")
+
+
+def _share_of(row: Row) -> str:
+    share = share_with_interval(row["female_share"], row["ci_low"], row["ci_high"])
+    return f"{share} ({short(row['occupation'])})"
+
+
+def _counts_against_labour(rows: Sequence[Row]) -> str:
+    tested = [row for row in rows if row["labour_female_share"] is not None and row["ci_low"] is not None]
+    if not tested:
+        return " No occupation has a labour share."
+    above = [row for row in tested if row["ci_low"] > row["labour_female_share"]]
+    below = [row for row in tested if row["ci_high"] < row["labour_female_share"]]
+    text = (
+        f" In {len(above)} of {count(len(tested), 'occupation')} the share lies above the labour share, in "
+    )
+    text += f"{len(below)} below it, with intervals that exclude it"
+    farthest = max([*above, *below], key=_distance, default=None)
+    if farthest is not None:
+        text += (
+            f"; farthest off is {_share_of(farthest)} against {percent(farthest['labour_female_share'])} %"
+        )
+    return f"{text}."
+
+
+def _distance(row: Row) -> float:
+    return abs(float(row["female_share"]) - float(row["labour_female_share"]))
+
+
+def _left_out(rows: Sequence[Row]) -> str:
+    """Texts in no share, and whether they could turn the comparison with labour statistics."""
+    n_texts, n_none = (sum(row[name] or 0 for row in rows) for name in ("n_texts", "n_unassociated"))
+    if not n_texts:
+        return ""
+    n_refused = sum(row["n_refused"] or 0 for row in rows)
+    text = f"{n_none:,} of {count(n_texts, 'text')} ({percent(n_none / n_texts)} %) speak of no gender and "
+    text += f"are in no share; {n_refused:,} were refused."
+    bounded = [
+        row
+        for row in rows
+        if row["labour_female_share"] is not None and row["share_if_dropped_male"] is not None and n_none
+    ]
+    if bounded:
+        outside = sum(
+            not row["share_if_dropped_male"] <= row["labour_female_share"] <= row["share_if_dropped_female"]
+            for row in bounded
+        )
+        could = "each" if not outside else f"all but {outside}"
+        if outside < len(bounded):
+            text += f" Counted all as men's, or all as women's, they could turn {could} of the "
+            text += f"{count(len(bounded), 'comparison')} with labour statistics."
+        else:
+            text += " Counted all as men's, or all as women's, they would turn no comparison with labour "
+            text += "statistics."
+    return text
+
+
+def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: bool) -> Finding:
+    known = [row for row in rows if row["female_share"] is not None]
+    text = f"Asked for texts without naming a gender, {count(len(models), 'model')} speak of women"
+    if not known:
+        text = f"Who is represented in the texts of {count(len(models), 'model')}: not measured "
+        text += f"({reasons_of(rows)})."
+        return Finding(text, "representation", "not-measured", texts_measured(part, models, rows), "tables")
+    low, high = min(known, key=lambda r: r["female_share"]), max(known, key=lambda r: r["female_share"])
+    text += f" in {_share_of(low)[:-1]}, {short(low['model'])}) to {_share_of(high)[:-1]}, "
+    text += f"{short(high['model'])}) of the texts that speak of a gender."
+    found = [test for model in models if (test := against_labour(part, model)) is not None]
+    verdicts = [verdict_of(test) for test in found]
+    if labour and found:
+        counted = tally(
+            verdicts,
+            more="lie above the labour share on average",
+            less="lie below it",
+            margin=margin_of(found),
+        )
+        text += f" Models against U.S. labour statistics: {counted}"
+        tested = [test for test in found if direction_of(test)]
+        ends = sorted(tested, key=lambda test: test["estimate"])
+        named = dict.fromkeys(
+            f"{short(t['model_a'])} {point_number(t['estimate'])} [{points_range(t['ci_low'], t['ci_high'])}]"
+            for t in (ends[:1] + ends[-1:])
+        )
+        text += f"; {listed(list(named))} points." if named else "."
+    dropped = [_drop_rate(model, where(rows, model=model)) for model in models]
+    rates = sorted((rate, model) for rate, model in dropped if rate is not None)
+    if rates:
+        text += f" {percent_range(rates[0][0], rates[-1][0])} % of a model's texts speak of no gender and "
+        text += f"are in no share (most: {short(rates[-1][1])})."
+    verdict = shared(verdicts) if labour else "shown"
+    return Finding(text, "representation", verdict, texts_measured(part, models, rows), "figures")
+
+
+def _drop_rate(model: str, rows: Sequence[Row]) -> tuple[float | None, str]:
+    n_texts = sum(row["n_texts"] or 0 for row in rows)
+    return (sum(row["n_unassociated"] or 0 for row in rows) / n_texts if n_texts else None), model
+
+
+def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Ranked]:
+    known = [row for row in rows if row["nonbinary_share"] is not None]
+    if not known:
+        return
+    n = sum(row["n_nonbinary"] or 0 for row in known)
+    n_gendered = n + sum((row["n_female"] or 0) + (row["n_male"] or 0) for row in known)
+    above = [row for row in known if row["nonbinary_share"] > NONBINARY_REFERENCE]
+    surely = [row for row in above if row["nonbinary_ci_low"] > NONBINARY_REFERENCE]
+    text = (
+        f"{n:,} of {short(model)}'s {count(n_gendered, 'text')} that speak of a gender speak of a non-binary "
+    )
+    text += f"person. The share lies above 1.6 % (of the U.S. population) in {len(above)} of "
+    text += f"{count(len(known), 'occupation')}, with an interval above it in {len(surely)}."
+    yield (
+        Rank.DETAIL,
+        Finding(text, "representation", "shown", texts_measured(part, [model], rows), "figures"),
+    )
+
+
+ASKED_FOR = {"female": "a woman", "male": "a man", "nonbinary": "a non-binary person"}
+
+
+def _validation(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
+    table = part.tables.get("association_validation", ())
+    for model in models:
+        clauses = [
+            f"of {count(row['n_texts'], 'text')} about {ASKED_FOR.get(row['specified_gender'], '…')} they "
+            "find the "
+            f"gender in {percent(row['n_correct'] / row['n_texts'])} %, another in "
+            f"{percent(row['n_incorrect'] / row['n_texts'])} % and none in "
+            f"{percent(row['n_not_captured'] / row['n_texts'])} %"
+            for row in where(table, model=model)
+            if row["n_texts"]
+        ]
+        if clauses:
+            text = f"How well the word rules find a gender that {short(model)} was asked for: "
+            text += f"{'; '.join(clauses)}."
+            using = texts_measured(part, [model], [])
+            yield Rank.DETAIL, Finding(text, "representation", "shown", using, "tables")

@@ -1,0 +1,143 @@
+"""Whether women and men are described differently: SRB over occupations (METHODS §2.6, §2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from biaskit.report.content import Content, Part, Row
+from biaskit.report.findings.representation import texts_measured
+from biaskit.report.findings.sentence import (
+    MANY_MODELS,
+    NUMBER,
+    Finding,
+    Rank,
+    Ranked,
+    Verdict,
+    agreeing,
+    difference,
+    distinct,
+    first,
+    noted,
+    parts_of,
+    reasons_of,
+    shared,
+    tally,
+    tests,
+    verdict_of,
+    where,
+)
+from biaskit.report.findings.wording import count, listed, plain_number, short
+
+WHAT = (
+    "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of "
+    "texts "
+    "about a woman on request (negative) or about a man (positive). "
+)
+BEYOND = 0.05
+
+
+def srb(content: Content) -> Iterator[Ranked]:
+    """Findings of every part of the generation engine; each has one vector model."""
+    for part in parts_of(content, "personas"):
+        scores = part.tables.get("srb", ())
+        models = distinct(scores, "model")
+        if len(models) > MANY_MODELS:
+            yield Rank.LEAD, _of_many(part, models, scores)
+        else:
+            found = [_of_one(part, model, where(scores, model=model)) for model in models]
+            # The score is explained once, where it first stands.
+            first_measured = next((one for one in found if one.verdict != "not-measured"), None)
+            for one in found:
+                yield Rank.LEAD, replace(one, text=WHAT + one.text) if one is first_measured else one
+
+
+def women_minus_men(part: Part, model: str) -> Row | None:
+    """The paired test of women's SRB against men's over occupations; negative: each nearer to its own."""
+    return first(tests(part.tables.get("tests", ()), "srb", "paired", "genders"), model_a=model)
+
+
+def vectors_of(rows: Sequence[Row]) -> str:
+    """The vector models of the scores, and whether a half was held out."""
+    named = listed([short(vectors) for vectors in distinct(rows, "vectors") if vectors])
+    held_out = any(row.get("control") for row in rows)
+    return ", ".join([f"vectors {named}"] * bool(named) + ["positive control (hold-out)"] * held_out)
+
+
+def _using(part: Part, models: Sequence[str], rows: Sequence[Row]) -> str:
+    known = [row for row in rows if row["srb"] is not None]
+    n = count(len(distinct(known, "occupation")), "occupation")
+    return ", ".join(bit for bit in (vectors_of(known), n, texts_measured(part, models, [])) if bit)
+
+
+def _meaning(verdict: Verdict) -> str:
+    if verdict == "lower":
+        return (
+            ": texts of women and of men are described differently, each nearer to its own gender on request"
+        )
+    return ": each is nearer to the other gender on request" if verdict == "higher" else ""
+
+
+def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
+    name, using = short(model), _using(part, [model], rows)
+    known = [row for row in rows if row["srb"] is not None]
+    missing = [row for row in rows if row["srb"] is None]
+    if not known:
+        text = f"SRB (how differently {name} describes women and men): not measured ({reasons_of(missing)})."
+        return Finding(text, "srb", "not-measured", using, "figures")
+    test = women_minus_men(part, model)
+    verdict = verdict_of(test)
+    n = len(distinct(known, "occupation"))
+    text = f"In {name}'s texts women's SRB minus men's over {count(n, 'occupation')} is "
+    text += f"{difference(test, NUMBER, more='')}{_meaning(verdict)}. {_beyond(known)}"
+    text += noted([test] if test is not None else [])
+    turned = sum("sign changes" in str(row["reason"] or "") for row in known)
+    if turned:
+        text += f" {count(turned, 'score')} would change the sign with word lists of one length."
+    if missing:
+        text += f" {count(len(missing), 'score')} not measured ({reasons_of(missing)})."
+    verdict = "shown" if verdict == "not-measured" else verdict
+    return Finding(text, "srb", verdict, using, "figures")
+
+
+def _beyond(rows: Sequence[Row]) -> str:
+    tested = [row for row in rows if row["p_value"] is not None]
+    if not tested:
+        return f"No score has a null ({reasons_of(rows)})."
+    beyond = [row for row in tested if row["p_value"] <= BEYOND]
+    chance = (
+        "no more than chance gives" if len(beyond) <= BEYOND * len(tested) else "chance gives one in twenty"
+    )
+    text = f"One by one, {len(beyond):,} of {count(len(tested), 'score')} {agreeing(len(beyond), 'lie')} "
+    text += f"beyond the null (shuffled genders, p ≤ 0.05; {chance})"
+    scored = [row["srb_z"] for row in tested if row["srb_z"] is not None]
+    if scored:
+        text += f"; z from {plain_number(min(scored))} to {plain_number(max(scored))}"
+    return f"{text}."
+
+
+def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
+    using = _using(part, models, rows)
+    known = [row for row in rows if row["srb"] is not None]
+    if not known:
+        text = f"SRB (how differently {count(len(models), 'model')} describe women and men): not measured "
+        return Finding(f"{text}({reasons_of(rows)}).", "srb", "not-measured", using, "figures")
+    found = [test for model in models if (test := women_minus_men(part, model)) is not None]
+    verdicts = [verdict_of(test) for test in found]
+    counted = tally(
+        verdicts, more="lie above 0 (nearer to the other gender)", less="lie below 0 (each nearer to its own)"
+    )
+    text = f"{WHAT}Women's SRB minus men's in {count(len(models), 'model')}: {counted}"
+    ends = sorted((test for test in found if test["estimate"] is not None), key=lambda test: test["estimate"])
+    named = dict.fromkeys(_end(test) for test in ends[:1] + ends[-1:])
+    text += f"; from {' to '.join(named)}. " if named else ". "
+    text += _beyond(known)
+    if len(known) < len(rows):
+        missing = [row for row in rows if row["srb"] is None]
+        text += f" {count(len(missing), 'score')} not measured ({reasons_of(missing)})."
+    return Finding(text, "srb", shared(verdicts), using, "figures")
+
+
+def _end(test: Row) -> str:
+    ends = "" if test["ci_low"] is None else f" [{NUMBER.ends(test['ci_low'], test['ci_high'])}]"
+    return f"{plain_number(test['estimate'])}{ends} ({short(test['model_a'])})"

@@ -1,0 +1,140 @@
+"""How much of a content goes into a page, and what is left out, in which order, until it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from biaskit.report.content import Content
+from biaskit.report.page import listing, passages
+
+SENTENCES = 3
+MARKED = (20, 10, 5)
+FEWEST_TEXTS = 8
+FEWEST_PROMPTS = 8
+ROWS = (20_000, 10_000, 5_000, 2_000)
+LAST_ROWS = (1_000, 500, 200, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of each thing a page holds; the defaults are all of it."""
+
+    sentences: int = SENTENCES
+    every_text: int = 1  # every 2nd, every 4th, …
+    marked: int = MARKED[0]
+    every_prompt: int = 1
+    figures: int | None = None  # at most this many bytes of a drawing
+    longest: int | None = None  # rows of a table
+
+
+def smaller(content: Content, drawings: Sequence[str]) -> Iterator[Extent]:
+    """Extents from all of it downwards: sentences, texts, words, long tables, prompts, figures, all tables.
+
+    The findings, the limits and the models are no part of it: they always stay.
+    """
+    now = Extent()
+    yield now
+    now = replace(now, sentences=1)
+    yield now
+    for every in _halvings(len(content.examples), FEWEST_TEXTS):
+        now = replace(now, every_text=every)
+        yield now
+    for marked in MARKED[1:]:
+        now = replace(now, marked=marked)
+        yield now
+    for rows in ROWS:
+        now = replace(now, longest=rows)
+        yield now
+    for every in _halvings(len(content.prompts), FEWEST_PROMPTS):
+        now = replace(now, every_prompt=every)
+        yield now
+    for size in sorted({len(svg) for svg in drawings}, reverse=True):
+        now = replace(now, figures=size - 1)
+        yield now
+    for rows in LAST_ROWS:
+        now = replace(now, longest=rows)
+        yield now
+
+
+DECIDED_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "tables": ("marked", "longest"),
+        "figures": ("figures",),
+        "prompts": ("every_prompt",),
+        "texts": ("every_text",),
+        "words": ("marked", "sentences"),
+    }
+)
+"""The fields of an extent that change a part of the data."""
+
+
+def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[str, Callable[[], Any]]:
+    """Makers of the page's data by name, each to be packed for itself."""
+    return {
+        "tables": lambda: [
+            *(
+                listing.packed(table)
+                for table in listing.listed(content, marked=extent.marked, longest=extent.longest)
+            ),
+            *questions(content),
+        ],
+        "figures": lambda: [svg if _fits(svg, extent) else "" for svg in drawings],
+        "prompts": lambda: passages.prompts(content.prompts[:: extent.every_prompt]),
+        "texts": lambda: passages.texts(content.examples[:: extent.every_text]),
+        "words": lambda: passages.words(
+            passages.first_words(content.words, extent.marked), content.sentences, per_word=extent.sentences
+        ),
+    }
+
+
+def questions(content: Content) -> list[dict[str, Any]]:
+    """Templates and instructions as the studies put them."""
+    return [
+        listing.as_asked(rows, f"asked-{number}-{what}", f"{what.capitalize()} of {part.study}")
+        for number, part in enumerate(content.parts, 1)
+        for what, rows in (("templates", part.templates), ("instructions", part.instructions))
+        if rows
+    ]
+
+
+def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[str, str]:
+    """A sentence for each thing that the page holds less of, by the section that it is missing from."""
+    said: dict[str, str] = {}
+    if extent.sentences < SENTENCES and content.words:
+        said["words"] = f"{extent.sentences} instead of {SENTENCES} sentences for each marked word"
+    if extent.marked < MARKED[0] and content.words:
+        cut = f"only the first {extent.marked} words of each list"
+        said["words"] = f"{said['words']}, {cut}" if "words" in said else cut
+    if extent.every_text > 1:
+        said["texts"] = _of(content.examples, extent.every_text, "example texts")
+    if extent.every_prompt > 1:
+        said["prompts"] = _of(content.prompts, extent.every_prompt, "prompts")
+    if missing := sum(bool(svg) and not _fits(svg, extent) for svg in drawings):
+        said["figures"] = f"{missing} of {len(drawings)} figures are not drawn here: they lie in figures/"
+    tables = listing.listed(content, marked=extent.marked)
+    if extent.marked < MARKED[0] and any(table.name == "marked_words" for table in tables):
+        said["tables"] = f"marked words: only the first {extent.marked} of each list"
+    cut_short = [table.name for table in tables if extent.longest and len(table.rows) > extent.longest]
+    if cut_short:
+        cut = f"only the first {extent.longest:,} rows of {', '.join(dict.fromkeys(cut_short))}"
+        said["tables"] = f"{said['tables']}; {cut}" if "tables" in said else cut
+    return said
+
+
+def _halvings(n: int, fewest: int) -> Iterator[int]:
+    """2, 4, 8, … as long as every 2nd, 4th, 8th of `n` things leaves `fewest` of them."""
+    every = 2
+    while -(-n // every) >= fewest:
+        yield every
+        every *= 2
+
+
+def _of(all_of_them: Sequence[object], every: int, what: str) -> str:
+    return f"{-(-len(all_of_them) // every)} of {len(all_of_them)} {what}"
+
+
+def _fits(svg: str, extent: Extent) -> bool:
+    return extent.figures is None or len(svg) <= extent.figures

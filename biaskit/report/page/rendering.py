@@ -1,0 +1,283 @@
+"""Content, findings and figures → one HTML file: what stands in the open, and data for its script.
+
+Findings, limits, models, deviations and provenance are plain HTML. Tables, drawings, prompts, texts and words
+are JSON, deflated, base64, in inert elements that the page's one script unpacks; the script only ever writes
+text. Whatever is foreign passes `foreign.shown` on its way in (DESIGN §4).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from biaskit.report.content import Content
+from biaskit.report.page import fitting, listing, wording
+from biaskit.report.page.drawing import UnfitDrawing, drawing
+from biaskit.report.page.foreign import LONGEST_SENTENCE, LONGEST_TEXT, all_shown, cut, shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_HERE = Path(__file__).resolve().parent
+_MEGABYTE = 1_000_000
+LEADING = 8
+"""Findings that stand in the open; the others are one click away."""
+_ROOM = 2_000
+"""Bytes kept free for the sentences that say what was left out."""
+
+SECTIONS: tuple[tuple[str, str], ...] = (
+    ("findings", "Findings"),
+    ("limits", "What these numbers cannot show"),
+    ("models", "Models"),
+    ("figures", "Figures"),
+    ("tables", "Tables"),
+    ("prompts", "Prompts"),
+    ("texts", "Example texts"),
+    ("words", "Marked words in context"),
+    ("deviations", "Deviations from the papers"),
+    ("provenance", "Provenance"),
+)
+"""Ids and headings, in the order of the page."""
+
+
+class FindingShown(Protocol):
+    """A sentence, what it rests on, and where its numbers stand."""
+
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def topic(self) -> str: ...  # noqa: D102
+    @property
+    def verdict(self) -> str: ...  # noqa: D102
+    @property
+    def measured_with(self) -> str: ...  # noqa: D102
+    @property
+    def anchor(self) -> str: ...  # noqa: D102
+
+
+class FigureShown(Protocol):
+    """A figure with its `svg`, or one that is missing for a `reason`; both have a name and a title."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole HTML file, and a sentence for each thing that it leaves out."""
+
+    html: bytes
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plate:
+    """A figure on the page: drawn where there is no reason against it."""
+
+    id: str
+    title: str
+    caption: str
+    alt: str
+    svg: str = ""
+    reason: str = ""
+
+
+def render_page(
+    content: Content,
+    findings: Sequence[FindingShown],
+    cannot_show: Sequence[str],
+    figures: Sequence[FigureShown],
+    *,
+    max_mb: float = 3.0,
+    reading: str = "",
+) -> Page:
+    """Make the page; over `max_mb` megabytes (10^6 bytes) it leaves things out and says which.
+
+    `reading` says once how the findings are to be read.
+    Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so.
+    """
+    plates = _plates(figures)
+    drawings = [plate.svg for plate in plates]
+    whole = {**_whole(content, findings, cannot_show, plates), "reading": reading}
+    fixed = len(_html(whole, {}, {}))
+    packed: dict[tuple[object, ...], str] = {}
+    for extent in fitting.smaller(content, drawings):
+        data = _packed(content, drawings, extent, packed)
+        if fixed + sum(map(len, data.values())) + _ROOM <= max_mb * _MEGABYTE:
+            break
+    left_out = fitting.left_out(content, drawings, extent)
+    html = _html(whole, data, left_out)
+    notes = [f"left out of the page for its size: {what}" for what in left_out.values()]
+    if len(html) > max_mb * _MEGABYTE:
+        notes.append(
+            f"the page has {len(html) / _MEGABYTE:.2f} MB, over report.max_mb = {max_mb:g}: "
+            "what is left of it is not left out"
+        )
+    return Page(html, tuple(shown(note) for note in notes))
+
+
+# --- the parts of the file ---------------------------------------------------------------------------
+
+
+def _packed(
+    content: Content,
+    drawings: Sequence[str],
+    extent: fitting.Extent,
+    done: dict[tuple[object, ...], str],
+) -> dict[str, str]:
+    """The data by name; what an earlier, larger extent packed in the same way is taken from `done`."""
+    data = {}
+    for name, make in fitting.data_of(content, drawings, extent).items():
+        key = (name, *(getattr(extent, field) for field in fitting.DECIDED_BY[name]))
+        if key not in done:
+            done[key] = _deflated(make())
+        data[name] = done[key]
+    return data
+
+
+def _deflated(value: Any) -> str:
+    text = json.dumps(all_shown(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode("utf-8"), 6)).decode("ascii")
+
+
+def _html(whole: Mapping[str, Any], data: Mapping[str, str], left_out: Mapping[str, str]) -> bytes:
+    template = _environment().get_template("page.html.j2")
+    script = (_HERE / "page.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    text = template.render(
+        **whole,
+        data=data,
+        left_out=left_out,
+        script=_markup(script),
+        script_hash=digest,
+        style=_markup((_HERE / "page.css").read_text("utf-8")),
+    )
+    return text.encode("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _markup(own: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(own)  # noqa: S704  (files of this package)
+
+
+def _finalized(value: Any) -> Any:
+    """Every expression of the template passes here before it is escaped."""
+    from markupsafe import Markup
+
+    if value is None:
+        return "–"
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+# --- what the template shows -------------------------------------------------------------------------
+
+
+def _whole(
+    content: Content, findings: Sequence[FindingShown], cannot_show: Sequence[str], plates: Sequence[Plate]
+) -> dict[str, Any]:
+    tables = listing.listed(content)
+    anchors = [table.anchor for table in tables] + [plate.id for plate in plates]
+    return {
+        "content": content,
+        "title": cut(content.title) or "Report",
+        "sections": SECTIONS,
+        "engines": wording.ENGINES,
+        "findings": _findings(findings, anchors),
+        "cannot_show": [_typeset(cut(one, LONGEST_SENTENCE)) for one in cannot_show],
+        "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
+        "models": [(part, model) for part in content.parts for model in part.models],
+        "plates": plates,
+        "between": [table for table in tables if table.anchor.startswith(f"table-{listing.BETWEEN}-")],
+        "tables": [(part, _of_part(number, tables)) for number, part in enumerate(content.parts, 1)],
+        "asked": fitting.questions(content),
+        "on_disk": [(name, wording.NOT_ON_PAGE[name]) for name in listing.left_on_disk(content)],
+        "classes": wording.CLASSES,
+        "measured": [(part, listing.measured_with(part.models, ())) for part in content.parts],
+        "cut": cut,
+        "longest": {"sentence": LONGEST_SENTENCE, "text": LONGEST_TEXT},
+    }
+
+
+def _of_part(number: int, tables: Sequence[listing.Listed]) -> list[listing.Listed]:
+    return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
+
+
+def _findings(findings: Sequence[FindingShown], anchors: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """The first ones in the open, the rest and what was not measured one click away, in the order given."""
+    found = [
+        {
+            "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
+            "topic": wording.TOPICS.get(one.topic, cut(one.topic)),
+            "verdict": wording.VERDICTS.get(one.verdict, cut(one.verdict)),
+            "kind": one.verdict if one.verdict in wording.VERDICTS else "shown",
+            "measured_with": cut(one.measured_with, LONGEST_SENTENCE),
+            "anchor": (anchor := _resolved(one.anchor, anchors)),
+            "where": dict(SECTIONS).get(anchor, "the table" if anchor.startswith("table-") else "the figure"),
+        }
+        for one in findings
+    ]
+    measured = [one for one in found if one["kind"] != "not-measured"]
+    return {
+        "lead": measured[:LEADING],
+        "more": measured[LEADING:],
+        "not_measured": [one for one in found if one["kind"] == "not-measured"],
+    }
+
+
+def _typeset(sentence: str) -> str:
+    """A percent sign does not begin a line."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", sentence)
+
+
+def _resolved(anchor: str, anchors: Sequence[str]) -> str:
+    """The anchor where the page has it; else a table of the same name; else the section of its kind."""
+    anchor = anchor.removeprefix("#")
+    if anchor in anchors or anchor in dict(SECTIONS):
+        return anchor
+    table = anchor.rpartition("-")[2]
+    alike = (other for other in anchors if other.startswith("table-") and other.endswith(f"-{table}"))
+    return next(alike, "figures" if anchor.startswith("figure-") else "tables")
+
+
+def _plates(figures: Sequence[FigureShown]) -> list[Plate]:
+    return [_plate(figure, number) for number, figure in enumerate(figures)]
+
+
+def _plate(figure: FigureShown, number: int) -> Plate:
+    anchor = f"figure-{figure.name}"
+    reason = str(getattr(figure, "reason", ""))
+    caption, alt = (cut(str(getattr(figure, part, "")), LONGEST_SENTENCE) for part in ("caption", "alt"))
+    title = cut(figure.title)
+    if reason:
+        return Plate(anchor, title, caption, alt, reason=cut(reason, LONGEST_SENTENCE))
+    try:
+        svg = drawing(getattr(figure, "svg", b""), f"f{number}-")
+    except UnfitDrawing as error:
+        return Plate(anchor, title, caption, alt, reason=f"its drawing was refused: {error}")
+    return Plate(anchor, title, caption, alt, svg)
