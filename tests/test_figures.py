@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 
 from biaskit.report.content import Content, Model, Part
-from biaskit.report.figures import Figure, Missing, draw_all, save
+from biaskit.report.figures import Figure, Missing, contrasts, draw_all, personas, probe, save, srb
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
+from biaskit.report.figures.sheet import rules
 from biaskit.report.figures.style import FEMALE, MALE
+from biaskit.report.figures.view import views
 
 Row = dict[str, Any]
 GROUPS = ("male", "female", "diverse")
@@ -443,9 +445,10 @@ def changes_of(srb: Sequence[Row], labels: Sequence[str]) -> list[Row]:
     return rows
 
 
-def of_engine(engine: str, made: Content) -> Content:
-    """One engine's part alone, for a test that needs no other."""
-    return replace(made, parts=tuple(part for part in made.parts if part.engine == engine), between={})
+def only(maker: Any, made: Content, engine: str = "probe") -> dict[str, Figure]:
+    """The figures of one maker alone, where a test needs no other."""
+    with rules():
+        return named([figure for view in views(made, engine) for figure in maker(view)])
 
 
 def named(figures: Sequence[Figure | Missing]) -> dict[str, Figure]:
@@ -544,7 +547,7 @@ def test_intervals_are_those_of_the_table(usual: Content, drawn: dict[str, Figur
 
 
 def test_positions_in_the_svg_are_the_numbers(usual: Content, drawn: dict[str, Figure]) -> None:
-    """The explicit panel's frame is found from its first and last tick, then places are read back as shares."""
+    """The first panel's frame is found by its first and last tick, then places are read back as shares."""
     root = ElementTree.fromstring(drawn["jobs"].svg)
     namespace = "{http://www.w3.org/2000/svg}"
     ticks = {
@@ -590,7 +593,7 @@ def hexed(colour: Any) -> str:
 
 
 def test_little_coverage_stands_in_brackets() -> None:
-    figure = named(draw_all(of_engine("probe", content(("M0", "M1"), 4))))["groups"]
+    figure = only(probe.groups, content(("M0", "M1"), 4))["groups"]
     assert "[0.2]" in texts(figure)
     assert "0.2" in texts(figure)
 
@@ -629,7 +632,7 @@ def test_the_shape_of_a_difference_tells_its_verdict(
         for r in made.between["tests"]
         if r["engine"] == "probe"
     ]
-    figure = named(draw_all(replace(of_engine("probe", made), between={"tests": tests})))["models"]
+    figure = only(contrasts.models, replace(made, between={"tests": tests}))["models"]
     shapes = {(kind, hollow(line)) for line in data_lines(panels(figure)[0]) for kind in [line.get_marker()]}
     expected_hollow = (not equivalent and ci[0] < 0) or (equivalent and ci[0] > 0)
     assert {(marker, expected_hollow)} == shapes
@@ -654,7 +657,7 @@ def test_the_margin_is_a_band_in_the_forest(drawn: dict[str, Figure]) -> None:
 def test_many_pairs_become_a_grid_that_keeps_the_direction() -> None:
     labels = [f"M{i}" for i in range(7)]
     made = content(labels, 4, instructions=0)
-    figure = named(draw_all(replace(of_engine("probe", made), between=made.between)))["models"]
+    figure = only(contrasts.models, made)["models"]
     rows = [
         r
         for r in made.between["tests"]
@@ -766,7 +769,7 @@ def test_the_text_alternative_tells_the_direction_with_numbers() -> None:
         share = 0.9 if row["job_group"] == "male-dominated" else 0.2
         rows.append({**row, "female_share": share})
     part = replace(made.parts[0], tables={**made.parts[0].tables, "probe_jobs": rows})
-    alt = named(draw_all(of_engine("probe", replace(made, parts=(part,)))))["jobs"].alt
+    alt = only(probe.jobs, replace(made, parts=(part,)))["jobs"].alt
     assert "mean 0.20 in female-dominated jobs; mean 0.90 in male-dominated jobs" in alt
     alt = named(draw_all(replace(made, parts=())))["gaps-explicit"].alt
     assert "they rise together, rank correlation 0.62 [0.31, 0.83]" in alt
@@ -776,7 +779,7 @@ def test_a_difference_names_who_is_higher() -> None:
     made = content(("A", "B"), 4)
     one = next(r for r in made.between["tests"] if r["engine"] == "probe")
     row = {**one, "estimate": -0.3, "ci_low": -0.4, "ci_high": -0.2, "equivalent": False, "gender": "female"}
-    alt = named(draw_all(replace(of_engine("probe", made), between={"tests": [row]})))["models"].alt
+    alt = only(contrasts.models, replace(made, between={"tests": [row]}))["models"].alt
     assert "is 0.30 higher for A than for B" in alt
 
 
@@ -823,8 +826,9 @@ def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     jobs = items(63)
     probed = probe_tables(labels, jobs)
     part = replace(content(("A",), 2).parts[0], tables=probed, models=tuple(model(label) for label in labels))
-    made = named(draw_all(Content("t", (part,), {"tests": between_models(probed, labels)})))
-    assert {"jobs", "jobs-2", "jobs-3", "jobs-4", "groups", "groups-2", "models"} <= set(made)
+    whole = Content("t", (part,), {"tests": between_models(probed, labels)})
+    made = {**only(probe.jobs, whole), **only(contrasts.models, whole)}
+    assert {"jobs", "jobs-2", "jobs-3", "jobs-4", "models"} == set(made)
     looks = set()
     for name in ("jobs", "jobs-2", "jobs-3", "jobs-4"):
         assert "63 jobs" in made[name].caption
@@ -837,19 +841,35 @@ def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     assert len(made["jobs"].svg) < 200_000
 
 
-def test_no_text_is_smaller_than_eight_points_or_leaves_the_sheet(drawn: dict[str, Figure]) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.text import Text
+def placed_texts(svg: bytes) -> list[tuple[str, float, float, float]]:
+    """Level texts of a figure: text, points, left and right end in points."""
+    found = []
 
+    def walk(element: Any, inherited: dict[str, str]) -> None:
+        own = {**inherited, **element.attrib}
+        if element.tag.endswith("text") and "rotate" not in own.get("transform", ""):
+            size = float(own["font-size"])
+            moved = re.match(r"translate\(([-\d.]+)", own.get("transform", ""))
+            x = float(moved[1]) if moved else float(own["x"])
+            bold = own.get("font-weight") == "700"
+            width = 72 * text_width(element.text, size=size, bold=bold)
+            left = x - {"middle": width / 2, "end": width}.get(own.get("text-anchor", ""), 0.0)
+            found.append((element.text, size, left, left + width))
+        for child in element:
+            walk(child, {k: v for k, v in own.items() if k in ("font-size", "text-anchor", "font-weight")})
+
+    walk(ElementTree.fromstring(svg), {})
+    return found
+
+
+def test_no_text_is_smaller_than_eight_points_or_leaves_the_sheet(drawn: dict[str, Figure]) -> None:
     for name, figure in drawn.items():
-        canvas = figure.sheet.figure
-        renderer = FigureCanvasAgg(canvas).get_renderer()
-        for text in canvas.findobj(Text):
-            if text.get_text() and text.get_visible():
-                assert text.get_fontsize() >= 8, (name, text.get_text())
-                box = text.get_window_extent(renderer)
-                assert box.x0 > -2, (name, text.get_text())
-                assert box.x1 < canvas.bbox.width + 2, (name, text.get_text())
+        placed = placed_texts(figure.svg)
+        assert len(placed) > 8
+        for text, size, left, right in placed:
+            assert size >= 8, (name, text)
+            assert left > -1, (name, text)
+            assert right < 7 * 72 + 1, (name, text)
 
 
 # --- parts that must not meet --------------------------------------------------------------------------
@@ -866,12 +886,20 @@ def test_two_prompt_forms_never_share_a_figure() -> None:
         for name, rows in part.tables.items()
     }
     forms = replace(part, tables=tables, models=(model("A"), model("B", "chat-prefill")))
-    figures = named(draw_all(replace(made, parts=(forms,), between={})))
-    assert {"raw-jobs", "chat-prefill-jobs"} < set(figures)
-    assert "jobs" not in figures
+    figures = only(probe.jobs, replace(made, parts=(forms,)))
+    assert {"raw-jobs", "chat-prefill-jobs"} == set(figures)
     assert {"o"} == {kind for kind, *_ in markers(panels(figures["raw-jobs"])[0]) if kind in "os"}
     assert {"s"} == {kind for kind, *_ in markers(panels(figures["chat-prefill-jobs"])[0]) if kind in "os"}
     assert "prompt form raw" in figures["raw-jobs"].title
+
+
+def test_texts_of_two_prompt_forms_never_share_a_figure() -> None:
+    made = content(("A", "B"), 4)
+    part = replace(made.parts[1], models=(model("A", "completion"), model("B", "chat")))
+    figures = only(personas.nonbinary, replace(made, parts=(part,)), "personas")
+    assert ["completion-nonbinary", "chat-nonbinary"] == list(figures)
+    for name, marker in (("completion-nonbinary", "o"), ("chat-nonbinary", "s")):
+        assert {marker} == {kind for kind, *_ in markers(panels(figures[name])[0])}
 
 
 def test_scores_of_two_vector_models_never_share_a_heat_map() -> None:
@@ -881,8 +909,8 @@ def test_scores_of_two_vector_models_never_share_a_heat_map() -> None:
         {**r, "vectors": "pretrained:x" if r["model"] == "B" else r["vectors"]} for r in part.tables["srb"]
     ]
     part = replace(part, tables={**part.tables, "srb": rows})
-    figures = named(draw_all(replace(made, parts=(part,), between={})))
-    assert {"srb-vectors-1", "srb-vectors-2"} < set(figures)
+    figures = only(srb.heat_maps, replace(made, parts=(part,)), "personas")
+    assert {"srb-vectors-1", "srb-vectors-2"} == set(figures)
     assert "B" not in texts(figures["srb-vectors-1"])
 
 
@@ -920,7 +948,7 @@ def hostile() -> Content:
     jobs = [
         (name, "female-dominated" if i % 2 else HOSTILE[0], 0.9 - i / 20) for i, name in enumerate(HOSTILE)
     ]
-    labels = (HOSTILE[0], HOSTILE[2], HOSTILE[8], HOSTILE[9])
+    labels = (HOSTILE[8], HOSTILE[9])
     probed = probe_tables(labels, jobs, instructions=1, settings=(HOSTILE[3],))
     drawn = personas_tables(labels, jobs, word=HOSTILE[7] + HOSTILE[2])
     gaps, relations = gaps_of(labels, jobs)
@@ -948,16 +976,18 @@ def test_hostile_labels_words_and_instructions_are_only_shown() -> None:
             assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x1f\x7f\ud800-\udfff]", said)
             assert len(said) < 6_000
         assert len(figure.svg) < 200_000
+        for text, _, left, right in placed_texts(figure.svg):
+            assert -1 < left < right < 7 * 72 + 1, (figure.name, text)
     assert any(r"$\frac{1$" in text for text in texts(figures["jobs"]))
     figures["jobs"].png(40)
     figures["jobs"].pdf()
 
 
 def test_characters_that_the_font_lacks_are_boxes_with_one_note() -> None:
-    figures = named(draw_all(of_engine("probe", content(("日本", "B"), 2))))
+    figures = only(probe.jobs, content(("日本", "B"), 2))
     assert any("□□" in text for text in texts(figures["jobs"]))
     assert 1 == figures["jobs"].caption.count(BOX_NOTE)
-    assert BOX_NOTE not in named(draw_all(of_engine("probe", content(("A", "B"), 2))))["jobs"].caption
+    assert BOX_NOTE not in only(probe.jobs, content(("A", "B"), 2))["jobs"].caption
 
 
 @pytest.mark.parametrize(
@@ -1009,7 +1039,7 @@ def test_svgs_can_stand_in_one_page(drawn: dict[str, Figure]) -> None:
 
 
 def digest_of_a_few() -> str:
-    made = content(("A", "B"), 2, instructions=1)
+    made = content(("A",), 2, instructions=1)
     digest = hashlib.sha256()
     for figure in draw_all(made):
         if isinstance(figure, Figure):
@@ -1043,18 +1073,24 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context(
-        {"font.size": 30, "axes.grid": True, "text.usetex": True, "svg.fonttype": "path"}
+        {
+            "font.size": 30,
+            "axes.grid": True,
+            "xtick.direction": "in",
+            "text.usetex": True,
+            "svg.fonttype": "path",
+        }
     ):
-        figure = named(draw_all(of_engine("probe", content(("A",), 2))))["jobs"]
+        figure = only(probe.jobs, content(("A",), 2))["jobs"]
         assert 30 == matplotlib.rcParams["font.size"]
     assert before == dict(matplotlib.rcParams)
-    assert figure.svg == named(draw_all(of_engine("probe", content(("A",), 2))))["jobs"].svg
+    assert figure.svg == only(probe.jobs, content(("A",), 2))["jobs"].svg
 
 
 def test_save_writes_what_is_asked(tmp_path: Path) -> None:
-    made = [
-        f for f in draw_all(of_engine("probe", content(("A",), 2))) if f.name in ("jobs", "models", "ternary")
-    ]
+    one = content(("A",), 2)
+    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(probe.ternary, one).values()]
+    made.append(Missing("models", "Models", "There is one.", "figures"))
     paths = save(made, tmp_path / "figures", pdf=True)
     assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == {
         p.name for p in paths

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -132,8 +134,8 @@ def test_the_policy_stops_what_a_hand_puts_into_the_file(browser: Browser, tmp_p
     file.write_text(file.read_text("utf-8").replace("<main>", "<main>" + evil), "utf-8")
     browser.open(file)
     assert browser.run("return window.__hacked") is None
-    stopped = [message for message in browser.messages if "Content Security Policy" in message]
-    assert len(stopped) == len(browser.messages) == 2  # the script, the picture
+    assert len(browser.messages) >= 2  # the script, the picture
+    assert all("Content Security Policy" in message for message in browser.messages)
 
 
 def test_every_anchor_resolves(browser: Browser, ten: Path) -> None:
@@ -174,7 +176,7 @@ def test_without_unpacking_the_findings_stand_and_a_note_says_where_numbers_are(
         "Dots for",
     ):
         assert text in said
-    torn = file.read_text("utf-8").replace('data-part="words">eN', 'data-part="words">AA')
+    torn = file.read_text("utf-8").replace('data-part="words">', 'data-part="words">AAAA')
     file.write_text(torn, "utf-8")
     browser.open(file)
     assert browser.run("return document.documentElement.dataset.state") == "failed"
@@ -332,7 +334,6 @@ def test_no_horizontal_scroll_on_a_phone(browser: Browser, ten: Path) -> None:
 def test_paper_holds_every_table_and_light_colours(browser: Browser, ten: Path) -> None:
     browser.scheme("dark")
     browser.open(ten)
-    browser.run("window.addEventListener('beforeprint', () => setTimeout(() => {}))")
     browser.run(
         "window.addEventListener('beforeprint', () => {"
         " const mounts = [...document.querySelectorAll('[data-table]')];"
@@ -343,7 +344,7 @@ def test_paper_holds_every_table_and_light_colours(browser: Browser, ten: Path) 
     pdf = browser.printed(preferCSSPageSize=True)
     assert pdf.startswith(b"%PDF")
     seen = browser.run("return window.__printed")
-    assert seen["n"] == 16
+    assert seen["n"] == 15
     assert min(seen["rows"]) > 0
     assert max(seen["rows"]) == 500  # of 63,000 marked words
     assert seen["closed"] == 0
@@ -424,22 +425,35 @@ document.querySelectorAll("main *").forEach((one) => {
 """
 
 
+def provoked(browser: Browser, folder: Path, payload: str) -> dict[str, Any]:
+    """What a page with the payload everywhere consists of, once all was opened, clicked and touched."""
+    (folder / "report.html").write_bytes(render_page(*hostile(payload), max_mb=50).html)
+    browser.open(folder / "report.html")
+    browser.built()
+    browser.run(PROVOKED)
+    found: dict[str, Any] = browser.run(PARTS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def harmless(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The same of a payload that is a letter."""
+    window.size(1280)
+    window.scheme()
+    return provoked(window, tmp_path_factory.mktemp("harmless"), "x")
+
+
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-def test_hostile_text_runs_nothing_and_breaks_nothing(browser: Browser, tmp_path: Path, number: int) -> None:
-    seen = []
-    for payload in ("x", HOSTILE[number]):
-        made = hostile(payload)
-        (tmp_path / "report.html").write_bytes(render_page(*made, max_mb=50).html)
-        browser.open(tmp_path / "report.html")
-        browser.built()
-        browser.run(PROVOKED)
-        seen.append(browser.run(PARTS))
-        assert browser.run("return window.__hacked") is None
-        assert browser.messages == []
-        assert browser.requests == [(tmp_path / "report.html").as_uri()]
-    assert seen[0] == seen[1]
-    assert seen[1]["sections"] == [name for name, _ in SECTIONS]
-    assert seen[1]["handlers"] == seen[1]["frames"] == 0
+def test_hostile_text_runs_nothing_and_breaks_nothing(
+    browser: Browser, harmless: dict[str, Any], tmp_path: Path, number: int
+) -> None:
+    seen = provoked(browser, tmp_path, HOSTILE[number])
+    assert seen == harmless
+    assert seen["sections"] == [name for name, _ in SECTIONS]
+    assert seen["handlers"] == seen["frames"] == 0
+    assert browser.run("return window.__hacked") is None
+    assert browser.messages == []
+    assert browser.requests == [(tmp_path / "report.html").as_uri()]
 
 
 def test_long_words_break_on_a_phone(browser: Browser, tmp_path: Path) -> None:
@@ -451,20 +465,23 @@ def test_long_words_break_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     assert browser.run("return document.documentElement.scrollWidth") == PHONE
 
 
-def test_a_drawing_that_was_tampered_with_is_not_shown(browser: Browser, tmp_path: Path) -> None:
-    import base64
-    import zlib
-
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "<script>window.__hacked = 1</script><g ",
+        "<g onload='window.__hacked = 2' ",
+        "<use href='http://x.invalid/#a'/><g ",
+    ],
+)
+def test_a_drawing_that_was_tampered_with_is_not_shown(browser: Browser, tmp_path: Path, evil: str) -> None:
     file = written(tmp_path, SMALL)
-    evil = (
-        svg(1).decode().replace("<g ", "<script>window.__hacked = 1</script><g onload='window.__hacked = 2' ")
-    )
-    packed = base64.b64encode(zlib.compress(json.dumps([evil, evil, ""]).encode())).decode()
+    drawings = [svg(1).decode().replace("<g ", evil), svg(1).decode(), ""]
+    packed = base64.b64encode(zlib.compress(json.dumps(drawings).encode())).decode()
     head, _, rest = file.read_text("utf-8").partition('data-part="figures">')
     file.write_text(f'{head}data-part="figures">{packed}{rest[rest.index("</script>") :]}', "utf-8")
     browser.open(file)
-    browser.until("return document.querySelector('.mount table')")
-    assert browser.run("return document.querySelectorAll('.drawing svg').length") == 0
+    browser.until("return document.querySelector('#figure-gaps svg')")
+    assert browser.run("return document.querySelectorAll('#figure-lollipop svg').length") == 0
     assert browser.run("return window.__hacked") is None
 
 

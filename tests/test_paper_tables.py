@@ -257,6 +257,13 @@ def test_table_15_keeps_the_papers_four_kinds_of_words_in_their_order() -> None:
     assert table.rows[4][4].endswith("v149, and 10 more")
 
 
+def test_a_word_of_a_megabyte_is_cut_where_tex_reads_it() -> None:
+    row = {"model": "a", "occupation": "nurse", "gender": "male", "word": "w" * 1_000_000, "place": "both"}
+    made = paper_tables({"word_overlap": [row]}, occupation="nurse")
+    assert only(made, "gasp-table-15").rows[0][4] == "w" * 60 + "…"
+    compiled(made)
+
+
 def test_figure_5_has_the_clusters_kept_with_percent_and_pairs() -> None:
     def cluster(model: str, number: int, women: int, men: int, kept: bool) -> Row:
         share = women / (women + men) if women + men else None

@@ -246,7 +246,7 @@ def test_a_list_is_broken_at_spaces_and_nothing_of_it_is_lost() -> None:
     table = TitledTable(
         "t",
         ((Heading("who"), Heading("words"), Heading("n")),),
-        (("ash", ", ".join(words), "60"), ("elm", "", "0"), ("fir", "w" * 200, "1")),
+        (("ash", ", ".join(words), "60"), ("elm", "", "0"), ("fir", "x " + "w" * 200, "1")),
         n_text=2,
         wide=frozenset({1}),
     )
@@ -257,7 +257,9 @@ def test_a_list_is_broken_at_spaces_and_nothing_of_it_is_lost() -> None:
     )
     assert told.replace("  60", "").split(", ")[-1].startswith("word59")
     assert set(words) <= set(re.findall(r"word\d+", told))
-    assert _starts(lines, "fir").count("w") == 200
+    after = lines[lines.index(_starts(lines, "fir")) :]
+    assert [line.count("w") for line in after if line] == [0, 200]
+    assert after[0].split() == ["fir", "x", "1"]
 
 
 def _starts(lines: list[str], start: str) -> str:

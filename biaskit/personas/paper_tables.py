@@ -24,6 +24,8 @@ PER_TABLE = 4
 """Models side by side in one table; more of them are split into parts."""
 MOST_WORDS = 150
 """Words of one cell; a cell cannot go over a page."""
+MOST_LETTERS = 60
+"""Letters of one word: TeX cannot read a line of a megabyte."""
 EXAMPLE = "software engineer"
 """The occupation of the paper's Tables 7, 8 and 15."""
 _NOTHING: Tables = MappingProxyType({})
@@ -494,7 +496,8 @@ def _listed(words: Sequence[str]) -> str:
     if not words:
         return "(none)"
     more = f", and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
-    return ", ".join(words[:MOST_WORDS]) + more
+    whole = (word if len(word) <= MOST_LETTERS else f"{word[:MOST_LETTERS]}…" for word in words[:MOST_WORDS])
+    return ", ".join(whole) + more
 
 
 def _count(value: int | None) -> int | str:

@@ -43,4 +43,4 @@ def render_csv(table: TitledTable) -> str:
 
 def _plain(cell: str) -> str:
     """A cell of words that no spreadsheet runs; an apostrophe tells it that text follows."""
-    return cell if cell.startswith(_FORMULA_STARTS) else cell
+    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell

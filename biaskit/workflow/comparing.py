@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -147,6 +148,10 @@ def compare(
     made.notes += notes
     manifest = _manifest(collection, groups, aliases, joined, margins)
     path = Path(out) if out is not None else _default_path(manifest)
+    for entry in manifest["resolved"]["runs"]:  # seen from the folder, so that all can move together
+        entry["path"] = os.path.relpath(entry["path"], path)
+    if aliases is not None:
+        manifest["resolved"]["aliases"] = os.path.relpath(aliases, path)
     content = _write(path, manifest, collection, made, margins)
     return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import ValidationError
 
 from biaskit.compare.gathering import Collection, StoredRun, gather
-from biaskit.errors import RunError
+from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.files import write_atomically
 from biaskit.personas.paper_tables import paper_tables as persona_tables
 from biaskit.personas.showing import show
@@ -20,11 +23,13 @@ from biaskit.report.deviations import deviations_of
 from biaskit.report.document import PaperTable
 from biaskit.report.latex import latex_files
 from biaskit.report.prompts import prompts_shown
-from biaskit.runs import find_run, read_manifest, read_rows, rows_file
+from biaskit.runs import COMPARISON, find_run, read_manifest, read_rows, rows_file
 from biaskit.sources import load_corpus
-from biaskit.studies import ReportKeys
+from biaskit.studies import Reference, ReportKeys
+from biaskit.workflow.results import RunResult
 
 PAGE = "report.html"
+PREFIX, MARGIN = "report.", "margin."
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Report:
 
 
 def report(
-    *runs: str | Path,
+    *runs: str | Path | RunResult,
     out: str | Path | None = None,
     texts: bool = True,
     groups: Sequence[str] = (),
@@ -49,7 +54,7 @@ def report(
     """Write the page, the figures and the papers' tables of one run, or of several side by side.
 
     Args:
-        runs: run folders of either engine, or a folder that `compare` wrote; by default the newest run.
+        runs: folders or results of either engine, or of `compare`; by default the newest run.
         out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
             comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/.
         texts: False leaves out every generated or imported text.
@@ -62,11 +67,8 @@ def report(
     from biaskit.report.findings import cannot_show, findings
     from biaskit.report.page import render_page
 
-    given = dict(settings or {})
-    keys = ReportKeys.model_validate(
-        {name.removeprefix("report."): given[name] for name in given if name.startswith("report.")}
-    )
-    content, folder = _content(runs, texts, groups, aliases, given)
+    keys, given = _keys(dict(settings or {}))
+    content, folder = _content(_paths(runs), texts, groups, aliases, given)
     figures = draw_all(content)
     page = render_page(content, findings(content), cannot_show(content), figures, max_mb=keys.max_mb)
     target = Path(out) if out is not None else folder / PAGE
@@ -74,6 +76,29 @@ def report(
     drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
     latex = tuple(_latex(content, folder / "latex"))
     return Report(target, drawn, latex, content, tuple(page.notes))
+
+
+def _paths(runs: Sequence[str | Path | RunResult]) -> list[str | Path]:
+    return [run.path if isinstance(run, RunResult) else run for run in runs]
+
+
+def _keys(settings: dict[str, Any]) -> tuple[ReportKeys, dict[str, Any]]:
+    """The keys of the page, checked, and those that the comparison takes."""
+    known = [*(f"{PREFIX}{name}" for name in ReportKeys.model_fields), "reference"]
+    for name in settings:
+        if name not in known and not name.startswith(MARGIN):
+            listed = ", ".join([*known, "margin.QUANTITY"])
+            raise StudyError(f"{name} is no key of the page.{nearest(name, known)} Known: {listed}.")
+    reference = settings.get("reference", "both")
+    if reference not in get_args(Reference):
+        raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
+    own = {name.removeprefix(PREFIX): value for name, value in settings.items() if name.startswith(PREFIX)}
+    try:
+        return ReportKeys.model_validate(own), settings
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StudyError(f"{PREFIX}{where} = {first['input']!r}: {first['msg']}.") from error
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -89,14 +114,14 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def content_of(
-    *runs: str | Path,
+    *runs: str | Path | RunResult,
     texts: bool = True,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Content:
     """What a report of these runs says, without writing a page."""
-    return _content(runs, texts, groups, aliases, dict(settings or {}))[0]
+    return _content(_paths(runs), texts, groups, aliases, dict(settings or {}))[0]
 
 
 def _content(
@@ -106,18 +131,18 @@ def _content(
     aliases: str | Path | None,
     settings: Mapping[str, Any],
 ) -> tuple[Content, Path]:
-    paths, groups, aliases = _expanded(runs, groups, aliases)
-    collection = gather(paths)
-    between, notes, folder = _between(collection, paths, groups, aliases, settings)
+    named = _Named.of(runs, groups, aliases)
+    collection = gather(named.paths)
+    between, notes, folder = _between(collection, named, settings)
     content = Content(
         title=_title(collection.parts),
         parts=collection.parts,
         between=between,
-        notes=(*collection.notes, *notes),
+        notes=tuple(dict.fromkeys((*collection.notes, *notes))),
         deviations=deviations_of(paper for part in collection.parts for paper in part.papers),
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
-        command=_command(paths, texts, groups, aliases),
+        command=_command(named, texts),
         versions=versions(),
         bibtex=_bibtex(collection.parts),
         reference=settings.get("reference", _reference(collection)),
@@ -125,41 +150,50 @@ def _content(
     return _with_rows(content, collection), folder
 
 
-def _expanded(
-    runs: Sequence[str | Path], groups: Sequence[str], aliases: str | Path | None
-) -> tuple[list[Path], Sequence[str], str | Path | None]:
-    """The runs that are meant; a folder that `compare` wrote stands for its runs, groups and aliases."""
-    found: list[Path] = []
-    for path in [find_run(str(run)) for run in runs] or [find_run(None)]:
-        manifest = read_manifest(path)
-        if manifest["engine"] != "compare":
-            found.append(path)
-            continue
-        resolved = manifest["resolved"]
-        found += [find_run(str(entry["path"])) for entry in resolved["runs"]]
-        groups = groups or tuple(resolved.get("groups", ()))
-        aliases = aliases or resolved.get("aliases")
-    return found, groups, aliases
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The runs that a report is about, how they are held against each other, and where it goes."""
+
+    paths: tuple[Path, ...]
+    groups: tuple[str, ...]
+    aliases: str | Path | None
+    folder: Path | None  # a comparison's, where that was named
+
+    @classmethod
+    def of(cls, runs: Sequence[str | Path], groups: Sequence[str], aliases: str | Path | None) -> _Named:
+        """A folder that `compare` wrote stands for its runs, groups and aliases."""
+        given = [find_run(str(run)) for run in runs] or [find_run(None)]
+        manifests = [read_manifest(path) for path in given]
+        if not any(manifest["engine"] == COMPARISON for manifest in manifests):
+            return cls(tuple(given), tuple(groups), aliases, None)
+        if len(given) > 1:
+            raise UsageError("A comparison is reported by itself: name the runs instead.")
+        folder, resolved = given[0], manifests[0]["resolved"]
+        paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
+        stored = resolved.get("aliases")
+        return cls(
+            tuple(find_run(str(path)) for path in paths),
+            tuple(groups) or tuple(resolved.get("groups", ())),
+            aliases or (Path(os.path.normpath(folder / stored)) if stored else None),
+            folder,
+        )
 
 
 def _between(
-    collection: Collection,
-    paths: Sequence[Path],
-    groups: Sequence[str],
-    aliases: str | Path | None,
-    settings: Mapping[str, Any],
-) -> tuple[Tables, list[str], Path]:
+    collection: Collection, named: _Named, settings: Mapping[str, Any]
+) -> tuple[Tables, tuple[str, ...], Path]:
     """What ties runs and models together, and the folder everything goes to."""
     from biaskit.workflow.comparing import compare
 
+    first, alone = named.paths[0], len(named.paths) == 1
     n_models = len({model.label for part in collection.parts for model in part.models})
-    if len(paths) == 1 and n_models == 1:
-        return {}, [], paths[0]
-    margins = {name: value for name, value in settings.items() if name.startswith("margin.")}
-    own = paths[0] if len(paths) == 1 else None
-    made = compare(*paths, out=own and own / "comparison", groups=groups, aliases=aliases, settings=margins)
+    if alone and n_models == 1:
+        return {}, (), first
+    margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
+    own = named.folder or (first / "comparison" if alone else None)
+    made = compare(*named.paths, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
     tables = {name: rows for name, rows in made.tables().items() if rows}
-    return tables, list(made.warnings), own or made.path
+    return tables, made.warnings, first if alone and named.folder is None else made.path
 
 
 def _title(parts: Sequence[Part]) -> str:
@@ -174,11 +208,11 @@ def _reference(collection: Collection) -> Any:
     return next((one for one in stated if one), "both")
 
 
-def _command(paths: Sequence[Path], texts: bool, groups: Sequence[str], aliases: str | Path | None) -> str:
-    words = ["biaskit", "report", *map(str, paths)]
-    for group in groups:
+def _command(named: _Named, texts: bool) -> str:
+    words = ["biaskit", "report", *map(str, named.paths)]
+    for group in named.groups:
         words += ["--group", group]
-    words += ["--aliases", str(aliases)] if aliases else []
+    words += ["--aliases", str(named.aliases)] if named.aliases else []
     return shlex.join([*words, *([] if texts else ["--no-texts"])])
 
 

@@ -14,7 +14,7 @@ __all__ = ["Figure", "Missing", "draw_all", "save"]
 
 def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     """Every figure of a report in the order of the page; one that cannot be drawn says why."""
-    from biaskit.report.figures import both, contrasts, personas, probe, srb
+    from biaskit.report.figures import both, contrasts, personas, probe, srb, words
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import views
 
@@ -26,6 +26,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         for view in views(content, "personas"):
             drawn += personas.figures(view)
             drawn += srb.figures(view)
+            drawn += words.figures(view)
         drawn += both.figures(content)
     return tuple(drawn)
 

@@ -79,7 +79,7 @@ def figures(view: View) -> Iterator[Figure | Missing]:
     yield from models(view)
 
 
-def crossed(rows: Sequence[Row], view: View, *contrasts: str) -> list[Row]:
+def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
     """Rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
     return [
         row
@@ -88,7 +88,6 @@ def crossed(rows: Sequence[Row], view: View, *contrasts: str) -> list[Row]:
         and row["kind"] == "crossed"
         and row["quantity"] == "share"
         and str(row["family"]).rpartition("/")[2] in contrasts
-        and (not view.form or row["prompt_form"] == view.form)
     ]
 
 
@@ -98,7 +97,7 @@ def crossed(rows: Sequence[Row], view: View, *contrasts: str) -> list[Row]:
 def debiasing(view: View) -> Iterator[Figure | Missing]:
     """Share under each instruction (and level) minus share without one."""
     title = f"What each instruction changes ({view.heading})"
-    rows = crossed(view.rows("tests"), view, "instructions", "levels")
+    rows = crossed(view.rows("tests"), "instructions", "levels")
     if not rows:
         reason = (
             "No row of tests holds an instruction against none: the study was asked without instructions."
@@ -132,7 +131,7 @@ def _in_figures(
 def _debiasing(view: View, models: Sequence[str], columns: Sequence[tuple[str, str]]) -> Drawing:
     rows = [
         row
-        for row in crossed(view.rows("tests"), view, "instructions", "levels")
+        for row in crossed(view.rows("tests"), "instructions", "levels")
         if row["model_a"] in models and (row["bias_type"], row["group_a"]) in columns
     ]
     texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
@@ -279,7 +278,7 @@ def models(view: View) -> Iterator[Figure | Missing]:
     title = f"How the models differ ({view.heading})"
     rows = [
         row
-        for row in crossed(view.content.between.get("tests", ()), view, "models")
+        for row in crossed(view.content.between.get("tests", ()), "models")
         if row["model_a"] in view.models
         and row["model_b"] in view.models
         and (str(row["instruction_a"]), str(row["instruction_b"])) == ("0", "0")

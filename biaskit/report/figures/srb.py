@@ -113,7 +113,7 @@ def _heat_map(view: View, models: Sequence[str], every: Sequence[Row]) -> Drawin
     axes.set(xlim=(0, len(columns)), ylim=(len(order), 0), xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
     _cells(axes, order, columns, found, limit)
-    _scale(sheet, left + 0.08, top + len(order) * CELL + 0.14, limit)
+    _scale(sheet, 0.4, top + len(order) * CELL + 0.14, limit)
     caption = (
         "Subset Representational Bias score (GAS(P) Figure 3, Algorithm 6) of words marked for women and for "
         "men in "

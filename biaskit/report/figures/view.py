@@ -34,12 +34,11 @@ class View:
     marks: Mapping[str, Mark]
 
     def rows(self, table: str, **wanted: object) -> list[Row]:
-        """Rows of a table of the part for these models, this form, and the wanted values."""
+        """Rows of a table of the part for these models (a model has one form) and the wanted values."""
         return [
             row
             for row in self.part.tables.get(table, ())
             if row.get("model", row.get("model_a", "")) in (*self.models, "all", "")
-            and (not self.form or row.get("prompt_form", self.form) == self.form)
             and all(row.get(column) == value for column, value in wanted.items())
         ]
 

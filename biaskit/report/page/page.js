@@ -517,15 +517,15 @@
   window.addEventListener("afterprint", () => { undo.forEach((back) => back()); undo = []; });
   window.addEventListener("hashchange", () => reveal(location.hash));
 
-  // The section that is read now is the last one that begins above the middle of the window.
+  // The section that is read now is the last one that begins in the upper quarter of the window.
   function follow() {
     const links = [...document.querySelectorAll("nav a")];
     const sections = links.map((link) => document.getElementById(link.hash.slice(1)));
     let waiting = false;
     const mark = () => {
       waiting = false;
-      const middle = window.innerHeight / 2;
-      const above = sections.filter((section) => section.getBoundingClientRect().top < middle);
+      const line = window.innerHeight / 4;
+      const above = sections.filter((section) => section.getBoundingClientRect().top < line);
       const now = sections.indexOf(above.at(-1));
       if (links[now]?.hasAttribute("aria-current")) return;
       links.forEach((link, i) => {

@@ -1,0 +1,145 @@
+"""`biaskit report` as a user meets it: what it writes, prints and refuses."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Cli
+from many_models import make_personas_run, make_probe_run
+
+import biaskit as bk
+from biaskit.errors import RunError
+
+OCCUPATIONS = ("nurse", "mechanic", "cook", "lawyer")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A probe run and a personas run of the same two models, made once."""
+    folder = tmp_path_factory.mktemp("runs")
+    probe = make_probe_run(folder / "probe", 2, OCCUPATIONS)
+    return probe, make_personas_run(folder / "personas", 2, OCCUPATIONS, 6)
+
+
+@pytest.fixture(autouse=True)
+def folder(quick_folder: Path) -> Path:
+    return quick_folder
+
+
+def data_of(page: Path) -> Any:
+    """What is compressed inside a page."""
+    packed = re.findall(
+        r'<script type="application/octet-stream[^>]*>([^<]*)</script>', page.read_text("utf-8")
+    )
+    assert packed
+    return [json.loads(zlib.decompress(base64.b64decode(part))) for part in packed]
+
+
+def test_two_runs_make_a_page_figures_and_latex_in_the_comparisons_folder(
+    console: Cli, runs: tuple[Path, Path]
+) -> None:
+    said = console("report", *runs)
+    assert 0 == said.code, said.err
+    (made,) = Path("biaskit-runs").glob("compare-*")
+    assert {"report.html", "figures", "latex", "tables", "manifest.json"} <= {p.name for p in made.iterdir()}
+    assert f"Page: {made / 'report.html'}" in said.out
+    drawn = {path.name for path in (made / "figures").iterdir()}
+    assert {"jobs.svg", "jobs.png"} <= drawn
+    assert any(name.startswith("gaps") for name in drawn)
+    assert {"occugender-table-3.tex", "gasp-table-1.tex"} <= {p.name for p in (made / "latex").iterdir()}
+    assert max(len(line) for line in said.out.split("Page:")[0].splitlines()) <= 80
+    # A comparison's folder stands for its runs.
+    first = (made / "report.html").read_bytes()
+    assert 0 == console("report", made).code
+    assert first == (made / "report.html").read_bytes()
+
+
+def test_one_run_has_its_page_in_its_own_folder(
+    console: Cli, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    import shutil
+
+    own = Path(shutil.copytree(runs[0], tmp_path / "own"))
+    assert 0 == console("report", own).code
+    assert (own / "report.html").is_file()
+    assert (own / "comparison" / "tables" / "tests.csv").is_file()
+    assert not Path("biaskit-runs").exists()
+
+
+def test_without_texts_no_text_is_in_the_page(console: Cli, runs: tuple[Path, Path]) -> None:
+    rows = (runs[1] / "generations.jsonl").read_text("ascii").splitlines()
+    texts = [json.loads(row)["text"] for row in rows]
+
+    def pages_texts(*options: str) -> int:
+        assert 0 == console("report", runs[1], "--out", "page.html", *options).code
+        held = json.dumps(data_of(Path("page.html")), ensure_ascii=False)
+        return sum(json.dumps(text, ensure_ascii=False)[1:-1][:40] in held for text in texts)
+
+    assert pages_texts() > 0
+    assert 0 == pages_texts("--no-texts")
+    assert "left out by --no-texts" in Path("page.html").read_text("utf-8")
+
+
+def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
+    made = json.loads(console("report", runs[0], "--out", "x/page.html", "--format", "json").out)
+    assert "x/page.html" == made["page"]
+    assert Path("x/page.html").is_file()
+    assert {"topic", "verdict", "text", "measured_with"} == set(made["findings"][0])
+
+
+def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    import shutil
+
+    own = Path(shutil.copytree(runs[0], tmp_path / "own"))
+    assert 0 == console("report", own, "--set", "report.pdf=true").code
+    assert (own / "figures" / "jobs.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "report.max_mb=0"], "report.max_mb = 0"),
+        (["--set", "report.max_bm=2"], "report.max_bm is no key of the page. Did you mean 'report.max_mb'?"),
+        (["--set", "reference=men"], "reference is 'men': write one of none, parity, labour, both"),
+        (["--group", "a"], "--group"),
+        (["--aliases", "nothing.csv"], "nothing.csv"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    console: Cli, runs: tuple[Path, Path], arguments: list[str], said: str
+) -> None:
+    done = console("report", *runs, *arguments)
+    assert done.code in (1, 2)
+    assert said in done.err
+    assert 1 == done.err.count("\n")
+
+
+def test_without_a_run_the_newest_is_taken_and_named(console: Cli, runs: tuple[Path, Path]) -> None:
+    import shutil
+
+    assert "There is no run in biaskit-runs/ yet" in console("report").err
+    shutil.copytree(runs[0], "biaskit-runs/newest")
+    done = console("report")
+    assert "Newest run: biaskit-runs/newest" in done.err
+    assert Path("biaskit-runs/newest/report.html").is_file()
+
+
+def test_a_page_that_cannot_be_written_says_so(runs: tuple[Path, Path]) -> None:
+    Path("file").write_text("", "utf-8")
+    with pytest.raises(RunError, match=r"file/page\.html cannot be written: .* Choose another --out\."):
+        bk.report(runs[0], out="file/page.html")
+
+
+def test_a_result_is_a_run_in_python(runs: tuple[Path, Path]) -> None:
+    made = bk.report(bk.load(runs[0]), bk.load(runs[1]), out="page.html")
+    assert Path("page.html") == made.page
+    assert ("probe", "personas") == tuple(part.engine for part in made.content.parts)
+    assert made.content.prompts
+    assert made.content.words
+    assert "biaskit report" in made.content.command
