@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +112,34 @@ def _paths(runs: tuple[str, ...]) -> list[Path]:
 def _print(result: ComparisonResult, output_format: str) -> None:
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
         emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
-        return
-    print_result(result, output_format)
+    elif output_format == "json":
+        emit(json.dumps(_as_json(result), indent=1, allow_nan=False) + "\n")
+    else:
+        print_result(result, output_format)
+
+
+SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
+
+
+def _as_json(result: ComparisonResult) -> dict[str, Any]:
+    """What the comparison made, and the runs' own tables that stand side by side in its text."""
+    parts = [
+        {
+            "engine": part.engine,
+            "study": part.study,
+            "runs": list(part.runs),
+            "models": [asdict(model) for model in part.models],
+            "tables": {name: part.tables[name] for name in SIDE_BY_SIDE if name in part.tables},
+        }
+        for part in result.content.parts
+    ]
+    return {
+        "run": str(result.path),
+        "signature": result.analysis()["signature"],
+        "warnings": list(result.warnings),
+        "tables": result.tables(),
+        "parts": parts,
+    }
 
 
 def _explain(requirement: Requirement) -> None:

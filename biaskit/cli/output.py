@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def print_result(result: RunResult, output_format: str) -> None:
         emit(render_latex(result.document()))
     else:
         emit(f"{render_text(result.document())}\nRun: {result.path} (tables/*.csv hold every number)\n")
+        emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:

@@ -47,7 +47,7 @@ def _shown(found: Sequence[Mapping[str, Any]]) -> TitledTable:
             r["run"],
             r["study"],
             ", ".join(r["models"]),
-            f"{r['rows']:,} of {r['planned'] or 0:,}",
+            "–" if r["rows"] is None else f"{r['rows']:,} of {r['planned'] or 0:,}",
             _when(r["last_write"]),
         )
         for r in found
