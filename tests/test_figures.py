@@ -800,7 +800,8 @@ def test_absent_tables_give_reasons_and_no_figure() -> None:
 def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
     made = draw_all(content(("A", "B"), 5, undefined=True))
     figures = named(made)
-    assert {"word-lists", "silhouette", "srb-change", "gaps"} == set(absent(made))
+    assert {"word-lists", "silhouette", "srb", "srb-change", "gaps"} == set(absent(made))
+    assert "because: empty." in absent(made)["srb"].reason
     for name in ("jobs", "debiasing", "nonbinary"):
         for axes in panels(figures[name]):
             for kind, _, x, _y in markers(axes):
@@ -812,7 +813,6 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
         assert "not measured" in texts(figures[name])
     assert not any(axes.patches for axes in panels(figures["groups"]))
     assert 8 == texts(figures["groups"]).count("–")
-    assert all(patch.get_hatch() for patch in panels(figures["srb"])[0].patches)
 
 
 def test_one_model_and_one_job() -> None:
@@ -1101,3 +1101,37 @@ def test_save_writes_what_is_asked(tmp_path: Path) -> None:
     assert b"CreationDate" not in pdf
     assert b"/Type3" not in pdf
     assert ["jobs.svg", "jobs.png"] == [p.name for p in save(made[:1], tmp_path / "two", pdf=False)]
+
+
+def test_a_difference_that_is_not_clear_is_not_told_as_a_finding() -> None:
+    made = content(("A", "B"), 4)
+    one = next(r for r in made.between["tests"] if r["engine"] == "probe")
+    row = {**one, "estimate": -0.3, "ci_low": -0.7, "ci_high": 0.1, "equivalent": False, "gender": "female"}
+    alt = only(contrasts.models, replace(made, between={"tests": [row]}))["models"].alt
+    assert "0 are clear" in alt
+    assert "higher" not in alt
+
+
+def test_names_beside_points_meet_no_bar_of_another() -> None:
+    made = content(("A",), 8)
+    figure = only(personas.scatter, made, "personas")["scatter"]
+    rows = made.parts[1].tables["representation"]
+    (axes,) = panels(figure)
+    side = axes.get_position().width * 7
+    assert axes.texts
+    for text in axes.texts:
+        left, y = text.get_position()
+        right = left + text_width(text.get_text()) / side
+        assert not any(
+            left < r["labour_female_share"] < right and r["ci_low"] < y < r["ci_high"] for r in rows
+        )
+
+
+def test_estimators_that_differ_are_said() -> None:
+    made = content(("A", "B"), 3)
+    tables = made.parts[0].tables
+    rows = [{**r, "estimator": "top-k(k=20)" if r["model"] == "B" else "exact"} for r in tables["probe_jobs"]]
+    part = replace(made.parts[0], tables={**tables, "probe_jobs": rows})
+    caption = only(probe.jobs, replace(made, parts=(part,)))["jobs"].caption
+    assert "Estimators differ: A exact, B top-k(k=20)." in caption
+    assert "Estimators differ" not in only(probe.jobs, made)["jobs"].caption

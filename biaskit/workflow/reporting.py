@@ -64,13 +64,20 @@ def report(
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
     from biaskit.report.figures import draw_all, save
-    from biaskit.report.findings import cannot_show, findings
+    from biaskit.report.findings import READING, cannot_show, findings
     from biaskit.report.page import render_page
 
     keys, given = _keys(dict(settings or {}))
     content, folder = _content(_paths(runs), texts, groups, aliases, given)
     figures = draw_all(content)
-    page = render_page(content, findings(content), cannot_show(content), figures, max_mb=keys.max_mb)
+    page = render_page(
+        content,
+        findings(content),
+        cannot_show(content),
+        figures,
+        max_mb=keys.max_mb,
+        reading=READING,
+    )
     target = Path(out) if out is not None else folder / PAGE
     _write(target, page.html)
     drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))

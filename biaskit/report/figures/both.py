@@ -120,6 +120,10 @@ def _panel(
         axis.set_ticks(ticks, labels=[signed(tick) for tick in ticks])
         axis.set_label_text(WORDS[name])
         axis.labelpad = 2
+    if not any(row[x_name] is not None and row[y_name] is not None for row in rows):
+        axes.set(xticks=[], yticks=[])
+        axes.text(0.5, 0.5, "– no occupation has both", ha="center", transform=axes.transAxes)
+        return
     axes.grid(color=GRID, linewidth=0.5)
     axes.axhline(0, color=INK, linewidth=0.6, zorder=1)
     axes.axvline(0, color=INK, linewidth=0.6, zorder=1)

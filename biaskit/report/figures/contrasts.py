@@ -30,6 +30,7 @@ from biaskit.report.figures.style import GRID, INK, Mark, words_of
 from biaskit.report.figures.view import (
     Drawing,
     View,
+    counted,
     distinct,
     finished,
     missing,
@@ -132,7 +133,9 @@ def _debiasing(view: View, models: Sequence[str], columns: Sequence[tuple[str, s
     rows = [
         row
         for row in crossed(view.rows("tests"), "instructions", "levels")
-        if row["model_a"] in models and (row["bias_type"], row["group_a"]) in columns
+        if row["model_a"] in models
+        and row["gender"] in view.part.contrast
+        and (row["bias_type"], row["group_a"]) in columns
     ]
     texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
     lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))
@@ -258,7 +261,7 @@ DIFFERENT, EQUIVALENT, BOTH, UNCLEAR, UNMEASURED = "different", "equivalent", "b
 VERDICTS = {
     DIFFERENT: (Mark("#d55e00", "o"), False, "different"),
     EQUIVALENT: (Mark("#0072b2", "s"), False, "equivalent"),
-    BOTH: (Mark("#0072b2", "D"), True, "equivalent, and not 0"),
+    BOTH: (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
     UNCLEAR: (Mark("#7a7a7a", "o"), True, "no clear difference"),
 }
 
@@ -282,6 +285,7 @@ def models(view: View) -> Iterator[Figure | Missing]:
         if row["model_a"] in view.models
         and row["model_b"] in view.models
         and (str(row["instruction_a"]), str(row["instruction_b"])) == ("0", "0")
+        and row["gender"] in view.part.contrast
     ]
     if not rows:
         reason = "Fewer than two models were asked this study in one prompt form, or they were not compared."
@@ -328,7 +332,7 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
     margin = next((row["margin"] for row in rows if row["margin"] is not None), None)
     labels = [f"{shorten(a, 0.9)} − {shorten(b, 0.9)}" for a, b in pairs]
     grid = Grid(columns, genders, labels, 1, "difference", widest(ends, 2 * (margin or 0.05)), margin)
-    legend = [*_verdict_legend(rows, within), Entry("single jobs", JOB)]
+    legend = _verdict_legend(rows, within) + ([Entry("single jobs", JOB)] if between_jobs else [])
     sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
     found = {(r["model_a"], r["model_b"], r["bias_type"], r["group_a"], r["gender"]): r for r in rows}
     for axes, gender, (bias_type, group) in _panels(sheet, grid):
@@ -343,7 +347,9 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
         "Instruction "
         "none. Tables: tests (kind crossed, contrast models), probe_jobs."
     )
-    return Drawing(sheet, caption, f"Forest plot of {len(pairs)} pairs of models. {_said_of_models(rows)}")
+    return Drawing(
+        sheet, caption, f"Forest plot of {counted(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
+    )
 
 
 def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
@@ -379,13 +385,13 @@ def _said_of_models(rows: Sequence[Row]) -> str:
         "equivalent, "
         f"{counts[UNCLEAR]} not clear and {counts[UNMEASURED]} not measured."
     )
-    measured = [row for row in rows if verdict(row) != UNMEASURED]
-    if not measured:
+    clear = [row for row in rows if verdict(row) in (DIFFERENT, BOTH)]
+    if not clear:  # the largest of differences that are not clear would read like a finding
         return said
-    most = max(measured, key=lambda row: abs(row["estimate"]))
+    most = max(clear, key=lambda row: abs(row["estimate"]))
     higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
     return (
-        f"{said} The largest: the share of {clean(words_of(most['gender']))} in "
+        f"{said} The largest clear one: the share of {clean(words_of(most['gender']))} in "
         f"{cut(most['group_a'] or 'all')} jobs "
         f"({cut(most['bias_type'])}) is {short(abs(most['estimate']))} higher for {cut(higher)} than for "
         f"{cut(lower)}."

@@ -31,6 +31,7 @@ from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
 from biaskit.report.figures.view import (
     Drawing,
     View,
+    counted,
     distinct,
     mean,
     missing,
@@ -129,6 +130,8 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
             )
             for row in own:
                 below[row["decile_low"]] += row["n_occupations"]
+            if not own or not sum(r["n_occupations"] for r in own):
+                continue
             low_half = sum(r["n_occupations"] for r in own if r["decile_low"] < 0.499)
             said.append(
                 f"{cut(model)}: {low_half} of {sum(r['n_occupations'] for r in own)} {side} occupations have "
@@ -139,7 +142,7 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
         f"Occupations by the share of women in texts whose prompt names no gender (GAS(P) Figure 2). {note} "
         "Table: deciles, template all."
     )
-    return Drawing(sheet, caption, f"Histograms for {len(models)} models. {told(said, 'deciles')}")
+    return Drawing(sheet, caption, f"Histograms for {counted(len(models), 'model')}. {told(said, 'deciles')}")
 
 
 # --- Figure 6 ------------------------------------------------------------------------------------------
@@ -194,7 +197,7 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
         ys = [number(row["female_share"]) for row in own]
         axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(view.marks[model], size=3.4))
         gaps = [y - x for x, y in zip(xs, ys, strict=True)]
-        _name_far_points(axes, [str(row["occupation"]) for row in own], xs, ys, side)
+        _name_far_points(axes, own, side)
         way = sum(gap > 0 for gap in gaps)
         said.append(
             f"{cut(model)}: more women than in labour statistics in {way} of {sum(g == g for g in gaps)} "
@@ -205,23 +208,32 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
         "gender, "
         f"over all prompts, against U.S. labour statistics. {note} Table: representation, template all."
     )
-    return Drawing(sheet, caption, f"Scatter plots for {len(models)} models. {told(said, 'representation')}")
+    return Drawing(
+        sheet, caption, f"Scatter plots for {counted(len(models), 'model')}. {told(said, 'representation')}"
+    )
 
 
-def _name_far_points(
-    axes: Axes, names: Sequence[str], xs: Sequence[float], ys: Sequence[float], side: float
-) -> None:
-    """The occupations farthest from the line get their name, where names do not meet."""
-    defined = [(abs(y - x), name, x, y) for name, x, y in zip(names, xs, ys, strict=True) if y == y]
-    taken: list[tuple[float, float, float]] = []  # left, right, height
-    for _, name, x, y in sorted(defined, reverse=True)[:6]:
-        text = shorten(name, 0.4 * side)
+def _name_far_points(axes: Axes, rows: Sequence[Row], side: float) -> None:
+    """The occupations farthest from the line get their name, where it meets no bar and no other name."""
+    defined = [row for row in rows if row["female_share"] is not None]
+    taken = [(r["labour_female_share"],) * 2 + (number(r["ci_low"]), number(r["ci_high"])) for r in defined]
+    far = sorted(defined, key=lambda r: -abs(r["female_share"] - r["labour_female_share"]))
+    for row in far[:6]:
+        x, y = row["labour_female_share"], row["female_share"]
+        text = shorten(row["occupation"], 0.4 * side)
         width = text_width(text) / side
-        left = x + 0.03 if x < y else x - 0.03 - width  # away from the line
-        free = all(right < left or start > left + width or abs(y - at) > 0.06 for start, right, at in taken)
-        if free and left > 0.01 and left + width < 1.05:
-            taken.append((left, left + width, y))
-            axes.text(left, y, text, va="center_baseline")
+        for left in (x + 0.03, x - 0.03 - width):
+            box = (left - 0.01, left + width + 0.01, y - 0.03, y + 0.03)
+            inside = box[0] > 0 and box[1] < 1.05
+            if inside and not any(_meet(box, other) for other in taken):
+                taken.append(box)
+                axes.text(left, y, text, va="center_baseline")
+                break
+
+
+def _meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    """Whether two boxes (left, right, below, above) have a point in common."""
+    return a[0] <= b[1] and b[0] <= a[1] and a[2] <= b[3] and b[2] <= a[3]
 
 
 # --- Figure 7 ------------------------------------------------------------------------------------------
@@ -243,8 +255,7 @@ def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
     order = by_labour(rows, "occupation")
     note = (
         f"n = {len(order)} occupations, each with {drawn_of(rows)}; bars: Wilson 95\u00a0% intervals joined "
-        "over "
-        f"prompts; unit: share of texts with an associated gender, 0 to 1; dashed: {US_NONBINARY:.1f}\u00a0% "
+        f"over prompts; unit: share of texts with an associated gender, 0 to 1; dashed: {US_NONBINARY:.1f}\u00a0% "
         "of U.S. adults."
     )
     legend = [*view.entries(models), Entry("U.S. adults", line="--")]
@@ -274,7 +285,6 @@ def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
     axes.axvline(US_NONBINARY / 100, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     caption = (
         "Share of non-binary people among texts whose prompt names no gender (GAS(P) Figure 7), occupations "
-        "sorted "
-        f"by the share of women in labour statistics. {note} Table: representation, template all."
+        f"sorted by the share of women in labour statistics. {note} Table: representation, template all."
     )
     return Drawing(sheet, caption, f"Dot plot for {len(order)} occupations. {told(said, 'representation')}")

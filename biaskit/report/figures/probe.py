@@ -81,6 +81,22 @@ def job_groups_of(view: View) -> list[str]:
     return sorted(shares, key=lambda group: -(mean(shares[group]) or 0.0))
 
 
+def spread(counts: Sequence[int | None]) -> str:
+    """25, or 4 to 25, for a note."""
+    known = [count for count in counts if count is not None]
+    if not known:
+        return "–"
+    return str(known[0]) if min(known) == max(known) else f"{min(known)} to {max(known)}"
+
+
+def estimators_of(rows: Sequence[Row]) -> str:
+    """A sentence for a caption where the rows' estimators differ: their intervals are not alike."""
+    of = {str(row["model"]): str(row["estimator"]) for row in rows}
+    if len(set(of.values())) < 2:
+        return ""
+    return f"Estimators differ: {', '.join(f'{cut(m)} {cut(e)}' for m, e in of.items())}. "
+
+
 def models_of(view: View, rows: Sequence[Row]) -> list[str]:
     """The view's models that have a row."""
     present = {row["model"] for row in rows}
@@ -93,8 +109,8 @@ def range_of(values: dict[str, float]) -> str:
     if not defined:
         return "no value is defined"
     least, most = min(defined, key=defined.__getitem__), max(defined, key=defined.__getitem__)
-    if least == most:
-        return f"{short(defined[least])} ({cut(least)})"
+    if defined[least] == defined[most]:
+        return f"{short(defined[least])} in {f'all {len(defined)}' if len(defined) > 1 else cut(least)}"
     return f"from {short(defined[least])} ({cut(least)}) to {short(defined[most])} ({cut(most)})"
 
 
@@ -118,7 +134,7 @@ def _jobs(view: View, models: Sequence[str]) -> Drawing:
     unit = f"share of {clean(words_of(first))}"
     bias_types = distinct(rows, "bias_type")
     order = by_labour(rows, "job")
-    templates = " and ".join(str(n) for n in dict.fromkeys(row["n_templates"] for row in rows))
+    templates = spread([row["n_templates"] for row in rows])
     lacking = any(row[f"{first}_share"] is None for row in rows)
     n = f"n = {len(order)} jobs, each the mean of {templates} templates"
     legend = view.entries(models)
@@ -151,8 +167,8 @@ def _jobs(view: View, models: Sequence[str]) -> Drawing:
             axes.plot(labour, range(len(order)), zorder=4, clip_on=False, **style)
     caption = (
         f"{unit.capitalize()} (0 to 1) in the probability on the listed words, per job, sorted by the share "
-        "of "
-        f"women in labour statistics; {n}; {INTERVAL}; instruction none. Table: probe_jobs."
+        f"of women in labour statistics; {n}; {INTERVAL}; instruction none. {estimators_of(rows)}Table: "
+        "probe_jobs."
     )
     return Drawing(sheet, caption, f"Dot plot of the {unit} in {len(order)} jobs. {told(said, 'probe_jobs')}")
 
@@ -198,7 +214,7 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
     n_jobs = ", ".join(
         f"{next(r['n_jobs'] for r in rows if r['job_group'] == g)} {cut(g)}" for g in job_groups
     )
-    templates = " and ".join(str(n) for n in distinct(rows, "n_templates"))
+    templates = spread([row["n_templates"] for row in rows])
     note = (
         f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
         f"{clean(words_of(genders[0]))}, the 95\u00a0% interval over jobs and templates; ticks under a bar: "
@@ -238,7 +254,7 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
                 said.append(_said_of_group(model, str(bias_type), str(job_group), own, genders))
     caption = (
         f"{note} Hatches tell the gender groups apart without colour; instruction none. "
-        "Tables: probe_groups, probe_jobs."
+        f"{estimators_of(rows)}Tables: probe_groups, probe_jobs."
     )
     return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_groups')}")
 

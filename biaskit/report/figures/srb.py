@@ -61,6 +61,12 @@ def heat_maps(view: View) -> Iterator[Figure | Missing]:
             view.prefix, "srb", title, "There is no table srb: the texts have no marked words to compare."
         )
         return
+    if all(row["srb"] is None for row in rows):
+        reason = next((cut(row["reason"], 160) for row in rows if row.get("reason")), "no reason is stored")
+        yield missing(
+            view.prefix, "srb", title, f"No score is defined in table srb, first because: {reason}."
+        )
+        return
     vectors = [v for v in distinct(rows, "vectors") if v] or [""]
     if len(vectors) == 1:
         yield from pages(view, models_of(view, rows), "srb", title, partial(_heat_map, every=rows), size=6)

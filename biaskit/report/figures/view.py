@@ -149,6 +149,11 @@ def distinct(rows: Sequence[Row], column: str) -> list[Any]:
     return list(dict.fromkeys(row[column] for row in rows))
 
 
+def counted(n: int, name: str) -> str:
+    """1 model, 2 models."""
+    return f"{n} {name}" if n == 1 else f"{n} {name}s"
+
+
 def short(value: float | None, *, sign: bool = False) -> str:
     """A number for a sentence: two decimals, a real minus, – where it is undefined."""
     if value is None or value != value:

@@ -26,6 +26,7 @@ from biaskit.report.figures.style import FEMALE, GRID, INK, MALE, Mark
 from biaskit.report.figures.view import (
     Drawing,
     View,
+    counted,
     distinct,
     finished,
     missing,
@@ -108,7 +109,9 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
         "word_lists, "
         "method calibrated."
     )
-    return Drawing(sheet, caption, f"Scatter plots for {len(models)} models. {told(said, 'word_lists')}")
+    return Drawing(
+        sheet, caption, f"Scatter plots for {counted(len(models), 'model')}. {told(said, 'word_lists')}"
+    )
 
 
 def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: float) -> None:
@@ -141,8 +144,12 @@ def clusters(view: View) -> Iterator[Figure | Missing]:
     rows = view.rows("clusters")
     kept = {row["cluster"] for row in rows if row["kept"] and row["model"] != "all"}
     if not kept:
-        what = "No cluster passes the keep rule in every model" if rows else "There is no table clusters"
-        reason = f"{what}; the LaTeX table of Figure 5 and clusters.csv hold what there is."
+        reason = (
+            "No cluster passes the keep rule in every model; table clusters and the LaTeX table of Figure 5 "
+            "hold all."
+            if rows
+            else "There is no table clusters: clusters were left out, or fewer than four words have a vector."
+        )
         yield missing(view.prefix, "clusters", title, reason)
         return
     yield from pages(view, models_of(view, rows), "clusters", title, _clusters)
@@ -185,8 +192,7 @@ def _clusters(view: View, models: Sequence[str]) -> Drawing:
     women = sum(share > 0.5 for share in shares)
     caption = (
         "Kept clusters of words marked for the associated genders (GAS(P) Figure 5), most of women first; a "
-        "label "
-        f"begins with the cluster's first words. {note} Table: clusters."
+        f"label begins with the cluster's first words. {note} Table: clusters."
     )
     alt = (
         f"Dot plot of {len(order)} clusters: {women} stand more often in women's lists, "
