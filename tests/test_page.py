@@ -564,3 +564,12 @@ def test_the_model_table_holds_what_was_measured_with() -> None:
 def test_missing_has_a_reason_and_no_drawing() -> None:
     made = render_page(EMPTY, (), (), (Missing("x", "X", "no rows"),))
     assert data_of(made)["figures"] == [""]
+
+
+def test_a_finding_leads_to_the_figure_of_its_topic_where_there_is_one_alone() -> None:
+    from biaskit.report.page.rendering import _of_topic
+
+    assert "figure-jobs" == _of_topic("probe-explicit", "figures", ["figure-jobs", "figure-groups"])
+    assert "figures" == _of_topic("probe-explicit", "figures", ["figure-jobs", "figure-jobs-2"])
+    assert "figures" == _of_topic("srb", "figures", ["figure-jobs"])
+    assert "tables" == _of_topic("probe-explicit", "tables", ["figure-jobs"])

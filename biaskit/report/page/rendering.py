@@ -237,7 +237,7 @@ def _findings(findings: Sequence[FindingShown], anchors: Sequence[str]) -> dict[
             "verdict": wording.VERDICTS.get(one.verdict, cut(one.verdict)),
             "kind": one.verdict if one.verdict in wording.VERDICTS else "shown",
             "measured_with": cut(one.measured_with, LONGEST_SENTENCE),
-            "anchor": (anchor := _resolved(one.anchor, anchors)),
+            "anchor": (anchor := _of_topic(one.topic, _resolved(one.anchor, anchors), anchors)),
             "where": dict(SECTIONS).get(anchor, "the table" if anchor.startswith("table-") else "the figure"),
         }
         for one in findings
@@ -253,6 +253,25 @@ def _findings(findings: Sequence[FindingShown], anchors: Sequence[str]) -> dict[
 def _typeset(sentence: str) -> str:
     """A percent sign does not begin a line."""
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", sentence)
+
+
+TOPIC_FIGURES = {
+    "probe-explicit": "jobs",
+    "probe-implicit": "jobs",
+    "debiasing": "debiasing",
+    "representation": "scatter",
+    "srb": "srb",
+    "models": "models",
+    "gaps": "gaps-explicit",
+    "relations": "gaps-explicit",
+}
+"""The figure that shows what a topic's findings say; where two parts have one, the whole section is meant."""
+
+
+def _of_topic(topic: str, anchor: str, anchors: Sequence[str]) -> str:
+    figure = f"figure-{TOPIC_FIGURES.get(topic)}"
+    alone = figure in anchors and f"{figure}-2" not in anchors
+    return figure if anchor == "figures" and alone else anchor
 
 
 def _resolved(anchor: str, anchors: Sequence[str]) -> str:
