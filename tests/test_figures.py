@@ -1049,6 +1049,16 @@ def digest_of_a_few() -> str:
     return digest.hexdigest()
 
 
+def test_a_marker_has_its_colour_where_it_is_used(drawn: dict[str, Figure]) -> None:
+    """A page that turns #222222 in dark mode does not reach into the shape that <use> copies."""
+    for name, figure in drawn.items():
+        root = ElementTree.fromstring(figure.svg)
+        namespace = "{http://www.w3.org/2000/svg}"
+        for defs in root.iter(f"{namespace}defs"):
+            assert not any(path.get("stroke") for path in defs.findall(f"{namespace}path")), name
+    assert 'stroke="#222222"' in drawn["jobs"].svg.decode().split("<use", 1)[1]
+
+
 SECOND = """
 import sys
 sys.path.insert(0, {tests!r})

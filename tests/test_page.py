@@ -573,3 +573,13 @@ def test_a_finding_leads_to_the_figure_of_its_topic_where_there_is_one_alone() -
     assert "figures" == _of_topic("probe-explicit", "figures", ["figure-jobs", "figure-jobs-2"])
     assert "figures" == _of_topic("srb", "figures", ["figure-jobs"])
     assert "tables" == _of_topic("probe-explicit", "tables", ["figure-jobs"])
+
+
+def test_what_a_drawing_says_aloud_may_hold_anything() -> None:
+    from biaskit.report.page.drawing import drawing
+
+    said = "job \\u202e of $\\frac{1$, url(x) and #222222"
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" aria-label="{said}"><path d="M0 0" fill="#222222"/></svg>'
+    drawn = drawing(svg.encode(), "f-")
+    assert f'aria-label="{said}"' in drawn
+    assert 'fill="#222222"' not in drawn

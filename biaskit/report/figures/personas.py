@@ -255,7 +255,8 @@ def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
     order = by_labour(rows, "occupation")
     note = (
         f"n = {len(order)} occupations, each with {drawn_of(rows)}; bars: Wilson 95\u00a0% intervals joined "
-        f"over prompts; unit: share of texts with an associated gender, 0 to 1; dashed: {US_NONBINARY:.1f}\u00a0% "
+        "over prompts; unit: share of texts with an associated gender, 0 to 1; dashed: "
+        f"{US_NONBINARY:.1f}\u00a0% "
         "of U.S. adults."
     )
     legend = [*view.entries(models), Entry("U.S. adults", line="--")]

@@ -45,6 +45,7 @@ def tidy(raw: bytes, name: str, alt: str) -> bytes:
     small = {inside for defs in root.iter(f"{{{_SVG}}}defs") for inside in defs.iter()}
     for element in root.iter():
         _tidy_element(element, names, decimals=2 if element in small else 1)
+    _colour_uses(root)
     _unwrap(root)
     _gather(root)
     root.attrib.update(
@@ -107,6 +108,17 @@ def _tidy_element(element: ElementTree.Element, names: dict[str, str], *, decima
     if element.tag != f"{{{_SVG}}}text":
         element.text = None
     element.tail = None
+
+
+def _colour_uses(root: ElementTree.Element) -> None:
+    """A marker gets its colour where it is used: a page's style does not reach the one it is copied from."""
+    shapes = {f"#{shape.get('id')}": shape for shape in root.iter() if shape.get("id")}
+    for use in root.iter(f"{{{_SVG}}}use"):
+        colour = shapes[use.attrib[_XLINK]].get("stroke")
+        if colour is not None and "stroke" not in use.attrib:
+            use.set("stroke", colour)
+    for use in root.iter(f"{{{_SVG}}}use"):
+        shapes[use.attrib[_XLINK]].attrib.pop("stroke", None)
 
 
 def _rounded(text: str, decimals: int) -> str:

@@ -103,6 +103,8 @@ def _attributes(element: ET.Element, prefix: str) -> Iterator[tuple[str, str]]:
             yield key, _href(value, prefix, picture=element.tag == "image")
         elif key == "id":
             yield key, prefix + value
+        elif key == "aria-label":  # what it says is read out, and loads nothing
+            yield key, value
         elif _LOADING.search(value):
             raise UnfitDrawing(f"its attribute {key[:60]!r} loads something")
         else:
