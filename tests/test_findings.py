@@ -1085,3 +1085,12 @@ def test_one_vector_model_is_no_reason_to_speak_of_several() -> None:
 def test_cells_under_the_floor_are_counted() -> None:
     cells = [row("probe_cells", **block(), coverage=0.001 * i, below_floor=i < 10) for i in range(30)]
     assert limit(content(probe_part({"probe_cells": cells})), "in 10 of 30 cells")
+
+
+def test_fields_of_study_are_held_against_doctorates() -> None:
+    from biaskit.report.findings.blocks import jobs_of
+
+    part = Part("probe", "fields-of-study", "", {}, (), (), (), (), ())
+    assert "fields with mostly women" == jobs_of(part, "female-dominated")
+    jobs = Part("probe", "occugender", "", {}, (), (), (), (), ())
+    assert "jobs mostly held by men" == jobs_of(jobs, "male-dominated")

@@ -84,12 +84,17 @@ def blocks_of(part: Part) -> list[Block]:
     ]
 
 
+def are_fields(part: Part) -> bool:
+    """Whether the items are fields of study, whose statistics count doctorates (METHODS §1.5)."""
+    return part.study.startswith("fields-of-study")
+
+
 def jobs_of(part: Part, group: str) -> str:
     """Name a group of jobs in words."""
-    noun = "fields of study" if part.study.startswith("fields-of-study") else "jobs"
+    noun = "fields" if are_fields(part) else "jobs"
     if group in SPLIT:
         who = "women" if group == SPLIT[0] else "men"
-        return f"{noun} mostly held by {who}" if noun == "jobs" else f"{noun} with mostly {who}"
+        return f"fields with mostly {who}" if are_fields(part) else f"jobs mostly held by {who}"
     return f"{noun} of the group “{short(group)}”"
 
 

@@ -87,6 +87,9 @@ def _extremes(block: Block, rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         return f"{text}gives {who} {difference(most)}."
     shown = sum(direction_of(row) is not None for row in rows)
+    if abs(most["estimate"]) == abs(least["estimate"]):
+        text = f"For {jobs}, each of {len(rows)} instructions changes the share of {who} as much: "
+        return f"{text}{difference(most)}; in {shown} of {len(rows)} the interval excludes no change."
     text += f"changes the share of {who} most, {difference(most)}, and "
     text += f"{_name(block.part, least['instruction_a'])} "
     return f"{text}least, {difference(least)}; in {shown} of {len(rows)} the interval excludes no change."

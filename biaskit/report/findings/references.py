@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content, Row
-from biaskit.report.findings.blocks import Block, above_floor, blocks_of, jobs_of, measured
+from biaskit.report.findings.blocks import Block, above_floor, are_fields, blocks_of, jobs_of, measured
 from biaskit.report.findings.sentence import (
     MANY_MODELS,
     Finding,
@@ -52,7 +52,9 @@ def _against_labour(block: Block) -> Iterator[Ranked]:
     slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
     overall = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
     known = [row for row in overall if row["estimate"] is not None]
-    step = f"({block.bias_type} prompts) for each 10 points more women in the U.S. labour force"
+    where_from = "among U.S. doctorates" if are_fields(block.part) else "in the U.S. labour force"
+    step = f"({block.bias_type} prompts) for each 10 points more women {where_from}"
+    mirrored = "those doctorates" if are_fields(block.part) else "the labour force"
     many = len(known) > MANY_MODELS
     if many:
         judged = above_floor(block, [row["model_a"] for row in known])
@@ -62,7 +64,7 @@ def _against_labour(block: Block) -> Iterator[Ranked]:
         verdicts = [verdict_of(row) for row in known]
         counted = tally(verdicts, more="give women more", less="give women less")
         text = f"Against labour statistics {step}: {counted}, from {ends[0]} to {ends[1]} points more; 10 "
-        text += "would mirror the labour force."
+        text += f"would mirror {mirrored}."
         yield (
             Rank.DETAIL,
             Finding(text, block.topic, shared(verdicts), measured(block, judged), "figures"),
@@ -71,8 +73,8 @@ def _against_labour(block: Block) -> Iterator[Ranked]:
     for row in known if not many else ():
         name, using = short(row["model_a"]), measured(block, [row["model_a"]], "bootstrap over jobs")
         slope = difference(_for_ten_points(row), FINE)
-        text = f"Against labour statistics {step}, {name} gives women {slope}; 10 points would mirror the "
-        text += "labour force."
+        text = f"Against labour statistics {step}, {name} gives women {slope}; 10 points would mirror "
+        text += f"{mirrored}."
         inside = [
             f"{difference(_for_ten_points(one), FINE)} within {jobs_of(block.part, str(one['group_a']))}"
             for one in slopes
@@ -110,7 +112,8 @@ def _against_parity(block: Block) -> Iterator[Ranked]:
             continue
         more, less = [r for r in tested if r["ci_low"] > 0], [r for r in tested if r["ci_high"] < 0]
         open_jobs = len(tested) - len(more) - len(less)
-        text = f"Against parity ({block.bias_type} prompts): of {count(len(tested), 'job')}, {short(model)} "
+        items = count(len(tested), "field" if are_fields(block.part) else "job")
+        text = f"Against parity ({block.bias_type} prompts): of {items}, {short(model)} "
         text += f"gives {people(a)} more than {people(b)} in {len(more)} and {people(b)} more in "
         text += f"{len(less)}; in {open_jobs} the interval includes parity."
         ends = (max(tested, key=lambda row: row[column]), min(tested, key=lambda row: row[column]))

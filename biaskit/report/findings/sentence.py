@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from biaskit.report.content import Content, Part, Row
-from biaskit.report.findings.wording import listed, plain_number, points, points_range, short
+from biaskit.report.findings.wording import ROUNDING, listed, plain_number, points, points_range, short
 
 Topic = Literal[
     "probe-explicit",
@@ -102,10 +102,10 @@ def verdict_of(row: Row | None) -> Verdict:
 
 
 def direction_of(row: Row) -> Literal["higher", "lower"] | None:
-    """Which side of 0 the whole 95 % interval lies on."""
+    """Which side of 0 the whole 95 % interval lies on; what rounding leaves of 0 is none."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
-    return "higher" if row["ci_low"] > 0 else "lower" if row["ci_high"] < 0 else None
+    return "higher" if row["ci_low"] > ROUNDING else "lower" if row["ci_high"] < -ROUNDING else None
 
 
 def shared(verdicts: Sequence[Verdict]) -> Verdict:

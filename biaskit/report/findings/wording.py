@@ -60,6 +60,10 @@ def share_with_interval(value: float | None, low: float | None, high: float | No
     )
 
 
+ROUNDING = 1e-12
+"""Sums of shares in double precision differ by less where nothing differs."""
+
+
 def _signed(number: str) -> str:
     return MINUS + number[1:] if number.startswith("-") else number
 
@@ -70,7 +74,7 @@ def point_number(fraction: float, decimals: int = 0) -> str:
     A number that is not 0 is never written as 0: an interval that just excludes 0 must not seem to touch it.
     """
     value = 100 * fraction
-    if value == 0:
+    if abs(fraction) <= ROUNDING:
         return "0"
     size = abs(value)
     if size < 0.001:
