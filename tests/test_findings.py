@@ -811,7 +811,7 @@ def six_models() -> Content:
         ),
         (
             "relations",
-            "3 of 6 rise together and 3 show no clear relation; rank correlations from 0 (m0) to 0.50 (m5).",
+            "2 of 6 rise together and 4 show no clear relation; rank correlations from 0 (m0) to 0.50 (m5).",
         ),
     ],
 )

@@ -54,10 +54,12 @@ def test_two_runs_make_a_page_figures_and_latex_in_the_comparisons_folder(
     assert any(name.startswith("gaps") for name in drawn)
     assert {"occugender-table-3.tex", "gasp-table-1.tex"} <= {p.name for p in (made / "latex").iterdir()}
     assert max(len(line) for line in said.out.split("Page:")[0].splitlines()) <= 80
-    # A comparison's folder stands for its runs.
+    # A comparison's folder stands for its runs, and the same command makes the same page.
+    assert 0 == console("report", made).code
     first = (made / "report.html").read_bytes()
     assert 0 == console("report", made).code
     assert first == (made / "report.html").read_bytes()
+    assert all(str(run.name) in first.decode() for run in runs)
 
 
 def test_one_run_has_its_page_in_its_own_folder(
