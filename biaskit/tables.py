@@ -80,7 +80,10 @@ def write_table(
 
 
 def read_rows(path: Path) -> list[dict[str, object]]:
-    """Read a public table as typed rows; an empty number or boolean is None, an empty text ''."""
+    """Read a public table as typed rows; an empty number or boolean is None, an empty text ''.
+
+    A column that an older biaskit did not write is undefined in every row.
+    """
     layout, body = _read(path)
     values = [_values(path, column, [row[i] for row in body]) for i, column in enumerate(layout)]
     names = [column.name for column in layout]
@@ -181,24 +184,49 @@ def _read(path: Path) -> tuple[tuple[Column, ...], list[list[str]]]:
         raise TableError(f"{path}: {error}; {remedy}.") from error
     layout = _layout(path, header)
     for line, row in enumerate(body, 2):
-        if len(row) != len(layout):
-            raise TableError(f"{path}, record {line}: {len(row)} fields where the header has {len(layout)}.")
+        if len(row) != len(header):
+            raise TableError(f"{path}, record {line}: {len(row)} fields where the header has {len(header)}.")
+    places = [header.index(column.name) if column.name in header else None for column in layout]
+    if None in places:
+        body = [["" if place is None else row[place] for place in places] for row in body]
     return layout, body
 
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
-    groups, contrast = _groups_of(path.stem, header)
+    """The columns that a header names: those of today, or of an older biaskit, which had fewer."""
     scoped = any(
         column.name in header
         for part in _table(path.stem).parts
         if isinstance(part, Scope)
         for column in part.columns
     )
-    layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
-    expected = [column.name for column in layout]
-    if header != expected:
-        raise TableError(f"{path}: the columns are {header}, expected {expected}.")
-    return layout
+    expected: list[str] = []
+    for groups, contrast in (_groups_of(path.stem, header), _groups_by_name(path.stem, header)):
+        layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
+        names = [column.name for column in layout]
+        if header == names:
+            return layout
+        expected = expected or names
+        keys = {key for key in _table(path.stem).keys if key in names}
+        if header == [name for name in names if name in header] and keys <= set(header):
+            return layout
+    raise TableError(f"{path}: the columns are {header}, expected {expected}.")
+
+
+def _groups_by_name(name: str, header: list[str]) -> tuple[list[str], tuple[str, str]]:
+    """The gender groups of a header that lacks columns of today: what stands together with one ending."""
+    parts = _table(name).parts
+    start = next((i for i, part in enumerate(parts) if isinstance(part, PerGroup)), len(parts))
+    if start == len(parts):
+        return [], ("", "")
+    suffixes = parts[start].suffixes  # type: ignore[union-attr]
+    groups = []
+    for column in header[start :: len(suffixes)]:
+        if not column.endswith(suffixes[0]):
+            break
+        groups.append(column.removesuffix(suffixes[0]))
+    pairs = {f"{first}_minus_{second}": (first, second) for first in groups for second in groups}
+    return groups, next((pairs[column] for column in header if column in pairs), ("", ""))
 
 
 def _groups_of(name: str, header: list[str]) -> tuple[list[str], tuple[str, str]]:

@@ -64,6 +64,8 @@ PROMISED = {
     "n_target_female, n_target_male, n_oov, overlap_only, srb_matched, srb_seed_sd, vectors, "
     "null_mean, null_sd, p_value, srb_z, control, reason",
     "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
+    "gaps": "model, occupation, bias_type, prompt_form, probe_gap, represented_gap, labour_gap, srb_spread, "
+    "vectors, reason",
     "clusters": "model, cluster, words, n_occupations_female, n_occupations_male, female_share, kept, "
     "category, reason",
     "silhouette": "k, silhouette, chosen",
@@ -253,6 +255,31 @@ def test_the_groups_of_a_file_are_found_whatever_they_are_called(
         one = {column.name: DEFAULTS[column.kind] for column in layout}
         write_table(path, name, [one], groups=groups, contrast=contrast)
         assert [one] == read_rows(path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_an_older_biaskit_lacks_columns_and_is_read(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / f"{name}.csv", row(name))
+    header, body = path.read_text("utf-8").splitlines()
+    added = [column for column in header.split(",") if column not in (*TABLES[name].keys, "reason")][-2:]
+    kept = [i for i, column in enumerate(header.split(",")) if column not in added]
+    lines = [",".join(line.split(",")[i] for i in kept) for line in (header, body)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    (read,) = read_rows(path)
+    absent = {
+        c.name: "" if c.kind == "text" else None for c in columns(name, groups=GROUPS, contrast=CONTRAST)
+    }
+    assert row(name) | {column: absent[column] for column in added} == read
+    assert list(read) == list(read_table(path).columns)
+
+
+def test_a_table_that_lacks_a_key_or_has_another_column_is_none_of_ours(tmp_path: Path) -> None:
+    path = write(tmp_path / "srb.csv", row("srb"))
+    whole = path.read_text("utf-8")
+    for other in (whole.replace("occupation,", "", 1), whole.replace("n_oov", "n_vov", 1)):
+        path.write_text(other, "utf-8")
+        with pytest.raises(TableError, match="the columns are"):
+            read_rows(path)
 
 
 @pytest.mark.parametrize(

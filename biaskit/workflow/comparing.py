@@ -52,7 +52,7 @@ class ComparisonResult(RunResult):
 
     headline = "tests"
 
-    content: Content = field(default_factory=lambda: Content("", (), {}))
+    content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
 
     def table(self, name: str) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,7 +39,7 @@ class Report:
     page: Path
     figures: tuple[Path, ...]
     latex: tuple[Path, ...]
-    content: Content
+    content: Content = field(repr=False)
     notes: tuple[str, ...] = ()
 
 
