@@ -112,6 +112,8 @@ def _groups(tables: dict[str, list[Row]], head: Row, jobs: Sequence[Any], undefi
                     "ci_low": low,
                     "ci_high": high,
                     "coverage": None if undefined else 0.2,
+                    "share_low": None,
+                    "share_high": None,
                     "coverage_median": 0.004 if head["model"].endswith("1") else 0.2,
                     "n_jobs": len(of_jobs),
                     "n_templates": 25,
@@ -1145,3 +1147,31 @@ def test_estimators_that_differ_are_said() -> None:
     caption = only(probe.jobs, replace(made, parts=(part,)))["jobs"].caption
     assert "Estimators differ: A exact, B top-k(k=20)." in caption
     assert "Estimators differ" not in only(probe.jobs, made)["jobs"].caption
+
+
+def test_bounds_of_top_k_are_drawn_where_there_are_some() -> None:
+    made = content(("M0",), 4)
+    rows = made.parts[0].tables["probe_groups"]
+    before = only(probe.groups, made)["groups"]
+    assert "top-k" not in before.caption
+    bounded = [{**row, "share_low": 0.11, "share_high": 0.93} for row in rows]
+    part = replace(made.parts[0], tables={**made.parts[0].tables, "probe_groups": bounded})
+    after = only(probe.groups, replace(made, parts=(part, *made.parts[1:])))["groups"]
+    assert "the bounds of top-k (thin)" in after.caption
+    lines = [tuple(map(float, line.get_xdata())) for axes in panels(after) for line in axes.lines]
+    assert len(panels(after)) == lines.count((0.11, 0.93))
+
+
+def test_groups_of_models_have_their_differences_drawn() -> None:
+    made = content(("M0", "M1"), 4)
+    tests = made.between["tests"]
+    named = [
+        {**row, "model_a": "large", "model_b": "small"}
+        for row in tests
+        if (row["model_a"], row["model_b"]) == ("M1", "M0")
+    ]
+    figure = only(contrasts.models, replace(made, between={**made.between, "tests": named}))["models"]
+    assert "large − small" in " ".join(texts(figure))
+    # A model of another engine's part is no group.
+    foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in named]
+    assert not only(contrasts.models, replace(made, between={**made.between, "tests": foreign}))

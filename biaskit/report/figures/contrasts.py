@@ -282,8 +282,7 @@ def models(view: View) -> Iterator[Figure | Missing]:
     rows = [
         row
         for row in crossed(view.content.between.get("tests", ()), "models")
-        if row["model_a"] in view.models
-        and row["model_b"] in view.models
+        if _is_of(view, row)
         and (str(row["instruction_a"]), str(row["instruction_b"])) == ("0", "0")
         and row["gender"] in view.part.contrast
     ]
@@ -299,6 +298,14 @@ def models(view: View) -> Iterator[Figure | Missing]:
         n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
         draw = _forest if n_pairs <= MOST_PAIRS else _verdicts
         yield finished(view.prefix, name, title + more, draw(view, own, columns))
+
+
+def _is_of(view: View, row: Row) -> bool:
+    """Whether a row compares models of this part, or groups of them: these have names of their own."""
+    sides = {str(row["model_a"]), str(row["model_b"])}
+    known = {model.label for part in view.content.parts for model in part.models}
+    alone = sum(part.engine == "probe" for part in view.content.parts) == 1
+    return sides <= set(view.models) or (alone and not sides & known)
 
 
 def _about(rows: Sequence[Row]) -> tuple[str, str]:

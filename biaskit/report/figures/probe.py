@@ -196,6 +196,10 @@ def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str
 # --- bars for groups -----------------------------------------------------------------------------------
 
 
+BAR_PITCH = 0.34
+"""Inches from one model's bar to the next."""
+
+
 def groups(view: View) -> Iterator[Figure | Missing]:
     """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
     rows = plain(view, "probe_groups")
@@ -211,20 +215,9 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
     bias_types = distinct(rows, "bias_type")
     job_groups = [g for g in job_groups_of(view) if any(row["job_group"] == g for row in rows)]
     genders = _stack_order(view, distinct(rows, "gender"))
-    n_jobs = ", ".join(
-        f"{next(r['n_jobs'] for r in rows if r['job_group'] == g)} {cut(g)}" for g in job_groups
-    )
-    templates = spread([row["n_templates"] for row in rows])
-    note = (
-        f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
-        f"{clean(words_of(genders[0]))}, the 95\u00a0% interval over jobs and templates; ticks under a bar: "
-        "single jobs. "
-        "cov.: mean probability on the listed words (coverage); in brackets and pale: its median is under "
-        f"{view.part.floor:g}, "
-        "so the shares rest on little; –: not measured."
-    )
+    note = _note_of_groups(view, rows, job_groups, genders)
     legend = [Entry(clean(words_of(g)), patch=(colour_of(g, genders), hatch_of(g, genders))) for g in genders]
-    pitch = 0.34
+    pitch = BAR_PITCH
     block = len(models) * pitch + 0.62
     sheet = Sheet(block * len(job_groups), legend=legend, note=note)
     left = label_width(models, 1.6)
@@ -236,19 +229,12 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
         row_labels(sheet, names, top - 0.12 * pitch, pitch, left)
         for i, bias_type in enumerate(bias_types):
             x = left + 0.1 + i * (width + 0.62)
-            name = " · ".join(clean(text) for text in (bias_type, job_group) if text)
-            panel_title(sheet, x, top - 0.12, shorten(name, width + 0.2, bold=True))
-            sheet.text(x + width + 0.08, top - 0.12, "cov.")
-            axes = sheet.axes(x, top, width, len(models) * pitch)
-            axes.set_ylim(len(models) - 0.5, -0.5)
-            axes.set_yticks([])
-            axes.spines["left"].set_visible(False)
-            share_axis(axes, "share", parity=shows_parity(view))
+            axes = _panel_of_groups(sheet, view, (bias_type, job_group), (x, top, width, len(models) * pitch))
             for y, model in enumerate(models):
                 own = {
-                    r["gender"]: r
-                    for r in rows
-                    if (r["model"], r["bias_type"], r["job_group"]) == (model, bias_type, job_group)
+                    row["gender"]: row
+                    for row in rows
+                    if (row["model"], row["bias_type"], row["job_group"]) == (model, bias_type, job_group)
                 }
                 _bar(sheet, axes, view, own, genders, y, (x + width + 0.08, top + (y + 0.38) * pitch))
                 said.append(_said_of_group(model, str(bias_type), str(job_group), own, genders))
@@ -257,6 +243,38 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
         f"{estimators_of(rows)}Tables: probe_groups, probe_jobs."
     )
     return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_groups')}")
+
+
+def _note_of_groups(
+    view: View, rows: Sequence[Row], job_groups: Sequence[str], genders: Sequence[str]
+) -> str:
+    n_jobs = ", ".join(
+        f"{next(r['n_jobs'] for r in rows if r['job_group'] == g)} {cut(g)}" for g in job_groups
+    )
+    templates = spread([row["n_templates"] for row in rows])
+    bounds = any(row["share_low"] is not None for row in rows)
+    thin = " (thick) and the bounds of top-k (thin)" if bounds else ""
+    return (
+        f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
+        f"{clean(words_of(genders[0]))}, the 95\u00a0% interval over jobs and templates{thin}; ticks under a "
+        "bar: single jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its "
+        f"median is under {view.part.floor:g}, so the shares rest on little; –: not measured."
+    )
+
+
+def _panel_of_groups(
+    sheet: Sheet, view: View, titles: tuple[str, str], place: tuple[float, float, float, float]
+) -> Axes:
+    x, top, width, height = place
+    name = " · ".join(clean(text) for text in titles if text)
+    panel_title(sheet, x, top - 0.12, shorten(name, width + 0.2, bold=True))
+    sheet.text(x + width + 0.08, top - 0.12, "cov.")
+    axes = sheet.axes(x, top, width, height)
+    axes.set_ylim(round(height / BAR_PITCH) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    share_axis(axes, "share", parity=shows_parity(view))
+    return axes
 
 
 def _stack_order(view: View, genders: Sequence[str]) -> list[str]:
@@ -300,6 +318,9 @@ def _bar(
     first = own[genders[0]]
     ends = [number(first["ci_low"]), number(first["ci_high"])]
     axes.plot(ends, [y - 0.12] * 2, color="#000000", linewidth=1.6, solid_capstyle="butt", zorder=4)
+    if first["share_low"] is not None:
+        bounds = [first["share_low"], first["share_high"]]
+        axes.plot(bounds, [y - 0.3] * 2, color="#000000", linewidth=0.7, marker="|", markersize=4, zorder=4)
     column = f"{genders[0]}_share"
     of_jobs = [
         number(row[column])
