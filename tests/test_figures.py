@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from biaskit.report.content import Content, Model, Part
-from biaskit.report.figures import Figure, Missing, contrasts, draw_all, personas, probe, save, srb
+from biaskit.report.figures import Figure, Missing, contrasts, draw_all, personas, probe, save, srb, triangle
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
 from biaskit.report.figures.sheet import rules
 from biaskit.report.figures.style import FEMALE, MALE
@@ -1101,7 +1101,7 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 
 def test_save_writes_what_is_asked(tmp_path: Path) -> None:
     one = content(("A",), 2)
-    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(probe.ternary, one).values()]
+    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(triangle.ternary, one).values()]
     made.append(Missing("models", "Models", "There is one.", "figures"))
     paths = save(made, tmp_path / "figures", pdf=True)
     assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == {

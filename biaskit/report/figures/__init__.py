@@ -14,14 +14,15 @@ __all__ = ["Figure", "Missing", "draw_all", "save"]
 
 def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     """Every figure of a report in the order of the page; one that cannot be drawn says why."""
-    from biaskit.report.figures import both, contrasts, personas, probe, srb, words
+    from biaskit.report.figures import both, contrasts, personas, probe, srb, triangle, variance, words
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import views
 
     drawn: list[Figure | Missing] = []
     with rules():
         for view in views(content, "probe"):
-            drawn += probe.figures(view)
+            drawn += [*probe.jobs(view), *probe.groups(view), *triangle.ternary(view)]
+            drawn += variance.variance(view)
             drawn += contrasts.figures(view)
         for view in views(content, "personas"):
             drawn += personas.figures(view)

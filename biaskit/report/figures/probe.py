@@ -1,4 +1,4 @@
-"""Figures of the prober: shares per job and group, the triangle, debiasing, models, variance."""
+"""Shares of the prober: a dot for each job, a bar for each group of jobs (METHODS §1.4)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from biaskit.report.figures.dots import (
 )
 from biaskit.report.figures.lettering import clean, cut, shorten, text_width
 from biaskit.report.figures.record import Figure, Missing
-from biaskit.report.figures.sheet import LINE, MARGIN, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import GRID, HATCHES, INK, Mark, colour_of, hatch_of, words_of
+from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.style import INK, Mark, colour_of, hatch_of, words_of
 from biaskit.report.figures.view import (
     Drawing,
     View,
@@ -39,14 +39,6 @@ if TYPE_CHECKING:
 
 LABOUR = Entry("labour statistics", Mark(INK, "d"), hollow=True)
 INTERVAL = "95\u00a0% intervals over templates"
-
-
-def figures(view: View) -> Iterator[Figure | Missing]:
-    """Every figure that the tables of one study and prompt form allow."""
-    yield from jobs(view)
-    yield from groups(view)
-    yield from ternary(view)
-    yield from variance(view)
 
 
 def plain(view: View, table: str) -> list[Row]:
@@ -339,176 +331,3 @@ def _said_of_group(
         f"{clean(words_of(g))} {short(own[g]['share'] if g in own else None)}" for g in genders
     )
     return f"{cut(model)}, {cut(bias_type)}, {cut(group)} jobs: {shares}."
-
-
-# --- the triangle --------------------------------------------------------------------------------------
-
-
-def ternary(view: View) -> Iterator[Figure | Missing]:
-    """Jobs by the shares of three gender groups."""
-    rows = plain(view, "probe_jobs")
-    title = f"Jobs between the gender groups ({view.heading})"
-    if not rows:
-        yield missing(view.prefix, "ternary", title, "There is no table probe_jobs for this study.")
-    elif len(view.part.groups) != 3:
-        reason = f"A triangle takes three gender groups; this study has {len(view.part.groups)}."
-        yield missing(view.prefix, "ternary", title, reason)
-    else:
-        yield from pages(view, models_of(view, rows), "ternary", title, _ternary, size=10)
-
-
-def _ternary(view: View, models: Sequence[str]) -> Drawing:
-    rows = [row for row in plain(view, "probe_jobs") if row["model"] in models]
-    first, last = view.part.contrast
-    corners = (first, last, next(g for g in view.part.groups if g not in (first, last)))
-    job_groups = [g for g in job_groups_of(view) if g]
-    n_undefined = sum(row[f"{first}_share"] is None for row in rows)
-    n_jobs = len(distinct(rows, "job"))
-    note = (
-        f"n = {n_jobs} jobs, each the mean over templates (no interval is drawn: see the dot plot); every "
-        "point's "
-        "three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
-    )
-    if n_undefined:
-        note += f" {n_undefined} undefined points are not drawn."
-    legend = view.entries(models)
-    if len(job_groups) > 1:
-        legend += [Entry(shorten(job_groups[0], 2), Mark(INK, "o"))]
-        legend += [Entry(shorten(g, 2), Mark(INK, "o"), hollow=True) for g in job_groups[1:2]]
-    panels = [(model, bias_type) for model in models for bias_type in distinct(rows, "bias_type")]
-    per_line = len(panels) if len(panels) <= 3 else 4
-    cell = WIDTH / per_line
-    side = min(2.9, cell - 0.3)
-    block = side * 0.87 + 0.72
-    sheet = Sheet(block * -(-len(panels) // per_line) - 0.08, legend=legend, note=note)
-    said = []
-    for i, (model, bias_type) in enumerate(panels):
-        x, top = (i % per_line) * cell + 0.15, (i // per_line) * block
-        panel_title(sheet, x, top + 0.08, shorten(model, cell - 0.2, bold=True))
-        sheet.text(x, top + 0.08 + LINE, shorten(bias_type, cell / 2 - 0.4))
-        axes = sheet.axes(x, top + 0.42, side, side * 0.87)
-        _triangle(axes, [clean(words_of(g)) for g in corners])
-        own = [r for r in rows if r["model"] == model and r["bias_type"] == bias_type]
-        for hollow in (False, True):
-            some = [r for r in own if (r["job_group"] in job_groups[1:]) == hollow]
-            points = [_point([number(r[f"{g}_share"]) for g in corners]) for r in some]
-            style = marker_style(view.marks[model], hollow=hollow, size=3.4)
-            axes.plot([p[0] for p in points], [p[1] for p in points], clip_on=False, zorder=3, **style)
-        means = ", ".join(
-            f"{clean(words_of(g))} {short(mean([number(r[f'{g}_share']) for r in own]))}" for g in corners
-        )
-        said.append(f"{cut(model)}, {cut(bias_type)}: mean over jobs {means}.")
-    caption = (
-        f"Each point is a job; the nearer to a corner, the larger that group's share. {note} Instruction "
-        "none. "
-        "Table: probe_jobs."
-    )
-    return Drawing(sheet, caption, f"Triangle plot of {n_jobs} jobs. {told(said, 'probe_jobs')}")
-
-
-def _point(shares: Sequence[float]) -> tuple[float, float]:
-    """Left corner: the contrast's first group; right: its last; top: the third."""
-    _, last, third = shares
-    return last + third / 2, third
-
-
-def _triangle(axes: Axes, corners: Sequence[str]) -> None:
-    axes.set_axis_off()
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    for level in (0.25, 0.5, 0.75):
-        ends = ((level, 1 - level, 0.0), (level, 0.0, 1 - level))
-        for turn in range(3):
-            a, b = (_point([end[(k + turn) % 3] for k in range(3)]) for end in ends)
-            axes.plot([a[0], b[0]], [a[1], b[1]], color=GRID, linewidth=0.6, zorder=1)
-    axes.plot([0, 1, 0.5, 0], [0, 0, 1, 0], color=INK, linewidth=0.8, zorder=1, clip_on=False)
-    axes.text(0, -0.03, corners[0], ha="left", va="top", fontweight="bold")
-    axes.text(1, -0.03, corners[1], ha="right", va="top", fontweight="bold")
-    axes.text(0.5, 1.02, corners[2], ha="center", va="bottom", fontweight="bold")
-
-
-# --- the variance --------------------------------------------------------------------------------------
-
-_SOURCES = (
-    ("var_job", "jobs", "#b8a37a"),
-    ("var_template", "templates", "#7c9cb5"),
-    ("var_residual", "residual", "#e0e0e0"),
-)
-
-
-def variance(view: View) -> Iterator[Figure | Missing]:
-    """The part of the variance of a share that lies between jobs, templates, and in the rest."""
-    first = view.part.contrast[0]
-    rows = [row for row in plain(view, "probe_variance") if row["gender"] == first]
-    title = f"Where the share of {clean(words_of(first))} varies ({view.heading})"
-    if not rows:
-        reason = "There is no table probe_variance: it takes several jobs and templates."
-        yield missing(view.prefix, "variance", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "variance", title, _variance, size=10)
-
-
-def _variance(view: View, models: Sequence[str]) -> Drawing:
-    first = view.part.contrast[0]
-    rows = [r for r in plain(view, "probe_variance") if r["gender"] == first and r["model"] in models]
-    bias_types = distinct(rows, "bias_type")
-    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
-    job_groups = job_groups_of(view)
-    lines.sort(key=lambda line: (models.index(line[0]), job_groups.index(line[1])))
-    groups_ = {str(r["job_group"]): r["n_jobs"] for r in plain(view, "probe_groups")}
-    n = ", ".join(f"{count} {cut(group)}" for group, count in groups_.items())
-    templates = " and ".join(
-        str(n) for n in dict.fromkeys(r["n_templates"] for r in plain(view, "probe_groups"))
-    )
-    note = (
-        f"n = {n} jobs × {templates} templates; parts of the variance of the cells' shares (0 to 1, no "
-        "interval); "
-        "SD: square root of the whole variance (–: not measured)."
-    )
-    legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
-    pitch = 0.2
-    sheet = Sheet(len(lines) * pitch + 0.62, legend=legend, note=note)
-    labels = [" · ".join(clean(text) for text in line if text) for line in lines]
-    left = label_width(labels, 2.3)
-    row_labels(sheet, [shorten(label, left - MARGIN) for label in labels], 0.3, pitch, left)
-    width = (WIDTH - left - 0.1) / len(bias_types) - 0.5
-    said = []
-    for i, bias_type in enumerate(bias_types):
-        x = left + 0.1 + i * (width + 0.5)
-        panel_title(sheet, x, 0.12, clean(bias_type))
-        sheet.text(x + width + 0.06, 0.12, "SD")
-        axes = sheet.axes(x, 0.3, width, len(lines) * pitch)
-        axes.set_ylim(len(lines) - 0.5, -0.5)
-        axes.set_yticks([])
-        share_axis(axes, "part of the variance", parity=False)
-        for y, (model, group) in enumerate(lines):
-            own = [
-                r for r in rows if (r["model"], r["job_group"], r["bias_type"]) == (model, group, bias_type)
-            ]
-            said.append(_variance_bar(sheet, axes, own, y, (x + width + 0.06, 0.3 + (y + 0.5) * pitch)))
-    caption = f"{note} Negative components are 0. Instruction none. Table: probe_variance."
-    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_variance')}")
-
-
-def _variance_bar(sheet: Sheet, axes: Axes, own: Sequence[Row], y: int, beside: tuple[float, float]) -> str:
-    parts = [number(own[0][column]) for column, _, _ in _SOURCES] if own else [number(None)]
-    total = sum(parts)
-    if not total > 0:
-        sheet.text(*beside, "0" if total == 0 else "–")
-        return ""
-    start = 0.0
-    for i, (part, (_, _, colour)) in enumerate(zip(parts, _SOURCES, strict=True)):
-        axes.barh(
-            y,
-            part / total,
-            0.62,
-            left=start,
-            facecolor=colour,
-            edgecolor=INK,
-            linewidth=0.5,
-            hatch=HATCHES[i],
-        )
-        start += part / total
-    sheet.text(*beside, f"{total**0.5:.2f}".removeprefix("0"))
-    row = own[0]
-    said = ", ".join(f"{name} {short(p / total)}" for p, (_, name, _) in zip(parts, _SOURCES, strict=True))
-    return f"{cut(row['model'])}, {cut(row['bias_type'])}, {cut(row['job_group'])}: {said}."
