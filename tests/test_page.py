@@ -573,6 +573,7 @@ def test_a_finding_leads_to_the_figure_of_its_topic_where_there_is_one_alone() -
     assert "figures" == _of_topic("probe-explicit", "figures", ["figure-jobs", "figure-jobs-2"])
     assert "figures" == _of_topic("srb", "figures", ["figure-jobs"])
     assert "tables" == _of_topic("probe-explicit", "tables", ["figure-jobs"])
+    assert "figure-models" == _of_topic("models", "tables", ["figure-models"])
 
 
 def test_what_a_drawing_says_aloud_may_hold_anything() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biaskit.cli.options import examples, with_settings
-from biaskit.cli.terminal import emit, takes_blocks
+from biaskit.cli.terminal import TerminalWatcher, emit, takes_blocks
 from biaskit.runs import find_run
 
 
@@ -68,7 +68,19 @@ def command(
         newest = find_run(None)
         emit(f"Newest run: {newest}\n", err=True)
         runs = (str(newest),)
-    made = report(*runs, out=out, texts=not no_texts, groups=groups, aliases=aliases, settings=settings)
+    watcher = TerminalWatcher(assume_yes=True)
+    try:
+        made = report(
+            *runs,
+            out=out,
+            texts=not no_texts,
+            groups=groups,
+            aliases=aliases,
+            settings=settings,
+            watcher=watcher,
+        )
+    finally:
+        watcher.close()
     if output_format == "json":
         content = {
             "page": str(made.page),

@@ -26,6 +26,7 @@ from biaskit.report.prompts import prompts_shown
 from biaskit.runs import COMPARISON, find_run, read_manifest, read_rows, rows_file
 from biaskit.sources import load_corpus
 from biaskit.studies import Reference, ReportKeys
+from biaskit.watching import Silent, Watcher
 from biaskit.workflow.results import RunResult
 
 PAGE = "report.html"
@@ -50,6 +51,7 @@ def report(
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,
 ) -> Report:
     """Write the page, the figures and the papers' tables of one run, or of several side by side.
 
@@ -60,6 +62,7 @@ def report(
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
         settings: `report.max_mb`, `report.pdf`, `reference` and `margin.QUANTITY`.
+        watcher: told of progress.
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
@@ -68,8 +71,11 @@ def report(
     from biaskit.report.page import render_page
 
     keys, given = _keys(dict(settings or {}))
+    steps = _Steps(watcher or Silent())
     content, folder = _content(_paths(runs), texts, groups, aliases, given)
+    steps.done()
     figures = draw_all(content)
+    steps.done()
     page = render_page(
         content,
         findings(content),
@@ -80,9 +86,26 @@ def report(
     )
     target = Path(out) if out is not None else folder / PAGE
     _write(target, page.html)
+    steps.done()
     drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
     latex = tuple(_latex(content, folder / "latex"))
+    steps.done()
     return Report(target, drawn, latex, content, tuple(page.notes))
+
+
+class _Steps:
+    """Reading and comparing, drawing, the page, the files: what a long report is at."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher, self._n = watcher, 0
+        watcher.progress("report", 0, self.TOTAL)
+
+    TOTAL = 4
+
+    def done(self) -> None:
+        """One more is done."""
+        self._n += 1
+        self._watcher.progress("report", self._n, self.TOTAL)
 
 
 def _paths(runs: Sequence[str | Path | RunResult]) -> list[str | Path]:

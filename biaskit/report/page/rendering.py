@@ -271,7 +271,8 @@ TOPIC_FIGURES = {
 def _of_topic(topic: str, anchor: str, anchors: Sequence[str]) -> str:
     figure = f"figure-{TOPIC_FIGURES.get(topic)}"
     alone = figure in anchors and f"{figure}-2" not in anchors
-    return figure if anchor == "figures" and alone else anchor
+    meant = anchor == "figures" or (topic, anchor) == ("models", "tables")
+    return figure if meant and alone else anchor
 
 
 def _resolved(anchor: str, anchors: Sequence[str]) -> str:
