@@ -97,7 +97,9 @@ def command(
         emit(headline(made.content, ascii=not takes_blocks()) + "\n")
         emit("".join(f"Note: {note.rstrip('.')}.\n" for note in made.notes))
         emit(f"\nPage: {made.page}\n")
-        emit(f"{len(made.figures)} figures in {made.figures[0].parent}\n" if made.figures else "")
-        emit(f"{len(made.latex)} LaTeX tables in {made.latex[0].parent}\n" if made.latex else "")
+        n_figures = len({path.stem for path in made.figures})
+        kinds = ", ".join(dict.fromkeys(path.suffix[1:].upper() for path in made.figures))
+        emit(f"Figures: {n_figures} ({kinds}) in {made.figures[0].parent}\n" if n_figures else "")
+        emit(f"LaTeX: {len(made.latex)} files in {made.latex[0].parent}\n" if made.latex else "")
     if open_it:
         webbrowser.open(made.page.resolve().as_uri())
