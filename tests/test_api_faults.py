@@ -171,6 +171,21 @@ def test_a_fault_in_a_cell_is_asked_again_alone(impatient: None, monkeypatch: py
         assert 36 + len(kinds) == server.calls
 
 
+def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
+    """Where the end is drawn such a server lists nothing, and the same seed would draw it for ever."""
+    with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as server, scoring(server, "top-k") as scorer:
+        requests = cells(40, "chat-prefill")
+        answers = score(scorer, requests)
+        assert server.calls > len(requests), "no end was drawn: the test shows nothing"
+        seeds = [received.body.get("seed") for received in server.requests if received.generates]
+    # Each cell once with its own seed, and after that without.
+    assert len(requests) == len({seed for seed in seeds if seed is not None})
+    assert len(requests) == sum(seed is not None for seed in seeds)
+    assert server.calls - len(requests) == seeds.count(None)
+    # Four ends in a row are the only way not to be answered.
+    assert sum(isinstance(answer, Scored) for answer in answers) > 0.8 * len(requests)
+
+
 # --- what a server asks for ----------------------------------------------------------------------------
 
 

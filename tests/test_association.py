@@ -371,7 +371,8 @@ def test_a_text_of_a_hundred_thousand_pieces_takes_no_longer_than_its_length(
         return time.perf_counter() - start
 
     # Ten times the text in a hundred times the time would be quadratic; 40 leaves room for a busy machine.
-    assert seconds(100_000) < 40 * max(min(seconds(10_000) for _ in range(3)), 0.002)
+    short = max(min(seconds(10_000) for _ in range(3)), 0.002)
+    assert min(seconds(100_000) for _ in range(3)) < 40 * short
 
 
 def test_every_one_of_a_hundred_thousand_words_counts() -> None:

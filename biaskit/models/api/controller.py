@@ -228,7 +228,7 @@ class Controller:
         while True:
             try:
                 async with self._turn(arrival):
-                    return await self._attempt(call, read, seconds, repeated=sent > 0)
+                    return await self._attempt(call.after(bad), read, seconds, repeated=sent > 0)
             except RateLimited as trouble:
                 wait = self._slow_down(trouble)
             except Denied as trouble:

@@ -228,7 +228,8 @@ class ApiScorer:
 
         shown = rendered(prompt, self.found)
         tokens = self.found.tokens_most(shown) + 2 * self.found.overhead
-        listing, who = await controller.ask(Call(path_of(prompt.form), body, tokens, 1), read)
+        call = Call(path_of(prompt.form), body, tokens, 1, draws_anew=True)
+        listing, who = await controller.ask(call, read)
         log_probs = tuple(_bounded(expression, text, listing, k) for expression, text in forms)
         return self._scored(request, "top-k", log_probs, [who], listed={"": listing})
 

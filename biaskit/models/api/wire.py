@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -55,6 +55,17 @@ class Call:
     prompt_tokens_most: int = 0
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
+    draws_anew: bool = False  # what is drawn is not the answer, and may be why that cannot be used
+
+    def after(self, n_bad: int) -> Call:
+        """The request to put after so many answers that could not be used.
+
+        Some servers list nothing where the drawn token ends the text, and would draw it again and again
+        with the same seed, in every later start too; without one they draw another.
+        """
+        if not n_bad or not self.draws_anew or self.body is None:
+            return self
+        return replace(self, body={name: value for name, value in self.body.items() if name != "seed"})
 
     @property
     def seconds(self) -> float:
