@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from needs import not_beside
 
 from biaskit.corpora import english_counts, load_word_counts, load_word_list
 from biaskit.errors import CorpusError, MissingExtraError
@@ -29,7 +30,7 @@ SCRIPT = ROOT / "examples" / "build_brown_table.py"
 @pytest.fixture
 def nltk_path(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Where NLTK looks for its corpora: nowhere until a test says so."""
-    nltk = pytest.importorskip("nltk")
+    import nltk
     from nltk.corpus.reader import CategorizedTaggedCorpusReader
 
     fresh = nltk.corpus.LazyCorpusLoader(  # one that was read stays readable whatever the path says
@@ -44,7 +45,7 @@ def nltk_path(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def installed(name: str) -> Path:
     archive = NLTK_DATA / "corpora" / f"{name}.zip"
     if not archive.is_file():
-        pytest.skip(
+        not_beside(
             f"NLTK's corpus {name} is not beside this checkout (shared/data/nltk_data/corpora/{name}.zip)"
         )
     return archive

@@ -7,19 +7,16 @@ import json
 import math
 import os
 import shutil
-import signal
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import Cli, Said
 from test_compare_gaps import JOBS, LABOUR, probe_run, share_of, texts_run
 from test_personas_results import NAMED, OPEN, OTHER_NAMED, write_vectors
 from test_personas_results import script_of as persona_script
 
-import biaskit.cli
 from biaskit import workflow
 from biaskit.errors import RunError, UsageError
 from biaskit.tables import read_rows
@@ -28,18 +25,6 @@ from biaskit.workflow.comparing import compare
 JOBS_ASKED = "nurse,teacher,accountant,clerk,engineer,mechanic,cook,lawyer"
 SMALL = {"study": "gasp-occupations", "jobs": JOBS_ASKED, "templates": "1-3"}
 WOMEN = {"nurse": 0.65, "teacher": 0.6, "engineer": 0.3, "mechanic": 0.2}
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command left: its exit code and its two streams."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Said]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,23 +44,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    """The console script in this process."""
-    handler = signal.getsignal(signal.SIGTERM)
+def cli(console: Cli) -> Cli:
+    """The console script in this process; nothing ends in a traceback."""
 
     def call(*arguments: str | Path) -> Said:
-        monkeypatch.setattr(sys, "argv", ["biaskit", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            biaskit.cli.main()
-        streams = capsys.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        assert "Traceback" not in streams.err
-        return Said(code or 0, streams.out, streams.err)
+        said = console(*arguments)
+        assert "Traceback" not in said.err
+        return said
 
-    yield call
-    signal.signal(signal.SIGTERM, handler)
+    return call
 
 
 def scripted(path: Path, women: Mapping[str, float], *, shift: float = 0.0, seed: int = 0) -> str:

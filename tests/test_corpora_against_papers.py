@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from needs import not_beside
 
 from biaskit.corpora import load_dialogue, load_expression_sets, load_instructions, load_items, load_templates
 
@@ -44,7 +45,7 @@ def printed(name: str) -> str:
     """A scanned text with ASCII quotes; the test is skipped where the text is not at hand."""
     path = SHARED / name
     if not path.is_file():
-        pytest.skip(f"the scanned text shared/{name} is not beside this checkout")
+        not_beside(f"the scanned text shared/{name} is not beside this checkout")
     text = path.read_text(encoding="utf-8")
     for typographic, ascii_quote in (("\u2018", "'"), ("\u2019", "'"), ("\u201c", '"'), ("\u201d", '"')):
         text = text.replace(typographic, ascii_quote)

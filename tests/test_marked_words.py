@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from needs import not_beside
 from numpy.typing import NDArray
 
 from biaskit.errors import StudyError, UsageError
@@ -184,7 +185,7 @@ def test_the_constant_is_blended_of_the_two_unless_it_is_given() -> None:
 
 def real(path: Path) -> Path:
     if not path.is_file():
-        pytest.skip(f"shared/data/{path.name} is not beside this checkout")
+        not_beside(f"shared/data/{path.name} is not beside this checkout")
     return path
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import not_beside
 
 import biaskit
 from biaskit import workflow
@@ -262,7 +263,7 @@ def test_every_kind_of_run_keeps_the_public_contract(
     made: PersonasResult, quick: dict[str, Any], tmp_path: Path
 ) -> None:
     if not CHECKER.exists():
-        pytest.skip("shared/checks/run-contract is not beside this checkout")
+        not_beside("shared/checks/run-contract is not beside this checkout")
     keeps_the_contract(made.path)
     held = write_texts(tmp_path / "named.csv", named_texts())
     keeps_the_contract(imported(held, quick, tmp_path / "held", hold_out=0.5).path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_format
+from biaskit.cli.options import examples, with_format, with_sides
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit
 from biaskit.compare.requirement import CONTRASTS, Requirement
@@ -42,14 +42,7 @@ SHOWN = 5
     help="Leave with exit code 4 unless every row of the contrast (default models) that has a margin is"
     " equivalent within it.",
 )
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="NAME=LABELS",
-    help="Models, with commas between, whose mean is compared with the next --group's; repeatable.",
-)
-@click.option("--aliases", metavar="FILE", help="Two columns: two names of one occupation a line.")
+@with_sides
 @click.option(
     "--set",
     "settings",

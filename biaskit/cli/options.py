@@ -45,6 +45,20 @@ def with_format(command: F) -> F:
     )(command)
 
 
+def with_sides(command: F) -> F:
+    """--group and --aliases: what is held against what."""
+    command = click.option(
+        "--aliases", metavar="FILE", help="Two columns: two names of one occupation a line."
+    )(command)
+    return click.option(
+        "--group",
+        "groups",
+        multiple=True,
+        metavar="NAME=LABELS",
+        help="Models, with commas between, whose mean is compared with the next --group's; repeatable.",
+    )(command)
+
+
 _RUNNING = (
     click.option("--system-prompt", metavar="FILE", help="A file with the system prompt to test."),
     click.option(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_settings
+from biaskit.cli.options import examples, with_settings, with_sides
 from biaskit.cli.terminal import TerminalWatcher, emit, takes_blocks
 from biaskit.runs import find_run
 
@@ -28,14 +28,7 @@ from biaskit.runs import find_run
     "--out", metavar="FILE", help="Where the page goes; by default report.html in the run's folder."
 )
 @click.option("--no-texts", is_flag=True, help="Leave out every generated or imported text.")
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="NAME=LABEL,LABEL",
-    help="Models that are held against others.",
-)
-@click.option("--aliases", metavar="FILE", help="Two columns: names of jobs and of occupations that are one.")
+@with_sides
 @click.option(
     "--format",
     "output_format",

@@ -134,12 +134,24 @@ def compare(
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
     paths = [run.path if isinstance(run, RunResult) else find_run(str(run)) for run in runs]
+    return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
+
+
+def compare_gathered(
+    collection: Collection,
+    *,
+    out: str | Path | None = None,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> ComparisonResult:
+    """`compare` for runs whose tables are read already."""
     if isinstance(groups, str):
         groups = (groups,)
-    collection = gather(paths)
     labels = list(dict.fromkeys(label for m in collection.manifests for label in m["models"]))
-    if len(labels) == 1 and len(paths) == 1:
-        raise UsageError(f"{paths[0]} has one model alone, {labels[0]}: name another run to compare it with.")
+    if len(labels) == 1 and len(collection.runs) == 1:
+        alone = collection.runs[0].path
+        raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
     margins, notes = _margins(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
     made = compare_collection(

@@ -213,7 +213,7 @@ def _between(
     collection: Collection, named: _Named, settings: Mapping[str, Any]
 ) -> tuple[Tables, tuple[str, ...], Path]:
     """What ties runs and models together, and the folder everything goes to."""
-    from biaskit.workflow.comparing import compare
+    from biaskit.workflow.comparing import compare_gathered
 
     first, alone = named.paths[0], len(named.paths) == 1
     n_models = len({model.label for part in collection.parts for model in part.models})
@@ -221,9 +221,8 @@ def _between(
         return {}, (), first
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
     own = named.folder or (first / "comparison" if alone else None)
-    made = compare(*named.paths, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
-    tables = {name: rows for name, rows in made.tables().items() if rows}
-    return tables, made.warnings, first if alone and named.folder is None else made.path
+    made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
+    return made.content.between, made.warnings, first if alone and named.folder is None else made.path
 
 
 def _title(parts: Sequence[Part]) -> str:
