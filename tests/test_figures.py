@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from biaskit.report.content import Content, Model, Part
-from biaskit.report.figures import Figure, Missing, contrasts, draw_all, personas, probe, save, srb, triangle
+from biaskit.report.figures import Figure, Missing, draw_all, models, personas, probe, save, srb, triangle
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
 from biaskit.report.figures.sheet import rules
 from biaskit.report.figures.style import FEMALE, MALE
@@ -634,7 +634,7 @@ def test_the_shape_of_a_difference_tells_its_verdict(
         for r in made.between["tests"]
         if r["engine"] == "probe"
     ]
-    figure = only(contrasts.models, replace(made, between={"tests": tests}))["models"]
+    figure = only(models.models, replace(made, between={"tests": tests}))["models"]
     shapes = {(kind, hollow(line)) for line in data_lines(panels(figure)[0]) for kind in [line.get_marker()]}
     expected_hollow = (not equivalent and ci[0] < 0) or (equivalent and ci[0] > 0)
     assert {(marker, expected_hollow)} == shapes
@@ -659,7 +659,7 @@ def test_the_margin_is_a_band_in_the_forest(drawn: dict[str, Figure]) -> None:
 def test_many_pairs_become_a_grid_that_keeps_the_direction() -> None:
     labels = [f"M{i}" for i in range(7)]
     made = content(labels, 4, instructions=0)
-    figure = only(contrasts.models, made)["models"]
+    figure = only(models.models, made)["models"]
     rows = [
         r
         for r in made.between["tests"]
@@ -781,7 +781,7 @@ def test_a_difference_names_who_is_higher() -> None:
     made = content(("A", "B"), 4)
     one = next(r for r in made.between["tests"] if r["engine"] == "probe")
     row = {**one, "estimate": -0.3, "ci_low": -0.4, "ci_high": -0.2, "equivalent": False, "gender": "female"}
-    alt = only(contrasts.models, replace(made, between={"tests": [row]}))["models"].alt
+    alt = only(models.models, replace(made, between={"tests": [row]}))["models"].alt
     assert "is 0.30 higher for A than for B" in alt
 
 
@@ -829,7 +829,7 @@ def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     probed = probe_tables(labels, jobs)
     part = replace(content(("A",), 2).parts[0], tables=probed, models=tuple(model(label) for label in labels))
     whole = Content("t", (part,), {"tests": between_models(probed, labels)})
-    made = {**only(probe.jobs, whole), **only(contrasts.models, whole)}
+    made = {**only(probe.jobs, whole), **only(models.models, whole)}
     assert {"jobs", "jobs-2", "jobs-3", "jobs-4", "models"} == set(made)
     looks = set()
     for name in ("jobs", "jobs-2", "jobs-3", "jobs-4"):
@@ -1119,7 +1119,7 @@ def test_a_difference_that_is_not_clear_is_not_told_as_a_finding() -> None:
     made = content(("A", "B"), 4)
     one = next(r for r in made.between["tests"] if r["engine"] == "probe")
     row = {**one, "estimate": -0.3, "ci_low": -0.7, "ci_high": 0.1, "equivalent": False, "gender": "female"}
-    alt = only(contrasts.models, replace(made, between={"tests": [row]}))["models"].alt
+    alt = only(models.models, replace(made, between={"tests": [row]}))["models"].alt
     assert "0 are clear" in alt
     assert "higher" not in alt
 
@@ -1170,8 +1170,8 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
         for row in tests
         if (row["model_a"], row["model_b"]) == ("M1", "M0")
     ]
-    figure = only(contrasts.models, replace(made, between={**made.between, "tests": named}))["models"]
+    figure = only(models.models, replace(made, between={**made.between, "tests": named}))["models"]
     assert "large − small" in " ".join(texts(figure))
     # A model of another engine's part is no group.
     foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in named]
-    assert not only(contrasts.models, replace(made, between={**made.between, "tests": foreign}))
+    assert not only(models.models, replace(made, between={**made.between, "tests": foreign}))

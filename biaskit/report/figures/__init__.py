@@ -14,7 +14,17 @@ __all__ = ["Figure", "Missing", "draw_all", "save"]
 
 def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     """Every figure of a report in the order of the page; one that cannot be drawn says why."""
-    from biaskit.report.figures import both, contrasts, personas, probe, srb, triangle, variance, words
+    from biaskit.report.figures import (
+        both,
+        debiasing,
+        models,
+        personas,
+        probe,
+        srb,
+        triangle,
+        variance,
+        words,
+    )
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import views
 
@@ -23,7 +33,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         for view in views(content, "probe"):
             drawn += [*probe.jobs(view), *probe.groups(view), *triangle.ternary(view)]
             drawn += variance.variance(view)
-            drawn += contrasts.figures(view)
+            drawn += [*debiasing.debiasing(view), *models.models(view)]
         for view in views(content, "personas"):
             drawn += personas.figures(view)
             drawn += srb.figures(view)

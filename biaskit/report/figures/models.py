@@ -1,29 +1,30 @@
-"""Forest plots of the prober: what instructions change, and how models differ (METHODS §1.4, §3)."""
+"""How models differ: a forest, or a grid of verdicts for many pairs (METHODS §1.4, §3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from biaskit.report.content import Row
 from biaskit.report.figures.dots import (
-    GUTTER,
     UNDEFINED,
-    Series,
     dot_panel,
     effect_axis,
-    offsets,
-    panel_title,
-    row_height,
     row_labels,
-    ticks_at,
     undefined,
     widest,
 )
+from biaskit.report.figures.forest import (
+    JOB,
+    Grid,
+    Key,
+    crossed,
+    in_figures,
+    jobs_behind,
+    panels,
+)
 from biaskit.report.figures.lettering import clean, cut, shorten
-from biaskit.report.figures.probe import job_groups_of, label_width
+from biaskit.report.figures.probe import label_width
 from biaskit.report.figures.record import Figure, Missing
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark, words_of
@@ -35,228 +36,14 @@ from biaskit.report.figures.view import (
     finished,
     missing,
     number,
-    pages,
     short,
-    told,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PER_FIGURE = 4
-"""Panels side by side; more job groups take one figure for each bias type."""
 MOST_PAIRS = 15
 """Pairs of models that one forest takes; more become a grid of verdicts."""
-JOB = Mark("#9a9a9a", "|")
-NO_DIFFERENCE = Entry("no difference", line="-")
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Panels of one forest: columns are (bias type, job group), blocks are gender groups."""
-
-    columns: Sequence[tuple[str, str]]
-    blocks: Sequence[str]
-    labels: Sequence[str]  # clean, one for each row
-    n_series: int
-    axis: str
-    limit: float
-    margin: float | None = None
-
-    @property
-    def pitch(self) -> float:
-        """Inches between rows."""
-        return row_height(self.n_series)
-
-    @property
-    def block(self) -> float:
-        """Inches of one block with its titles and axis."""
-        return len(self.labels) * self.pitch + 0.92
-
-
-def figures(view: View) -> Iterator[Figure | Missing]:
-    """Instructions against none, and model against model."""
-    yield from debiasing(view)
-    yield from models(view)
-
-
-def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
-    """Rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
-    return [
-        row
-        for row in rows
-        if row["engine"] == "probe"
-        and row["kind"] == "crossed"
-        and row["quantity"] == "share"
-        and str(row["family"]).rpartition("/")[2] in contrasts
-    ]
-
-
-# --- instructions --------------------------------------------------------------------------------------
-
-
-def debiasing(view: View) -> Iterator[Figure | Missing]:
-    """Share under each instruction (and level) minus share without one."""
-    title = f"What each instruction changes ({view.heading})"
-    rows = crossed(view.rows("tests"), "instructions", "levels")
-    if not rows:
-        reason = (
-            "No row of tests holds an instruction against none: the study was asked without instructions."
-        )
-        yield missing(view.prefix, "debiasing", title, reason)
-        return
-    present = {row["model"] if "model" in row else row["model_a"] for row in rows}
-    some = [model for model in view.models if model in present]
-    for name, more, columns in _in_figures(view, rows, "debiasing"):
-        yield from pages(view, some, name, title + more, partial(_debiasing, columns=columns))
-
-
-def _in_figures(
-    view: View, rows: Sequence[Row], name: str
-) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Names, ends of titles and columns: one figure where all panels fit side by side, else several."""
-    job_groups = [g for g in job_groups_of(view) if any(row["group_a"] == g for row in rows)]
-    bias_types = distinct(rows, "bias_type")
-    columns = [(b, g) for b in bias_types for g in job_groups or [""]]
-    n = -(-len(columns) // PER_FIGURE)
-    if n <= 1:
-        yield name, "", columns
-        return
-    size = len(job_groups) if len(job_groups) <= PER_FIGURE else PER_FIGURE
-    for i in range(0, len(columns), size):
-        some = columns[i : i + size]
-        said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
-        yield f"{name}-part-{i // size + 1}", f", {said}", some
-
-
-def _debiasing(view: View, models: Sequence[str], columns: Sequence[tuple[str, str]]) -> Drawing:
-    rows = [
-        row
-        for row in crossed(view.rows("tests"), "instructions", "levels")
-        if row["model_a"] in models
-        and row["gender"] in view.part.contrast
-        and (row["bias_type"], row["group_a"]) in columns
-    ]
-    texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
-    lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))
-    labels = [
-        shorten(f"{line} · {texts[line]}" if line in texts else f"level {line}", 1.9, sentence=True)
-        for line in lines
-    ]
-    settings = distinct(rows, "setting")
-    genders = [g for g in view.part.contrast if any(row["gender"] == g for row in rows)]
-    of_jobs = _effects_on_jobs(view)
-    ends = [number(row[c]) for row in rows for c in ("estimate", "ci_low", "ci_high")]
-    ends += [x for key, jobs in of_jobs.items() if key[0] in models for x in jobs]
-    n_series = len(models) * len(settings)
-    grid = Grid(columns, genders, labels, n_series, "with − without", widest(ends, 0.1))
-    legend = [*view.entries(models)]
-    if len(settings) > 1:
-        legend += [Entry(clean(s), Mark(INK, "o"), hollow=i > 0) for i, s in enumerate(settings)]
-    legend += [Entry("single jobs", JOB), NO_DIFFERENCE]
-    legend += [UNDEFINED] if any(row["estimate"] is None for row in rows) else []
-    n_jobs = sorted({row["n_a"] for row in rows if row["n_a"] is not None})
-    note = (
-        f"n = {' or '.join(map(str, n_jobs)) or '–'} jobs per group; points: difference of shares (−1 to 1), "
-        "right of the line = larger with the instruction; bars: 95\u00a0% intervals over jobs and templates."
-    )
-    sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
-    found = {
-        (r["model_a"], r["setting"], r["bias_type"], r["group_a"], r["gender"], str(r["instruction_a"])): r
-        for r in rows
-    }
-    for axes, gender, (bias_type, group) in _panels(sheet, grid):
-        series, behind = [], []
-        for model in models:
-            for i, setting in enumerate(settings):
-                own = [found.get((model, setting, bias_type, group, gender, line)) for line in lines]
-                series.append(_series(view.marks[model], own, hollow=i > 0))
-                behind.append(
-                    [of_jobs.get((model, setting, bias_type, group, gender, line), []) for line in lines]
-                )
-        _jobs_behind(axes, behind, grid)
-        dot_panel(axes, series, len(lines), grid.pitch)
-        effect_axis(axes, grid.limit, grid.axis)
-    caption = (
-        f"Share of each gender group under an instruction minus its share without one. {note} "
-        "Tables: tests (kind crossed, contrasts instructions and levels), probe_jobs."
-    )
-    said = told([_said_of_effects(model, rows) for model in models], "tests")
-    return Drawing(sheet, caption, f"Forest plot of {len(lines)} instructions. {said}")
-
-
-def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
-    """How many effects are clearly up or down, and the largest."""
-    own = [r for r in rows if r["model_a"] == model and r["estimate"] is not None]
-    if not own:
-        return f"{cut(model)}: no effect is defined."
-    up = sum(r["ci_low"] is not None and r["ci_low"] > 0 for r in own)
-    down = sum(r["ci_high"] is not None and r["ci_high"] < 0 for r in own)
-    most = max(own, key=lambda r: abs(r["estimate"]))
-    way = "raises" if most["estimate"] > 0 else "lowers" if most["estimate"] < 0 else "leaves"
-    return (
-        f"{cut(model)}: of {len(own)} effects {up} clearly raise and {down} clearly lower a share; the "
-        "largest, "
-        f"{cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}), "
-        f"{way} the "
-        f"share of {clean(words_of(most['gender']))} by {short(abs(most['estimate']))}."
-    )
-
-
-Key = tuple[object, ...]
-
-
-def _effects_on_jobs(view: View) -> dict[Key, list[float]]:
-    """Each job's share with minus without, where both rest on as many templates."""
-    rows = view.rows("probe_jobs")
-    at = {(r["model"], r["setting"], r["bias_type"], r["job"], r["instruction_id"]): r for r in rows}
-    found: dict[Key, list[float]] = {}
-    for (model, setting, bias_type, job, instruction), row in at.items():
-        bare = at.get((model, setting, bias_type, job, 0))
-        if instruction == 0 or bare is None or bare["n_templates"] != row["n_templates"]:
-            continue
-        for gender in view.part.contrast:
-            a, b = row.get(f"{gender}_share"), bare.get(f"{gender}_share")
-            if a is not None and b is not None:
-                key = (model, setting, bias_type, row["job_group"], gender, str(instruction))
-                found.setdefault(key, []).append(a - b)
-    return found
-
-
-def _series(mark: Mark, rows: Sequence[Row | None], *, hollow: bool = False) -> Series:
-    columns = ("estimate", "ci_low", "ci_high")
-    x, low, high = ([number(row[c] if row else None) for row in rows] for c in columns)
-    return Series(mark, x, low, high, hollow)
-
-
-def _jobs_behind(axes: Axes, values: Sequence[Sequence[Sequence[float]]], grid: Grid) -> None:
-    """Single jobs as faint ticks behind their group's mean."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for of_rows, offset in zip(values, offsets(len(values), grid.pitch), strict=True):
-        for y, jobs in enumerate(of_rows):
-            xs += jobs
-            ys += [y + offset] * len(jobs)
-    ticks_at(axes, xs, ys, 0.022 / grid.pitch, color=JOB.colour, linewidth=0.5, zorder=1)
-
-
-def _panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str]]]:
-    """Axes for every block and column with their titles; row labels at the left of each block."""
-    left = label_width(grid.labels, 2.0)
-    width = (WIDTH - left - 0.12) / len(grid.columns) - GUTTER - 0.02
-    for i, gender in enumerate(grid.blocks):
-        top = i * grid.block + 0.58
-        panel_title(sheet, MARGIN, top - 0.46, f"Share of {clean(words_of(gender))}")
-        row_labels(sheet, [shorten(t, left - MARGIN) for t in grid.labels], top, grid.pitch, left)
-        for j, (bias_type, group) in enumerate(grid.columns):
-            x = left + 0.12 + j * (width + GUTTER + 0.02)
-            sheet.text(x, top - 0.3, shorten(bias_type, width, bold=True), fontweight="bold")
-            sheet.text(x, top - 0.14, shorten(group, width + GUTTER))
-            yield sheet.axes(x, top, width, len(grid.labels) * grid.pitch), gender, (bias_type, group)
-
-
-# --- models --------------------------------------------------------------------------------------------
-
 DIFFERENT, EQUIVALENT, BOTH, UNCLEAR, UNMEASURED = "different", "equivalent", "both", "unclear", "unmeasured"
 VERDICTS = {
     DIFFERENT: (Mark("#d55e00", "o"), False, "different"),
@@ -293,7 +80,7 @@ def models(view: View) -> Iterator[Figure | Missing]:
     settings = distinct(rows, "setting")
     setting = "plain" if "plain" in settings else settings[0]
     rows = [row for row in rows if row["setting"] == setting]
-    for name, more, columns in _in_figures(view, rows, "models"):
+    for name, more, columns in in_figures(view, rows, "models"):
         own = [row for row in rows if (row["bias_type"], row["group_a"]) in columns]
         n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
         draw = _forest if n_pairs <= MOST_PAIRS else _verdicts
@@ -342,9 +129,9 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
     legend = _verdict_legend(rows, within) + ([Entry("single jobs", JOB)] if between_jobs else [])
     sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
     found = {(r["model_a"], r["model_b"], r["bias_type"], r["group_a"], r["gender"]): r for r in rows}
-    for axes, gender, (bias_type, group) in _panels(sheet, grid):
+    for axes, gender, (bias_type, group) in panels(sheet, grid):
         behind = [between_jobs.get((*pair, bias_type, group, gender), []) for pair in pairs]
-        _jobs_behind(axes, [behind], grid)
+        jobs_behind(axes, [behind], grid)
         for y, pair in enumerate(pairs):
             _verdict_row(axes, found.get((*pair, bias_type, group, gender)), y)
         dot_panel(axes, [], len(pairs), grid.pitch)

@@ -1,0 +1,122 @@
+"""Panels of forest plots: differences with their intervals, single jobs behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from biaskit.report.content import Row
+from biaskit.report.figures.dots import (
+    GUTTER,
+    Series,
+    offsets,
+    panel_title,
+    row_height,
+    row_labels,
+    ticks_at,
+)
+from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.probe import job_groups_of, label_width
+from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
+from biaskit.report.figures.style import Mark, words_of
+from biaskit.report.figures.view import (
+    View,
+    distinct,
+    number,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PER_FIGURE = 4
+"""Panels side by side; more job groups take one figure for each bias type."""
+JOB = Mark("#9a9a9a", "|")
+NO_DIFFERENCE = Entry("no difference", line="-")
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Panels of one forest: columns are (bias type, job group), blocks are gender groups."""
+
+    columns: Sequence[tuple[str, str]]
+    blocks: Sequence[str]
+    labels: Sequence[str]  # clean, one for each row
+    n_series: int
+    axis: str
+    limit: float
+    margin: float | None = None
+
+    @property
+    def pitch(self) -> float:
+        """Inches between rows."""
+        return row_height(self.n_series)
+
+    @property
+    def block(self) -> float:
+        """Inches of one block with its titles and axis."""
+        return len(self.labels) * self.pitch + 0.92
+
+
+def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
+    """Rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
+    return [
+        row
+        for row in rows
+        if row["engine"] == "probe"
+        and row["kind"] == "crossed"
+        and row["quantity"] == "share"
+        and str(row["family"]).rpartition("/")[2] in contrasts
+    ]
+
+
+def in_figures(
+    view: View, rows: Sequence[Row], name: str
+) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Names, ends of titles and columns: one figure where all panels fit side by side, else several."""
+    job_groups = [g for g in job_groups_of(view) if any(row["group_a"] == g for row in rows)]
+    bias_types = distinct(rows, "bias_type")
+    columns = [(b, g) for b in bias_types for g in job_groups or [""]]
+    n = -(-len(columns) // PER_FIGURE)
+    if n <= 1:
+        yield name, "", columns
+        return
+    size = len(job_groups) if len(job_groups) <= PER_FIGURE else PER_FIGURE
+    for i in range(0, len(columns), size):
+        some = columns[i : i + size]
+        said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
+        yield f"{name}-part-{i // size + 1}", f", {said}", some
+
+
+def series_of(mark: Mark, rows: Sequence[Row | None], *, hollow: bool = False) -> Series:
+    """Estimates with their 95 % intervals as dots; a row that is not there is undefined."""
+    columns = ("estimate", "ci_low", "ci_high")
+    x, low, high = ([number(row[c] if row else None) for row in rows] for c in columns)
+    return Series(mark, x, low, high, hollow)
+
+
+def jobs_behind(axes: Axes, values: Sequence[Sequence[Sequence[float]]], grid: Grid) -> None:
+    """Single jobs as faint ticks behind their group's mean."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for of_rows, offset in zip(values, offsets(len(values), grid.pitch), strict=True):
+        for y, jobs in enumerate(of_rows):
+            xs += jobs
+            ys += [y + offset] * len(jobs)
+    ticks_at(axes, xs, ys, 0.022 / grid.pitch, color=JOB.colour, linewidth=0.5, zorder=1)
+
+
+def panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str]]]:
+    """Axes for every block and column with their titles; row labels at the left of each block."""
+    left = label_width(grid.labels, 2.0)
+    width = (WIDTH - left - 0.12) / len(grid.columns) - GUTTER - 0.02
+    for i, gender in enumerate(grid.blocks):
+        top = i * grid.block + 0.58
+        panel_title(sheet, MARGIN, top - 0.46, f"Share of {clean(words_of(gender))}")
+        row_labels(sheet, [shorten(t, left - MARGIN) for t in grid.labels], top, grid.pitch, left)
+        for j, (bias_type, group) in enumerate(grid.columns):
+            x = left + 0.12 + j * (width + GUTTER + 0.02)
+            sheet.text(x, top - 0.3, shorten(bias_type, width, bold=True), fontweight="bold")
+            sheet.text(x, top - 0.14, shorten(group, width + GUTTER))
+            yield sheet.axes(x, top, width, len(grid.labels) * grid.pitch), gender, (bias_type, group)
