@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError
-    from biaskit.personas.association import associate_gender
-    from biaskit.personas.srb import chamfer_distance, srb
+    from biaskit.personas.srb.score import chamfer_distance, srb
+    from biaskit.personas.texts.association import associate_gender
     from biaskit.workflow import (
         PersonasResult,
         ProbeResult,
@@ -44,9 +44,9 @@ _FACE = {
     "PersonasResult": "biaskit.workflow",
     "ProbeResult": "biaskit.workflow",
     "analyze_texts": "biaskit.workflow",
-    "associate_gender": "biaskit.personas.association",
+    "associate_gender": "biaskit.personas.texts.association",
     "calibrate": "biaskit.workflow",
-    "chamfer_distance": "biaskit.personas.srb",
+    "chamfer_distance": "biaskit.personas.srb.score",
     "compare": "biaskit.workflow",
     "doctor": "biaskit.workflow",
     "load": "biaskit.workflow",
@@ -55,7 +55,7 @@ _FACE = {
     "probe": "biaskit.workflow",
     "report": "biaskit.workflow",
     "score_continuations": "biaskit.workflow",
-    "srb": "biaskit.personas.srb",
+    "srb": "biaskit.personas.srb.score",
 }
 
 __all__ = [
@@ -91,7 +91,7 @@ def __dir__() -> list[str]:
 def _function(name: str) -> property:
     """The function of a name that a package has too.
 
-    Importing a package writes its module to that name; `from biaskit.probe.cells import ...` does not need
+    Importing a package writes its module to that name; `from biaskit.probe.design import ...` does not need
     the write, and it is ignored.
     """
 

@@ -10,7 +10,7 @@ import io
 import sys
 from pathlib import Path
 
-from biaskit.corpora import english_counts
+from biaskit.corpora.loaders import english_counts
 from biaskit.errors import BiaskitError
 from biaskit.files import write_atomically
 

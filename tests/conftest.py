@@ -17,13 +17,13 @@ from command import Cli, Said
 import biaskit.cli
 
 if TYPE_CHECKING:
-    from tiny_models import Tiny
+    from fakes.tiny_models import Tiny
 
 
 @pytest.fixture(scope="session")
 def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tiny]:
     """`saved_models(architecture, tokenizer, chat_template=...)`: a folder and its oracle, made once."""
-    from tiny_models import Oracle, Tiny, save_model
+    from fakes.tiny_models import Oracle, Tiny, save_model
 
     root = tmp_path_factory.mktemp("tiny")
 

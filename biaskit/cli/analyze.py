@@ -11,9 +11,9 @@ from biaskit.cli.options import examples, with_format, with_settings
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.errors import UsageError
-from biaskit.runs import find_run
+from biaskit.runs.store import find_run
 from biaskit.workflow import RECORDED, analyse, analysis_keys, import_texts, merge, recorded_run, result_of
-from biaskit.workflow.results import RunResult
+from biaskit.workflow.result import RunResult
 
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 
@@ -110,8 +110,8 @@ def _stored(
 
 def _imported_keys(study: str | None) -> dict[str, Any]:
     """The analysis keys of a study file, for texts that no study asked for."""
-    from biaskit.config import read_study_file
-    from biaskit.studies import PERSONAS_ANALYSIS_KEYS
+    from biaskit.study.config import read_study_file
+    from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 
     stated = read_study_file(study) if study else {}
     return {

@@ -11,8 +11,8 @@ import click
 from biaskit.cli.options import examples, with_format, with_settings
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit
-from biaskit.runs import find_run
-from biaskit.tables import read_rows
+from biaskit.runs.store import find_run
+from biaskit.tables.io import read_table_rows
 from biaskit.workflow import CalibrationResult, calibrate
 
 
@@ -70,6 +70,6 @@ def _as_json(result: CalibrationResult, table: Path) -> str:
         "study_file": None if result.study_file is None else str(result.study_file),
         "signature": result.signature,
         "warnings": list(result.warnings),
-        "tables": {"calibration": read_rows(table) if table.is_file() else []},
+        "tables": {"calibration": read_table_rows(table) if table.is_file() else []},
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"

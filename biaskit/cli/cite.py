@@ -7,8 +7,9 @@ import json
 import click
 
 from biaskit.cli.terminal import emit
-from biaskit.runs import find_run, read_manifest
-from biaskit.sources import list_corpora, load_corpus
+from biaskit.corpora.sources import list_corpora, load_corpus
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.store import find_run
 
 
 @click.command("cite")

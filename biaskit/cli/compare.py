@@ -14,11 +14,12 @@ from biaskit.cli.options import examples, with_format, with_sides
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit
 from biaskit.compare.requirement import CONTRASTS, Requirement
-from biaskit.compare.verdicts import verdict
-from biaskit.config import parse_setting
 from biaskit.errors import UsageError, nearest
-from biaskit.runs import find_run, read_manifest
-from biaskit.workflow.comparing import ComparisonResult, compare
+from biaskit.report.render.contrasts import verdict
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.store import find_run
+from biaskit.study.config import parse_setting
+from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
 SHOWN = 5

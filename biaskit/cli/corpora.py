@@ -15,8 +15,7 @@ import click
 from biaskit.cli.options import with_format
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit
-from biaskit.config import describe_keys, load_study, study_names
-from biaskit.corpora import (
+from biaskit.corpora.loaders import (
     load_dialogue,
     load_expression_sets,
     load_instructions,
@@ -25,16 +24,17 @@ from biaskit.corpora import (
     load_word_counts,
     load_word_list,
 )
+from biaskit.corpora.prompts import load_persona_prompts
+from biaskit.corpora.sources import Corpus, list_corpora, load_corpus, read_source
 from biaskit.errors import UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.prices import load_prices
 from biaskit.models.known import list_known
-from biaskit.prompts import load_persona_prompts
-from biaskit.report.data import render_csv
-from biaskit.report.document import Document, Heading, TitledTable
-from biaskit.report.latex import render_latex
-from biaskit.report.text import render_text
-from biaskit.sources import Corpus, list_corpora, load_corpus, read_source
+from biaskit.report.render.data import render_csv
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.latex import render_latex
+from biaskit.report.render.text import render_text
+from biaskit.study.config import describe_keys, load_study, study_names
 
 _N_COUNTS = 50  # of tens of thousands
 

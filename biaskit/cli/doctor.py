@@ -11,8 +11,8 @@ from biaskit.cli.options import examples
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import TerminalWatcher, emit
 from biaskit.errors import UsageError
-from biaskit.report.data import render_csv
-from biaskit.report.document import Document, Heading, TitledTable
+from biaskit.report.render.data import render_csv
+from biaskit.report.render.document import Document, Heading, TitledTable
 
 
 @click.command(
@@ -90,7 +90,7 @@ def _one_table(document: Document) -> TitledTable:
 
 
 def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:
-    from biaskit.workflow.doctoring import doctor
+    from biaskit.workflow.doctor import doctor
 
     return doctor(model, watcher=watcher, **chosen)
 

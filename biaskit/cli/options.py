@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from biaskit.config import parse_setting
+from biaskit.study.config import parse_setting
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from biaskit.cli.terminal import emit
-from biaskit.report.data import render_csv, render_json
-from biaskit.report.document import Document
-from biaskit.report.latex import render_latex
-from biaskit.report.text import render_text
-from biaskit.tables import read_rows
-from biaskit.workflow.results import RunResult
+from biaskit.report.render.data import render_csv, render_json
+from biaskit.report.render.document import Document
+from biaskit.report.render.latex import render_latex
+from biaskit.report.render.text import render_text
+from biaskit.tables.io import read_table_rows
+from biaskit.workflow.result import RunResult
 
 FINISHED_WITH_MISSING = 3
 
@@ -63,7 +63,7 @@ def _print_csv(path: Path) -> None:
 
 
 def _as_json(result: RunResult) -> str:
-    tables = {file.stem: read_rows(file) for file in sorted((result.path / "tables").glob("*.csv"))}
+    tables = {file.stem: read_table_rows(file) for file in sorted((result.path / "tables").glob("*.csv"))}
     content = {
         "run": str(result.path),
         "signature": result.analysis()["signature"],

@@ -9,7 +9,7 @@ import click
 from biaskit.cli.options import examples, parse_batch_size, with_format, with_running, with_settings
 from biaskit.cli.output import finish
 from biaskit.cli.terminal import TerminalWatcher
-from biaskit.sources import read_text
+from biaskit.corpora.sources import read_text
 from biaskit.workflow import probe
 
 

@@ -10,7 +10,7 @@ import click
 
 from biaskit.cli.options import examples, with_settings, with_sides
 from biaskit.cli.terminal import TerminalWatcher, emit, takes_blocks
-from biaskit.runs import find_run
+from biaskit.runs.store import find_run
 
 
 @click.command(
@@ -54,8 +54,8 @@ def command(
     No model is loaded and no request leaves the page. Keys: report.max_mb, report.pdf, reference.
     """
     from biaskit.report.findings import findings
-    from biaskit.report.headline import headline
-    from biaskit.workflow.reporting import report
+    from biaskit.report.render.headline import headline
+    from biaskit.workflow.report import report
 
     if not runs:
         newest = find_run(None)

@@ -14,9 +14,9 @@ from biaskit.cli.options import with_format
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit
 from biaskit.errors import BiaskitError
-from biaskit.report.data import render_csv
-from biaskit.report.document import Document, Heading, TitledTable
-from biaskit.runs import DEFAULT_PARENT, list_runs
+from biaskit.report.render.data import render_csv
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.runs.store import DEFAULT_PARENT, list_runs
 from biaskit.workflow import describe_run
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from biaskit.errors import Interrupted, UsageError
-from biaskit.watching import ModelPlan
+from biaskit.progress import ModelPlan
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _KEPT = "\n\u200c\u200d"  # joiners belong to scripts and shape their letters

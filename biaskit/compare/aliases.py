@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import CorpusError, nearest
-from biaskit.sources import unlimited_fields
 
 _HEADER = {"job", "occupation", "item", "name", "alias", "probe", "personas", "from", "to", "a", "b"}
 

@@ -6,18 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from biaskit.compare.aliases import Aliases
-from biaskit.compare.asked import Asked
-from biaskit.compare.between_personas import (
-    Texts,
-    change_rows,
-    one_vector_model,
-    pair_rows_of_texts,
-    texts_of,
-)
-from biaskit.compare.between_personas import (
-    comparable as texts_comparable,
-)
-from biaskit.compare.between_probe import (
+from biaskit.compare.conditions import how_to_compare, measured_differently, other_vectors
+from biaskit.compare.gaps import BothEngines, Measure, gap_rows, labour_table, measures
+from biaskit.compare.pairs import Side, SidePair, model_pairs, pairs_of_groups
+from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_rows_of_texts, texts_of
+from biaskit.compare.personas import comparable as texts_comparable
+from biaskit.compare.probe import (
     Answers,
     LeftOut,
     answers_of,
@@ -27,14 +21,12 @@ from biaskit.compare.between_probe import (
     same_templates,
     say_left_out,
 )
-from biaskit.compare.gaps import BothEngines, Measure, gap_rows, labour_table, measures
-from biaskit.compare.gathering import Collection, StoredRun
-from biaskit.compare.measured import how_to_compare, measured_differently, other_vectors
 from biaskit.compare.relations import gap_tests, relation_rows
-from biaskit.compare.sides import Pair, Side, group_pairs, model_pairs
-from biaskit.report.content import Model, Row
+from biaskit.compare.same_prompts import PromptTexts
+from biaskit.runs.collection import Collection, Model, StoredRun
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
+from biaskit.tables.query import Row
 
 NAMES = {"probe": "the prober", "personas": "texts"}
 OTHER_FORMS = "different prompt forms"
@@ -43,7 +35,7 @@ MOST_NAMED = 3
 
 
 @dataclass(slots=True)
-class Comparison:
+class ComparisonTables:
     """Rows of tests.csv, gaps.csv and srb_change.csv, and what a careful reader must know."""
 
     tests: list[TestRow] = field(default_factory=list)
@@ -59,13 +51,13 @@ def compare_collection(
     groups: Sequence[Side] = (),
     aliases: Aliases | None = None,
     margins: Mapping[str, float],
-) -> Comparison:
+) -> ComparisonTables:
     """Hold every model against every other of its engine, and the engines' gaps against each other.
 
     Differences are later named − earlier named, models in the order of the runs and of their manifests.
     `margins`: quantity → half width of "equivalent within". p_adjusted is Holm's over all rows.
     """
-    made = Comparison(notes=list(collection.notes))
+    made = ComparisonTables(notes=list(collection.notes))
     answers = _answers(collection, made)
     texts = _texts(collection)
     for engine in ("probe", "personas"):
@@ -95,7 +87,7 @@ def _models(collection: Collection, engine: str) -> list[Model]:
 # --- the prober --------------------------------------------------------------------------------------
 
 
-def _answers(collection: Collection, made: Comparison) -> dict[str, Answers]:
+def _answers(collection: Collection, made: ComparisonTables) -> dict[str, Answers]:
     """Every model's cells; gender groups in the order of the first run that has the same ones."""
     found: dict[str, Answers] = {}
     orders: dict[frozenset[str], tuple[str, ...]] = {}
@@ -104,7 +96,7 @@ def _answers(collection: Collection, made: Comparison) -> dict[str, Answers]:
         groups = orders.setdefault(frozenset(own), own)
         rows = run.tables.get("probe_cells", ())
         where = str(run.path / "tables" / "probe_cells.csv")
-        found |= answers_of(rows, groups, where, Asked(run.question))
+        found |= answers_of(rows, groups, where, PromptTexts(run.question))
         made.notes += [f"{m} has no cell in {where}." for m in run.manifest["models"] if m not in found]
     return found
 
@@ -114,10 +106,10 @@ def _between_probes(
     answers: Mapping[str, Answers],
     groups: Sequence[Side],
     margins: Mapping[str, float],
-    made: Comparison,
+    made: ComparisonTables,
 ) -> None:
     models = [model for model in _models(collection, "probe") if model.label in answers]
-    left_out: list[tuple[Pair, LeftOut]] = []
+    left_out: list[tuple[SidePair, LeftOut]] = []
     apart: list[str] = []
     for pair in _pairs(models, groups, "probe", made):
         if said := groups_apart(pair, answers):
@@ -149,7 +141,9 @@ def _forms_notes(said: Sequence[str], models: Sequence[Model], runs: Sequence[St
     yield how_to_compare(runs)
 
 
-def _pairs(models: Sequence[Model], groups: Sequence[Side], engine: str, made: Comparison) -> Iterator[Pair]:
+def _pairs(
+    models: Sequence[Model], groups: Sequence[Side], engine: str, made: ComparisonTables
+) -> Iterator[SidePair]:
     labels = [model.label for model in models]
     for side in groups:
         if models and (missing := [model for model in side.models if model not in labels]):
@@ -157,10 +151,10 @@ def _pairs(models: Sequence[Model], groups: Sequence[Side], engine: str, made: C
                 f"The group {side.name} is not compared in {NAMES[engine]}: {', '.join(missing)} did not run."
             )
     yield from model_pairs(labels)
-    yield from group_pairs(groups, models)
+    yield from pairs_of_groups(groups, models)
 
 
-def _left_out_notes(left_out: Sequence[tuple[Pair, LeftOut]]) -> Iterator[str]:
+def _left_out_notes(left_out: Sequence[tuple[SidePair, LeftOut]]) -> Iterator[str]:
     """Each sentence once, with the pairs it holds for."""
     pairs: dict[str, list[str]] = {}
     for (later, earlier), left in left_out:
@@ -180,7 +174,7 @@ def _texts(collection: Collection) -> dict[str, Texts]:
     for run in _runs(collection, "personas"):
         forms = {label: str(entry["prompt_form"] or "") for label, entry in run.manifest["models"].items()}
         seed = int(run.manifest["resolved"]["study"].get("seed", 1))
-        found |= texts_of(run.tables, forms, run=str(run.path), seed=seed, asked=Asked(run.question))
+        found |= texts_of(run.tables, forms, run=str(run.path), seed=seed, asked=PromptTexts(run.question))
     return found
 
 
@@ -189,7 +183,7 @@ def _between_texts(
     texts: Mapping[str, Texts],
     groups: Sequence[Side],
     margins: Mapping[str, float],
-    made: Comparison,
+    made: ComparisonTables,
 ) -> None:
     runs, models = _runs(collection, "personas"), _models(collection, "personas")
     apart: list[str] = []
@@ -225,7 +219,7 @@ def _gaps(
     groups: Sequence[Side],
     aliases: Aliases,
     margins: Mapping[str, float],
-    made: Comparison,
+    made: ComparisonTables,
 ) -> None:
     """gaps.csv, the relations of every model and the tests of the gaps between models."""
     probes, written = _runs(collection, "probe"), _runs(collection, "personas")
@@ -258,12 +252,12 @@ def _between_gaps(
     groups: Sequence[Side],
     measured: Mapping[str, Sequence[Measure]],
     margins: Mapping[str, float],
-    made: Comparison,
+    made: ComparisonTables,
 ) -> None:
     """Each gap of two models against each other, where all were asked the same."""
     own = {both.model: both for both in joined}
 
-    def comparable(pair: Pair, one: Measure) -> bool:
+    def comparable(pair: SidePair, one: Measure) -> bool:
         members = [own[model] for side in pair for model in side.models]
         if one.gap == "probe_gap":
             asked = [answers[both.probe_model] for both in members]
@@ -276,7 +270,7 @@ def _between_gaps(
 
     known = {model.label: model for engine in ("personas", "probe") for model in _models(collection, engine)}
     models = [known[label] for label in measured]
-    for pair in (*model_pairs(list(measured)), *group_pairs(groups, models)):
+    for pair in (*model_pairs(list(measured)), *pairs_of_groups(groups, models)):
         seed = texts[own[pair[0].models[0]].personas_model].seed
         made.tests += gap_tests(pair, measured, comparable, margins, seed)
 
@@ -285,7 +279,7 @@ def _names(jobs: Sequence[Row], represented: Sequence[Row]) -> set[str]:
     return {str(row["job"]) for row in jobs} | {str(row["occupation"]) for row in represented}
 
 
-def _both_engines(collection: Collection, made: Comparison) -> Iterator[BothEngines]:
+def _both_engines(collection: Collection, made: ComparisonTables) -> Iterator[BothEngines]:
     """Models that both engines asked under one label, as the runs themselves have it.
 
     Where several runs of one engine have the label, each is joined with the other engine's one; where

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.compare.aliases import Aliases
-from biaskit.report.content import Row as StoredRow
-from biaskit.report.content import Tables
 from biaskit.stats.contrasts import Row
 from biaskit.stats.crossed import joined
+from biaskit.tables.query import Row as StoredRow
+from biaskit.tables.query import Tables
 
 FEMALE, MALE = "female", "male"
 GAPS = ("probe_gap", "represented_gap", "labour_gap", "srb_spread")
@@ -35,7 +35,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Labour:
+class LabourTable:
     """Share of women in the labour force, by occupation: one table for both engines."""
 
     share: Mapping[str, float]  # by `Aliases.key`
@@ -55,7 +55,7 @@ class Labour:
 
 def labour_table(
     representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
-) -> Labour:
+) -> LabourTable:
     """One labour table: the texts' run's where it has it, else the prober's; disagreements are named."""
     share: dict[str, float] = {}
     apart: dict[str, None] = {}
@@ -64,10 +64,10 @@ def labour_table(
         value = _number(row, "labour_female_share")
         if value is not None and share.setdefault(aliases.key(name), value) != value:
             apart[name] = None
-    return Labour(share, tuple(apart))
+    return LabourTable(share, tuple(apart))
 
 
-def gap_rows(both: BothEngines, labour: Labour, aliases: Aliases) -> tuple[list[Row], list[str]]:
+def gap_rows(both: BothEngines, labour: LabourTable, aliases: Aliases) -> tuple[list[Row], list[str]]:
     """gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
 
     probe_gap = female_share − male_share of a job (instruction 0, plain); represented_gap = share of women

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from biaskit.compare.between_personas import unit_rows
 from biaskit.compare.gaps import Measure
-from biaskit.compare.sides import Pair
+from biaskit.compare.pairs import SidePair
+from biaskit.compare.personas import unit_rows
 from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope
 from biaskit.stats.correlation import slope, spearman
 from biaskit.stats.crossed import FloatArray, joined
 from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
-from biaskit.tables import columns
+from biaskit.tables.io import columns
 
 ENGINE = "compare"
 RELATIONS = (
@@ -94,9 +94,9 @@ def _relation(
 
 
 def gap_tests(
-    pair: Pair,
+    pair: SidePair,
     measured: Mapping[str, Sequence[Measure]],
-    comparable: Callable[[Pair, Measure], bool],
+    comparable: Callable[[SidePair, Measure], bool],
     margins: Mapping[str, float],
     seed: int,
 ) -> Iterator[Row]:

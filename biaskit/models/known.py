@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from biaskit.corpora.sources import SourceLayout, SourceRow, read_source_rows, shown, text_of
 from biaskit.errors import CorpusError
-from biaskit.sources import Layout, Row, read_rows, shown, text_of
 
 KNOWN = "corpus:models/papers.toml"
 
-_LAYOUT = Layout(kind="models", table="model", required=("label", "spec", "api_key_env", "paper", "note"))
+_LAYOUT = SourceLayout(
+    kind="models", table="model", required=("label", "spec", "api_key_env", "paper", "note")
+)
 _OPENAI = "OPENAI_API_KEY"
 
 
@@ -34,7 +36,7 @@ def find_known(name: str, source: str | Path = KNOWN) -> KnownModel | None:
 def list_known(source: str | Path = KNOWN) -> tuple[KnownModel, ...]:
     """All of them, as listed. Raises `CorpusError` for an entry that is wrong or there twice."""
     listed: dict[str, KnownModel] = {}
-    for row in read_rows(source, _LAYOUT).rows:
+    for row in read_source_rows(source, _LAYOUT).rows:
         model = _read(row)
         if model.label in listed:
             raise CorpusError(f"{row.where}: the label {shown(model.label)} is there twice. Keep one.")
@@ -42,7 +44,7 @@ def list_known(source: str | Path = KNOWN) -> tuple[KnownModel, ...]:
     return tuple(listed.values())
 
 
-def _read(row: Row) -> KnownModel:
+def _read(row: SourceRow) -> KnownModel:
     model = KnownModel(**{key: text_of(row, key, required=True) for key in _LAYOUT.required})
     # Neither a kind of spec, nor a path, nor LABEL=SPEC: a bare name means nothing else.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", model.label) or model.label == "demo":

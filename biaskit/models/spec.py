@@ -83,7 +83,7 @@ def open_scorer(
             batch_size=options.batch_size,
         )
     if asking.estimator == "sampling":
-        from biaskit.models.sampled import SampledScorer
+        from biaskit.models.counting import SampledScorer
 
         # The draws come from the numbers that the exact scorer would use.
         exact = LocalOptions(options.device, _scoring_dtype(options.dtype), options.batch_size)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from biaskit.personas.comparisons import BOTH
 from biaskit.personas.representation import labour_contrast
+from biaskit.personas.words.comparisons import BOTH
 from biaskit.stats.contrasts import Row, Scope, adjust, within_units
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.personas.association import NOT_ASSOCIATED
+from biaskit.personas.texts.association import NOT_ASSOCIATED
 from biaskit.records import NO_INSTRUCTION
 from biaskit.stats.crossed import FloatArray, joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion

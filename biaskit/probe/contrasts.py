@@ -8,24 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from biaskit.records import NO_INSTRUCTION
-from biaskit.stats.contrasts import (
-    Row,
-    Scope,
-    against_labour,
-    between_groups,
-    estimate_only,
-    within_jobs,
-)
-from biaskit.stats.crossed import joined
-from biaskit.stats.design import (
+from biaskit.stats.arms import (
     FEMALE_DOMINATED,
     MALE_DOMINATED,
     Arm,
-    Block,
+    CrossedCells,
     complete_in_all,
     group_pairs,
     rows_of_groups,
 )
+from biaskit.stats.contrasts import Row, Scope, against_labour, between_groups, estimate_only, within_jobs
+from biaskit.stats.crossed import joined
 
 ENGINE = "probe"
 
@@ -43,14 +36,14 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class _Study:
-    blocks: Mapping[Arm, Block]
+    blocks: Mapping[Arm, CrossedCells]
     group_of: Mapping[str, str]  # job → job group, in study order
     labour_of: Mapping[str, float | None]
     choices: Choices
 
 
 def contrast_rows(
-    blocks: Mapping[Arm, Block],
+    blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
     labour_of: Mapping[str, float | None],
     choices: Choices,
@@ -76,8 +69,8 @@ def contrast_rows(
 
 
 def arms_of_levels(
-    blocks: Mapping[Arm, Block], levels: Mapping[str, tuple[int, ...]]
-) -> Iterator[tuple[Arm, dict[str, list[Block]]]]:
+    blocks: Mapping[Arm, CrossedCells], levels: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[Arm, dict[str, list[CrossedCells]]]]:
     """For each arm, as if without instruction, the levels that were run with the blocks of theirs."""
     for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in blocks):
         run = {
@@ -103,7 +96,7 @@ def _scope(arm: Arm, contrast: str) -> Scope:
 
 
 def _each_group_and_gender(
-    study: _Study, block: Block, scope: Scope
+    study: _Study, block: CrossedCells, scope: Scope
 ) -> Iterator[tuple[Scope, int, list[int]]]:
     for job_group, rows in rows_of_groups(block.jobs, study.group_of).items():
         for k, gender in enumerate(study.choices.groups):
@@ -198,7 +191,7 @@ def _effects(study: _Study) -> Iterator[Row]:
             yield from within_jobs(a, b, scope=each, margins=study.choices.margins, note=note, limit=2.0)
 
 
-def _two_arms(study: _Study, a: list[Block], b: list[Block], scope: Scope) -> Iterator[Row]:
+def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
     """Paired and crossed rows of a minus b, each the plain mean of its blocks, on what all have complete."""
     templates, note = complete_in_all([*a, *b])
     mean_a = np.mean([block.shares_at(templates) for block in a], axis=0)

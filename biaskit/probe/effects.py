@@ -10,8 +10,9 @@ import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
-from biaskit.probe.sampled import se_of_mean
+from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
+from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
     FloatArray,
@@ -22,7 +23,6 @@ from biaskit.stats.crossed import (
     spread_of_mean,
     variance_components,
 )
-from biaskit.stats.design import Arm, Block, complete_in_all, lay_out, rows_of_groups
 from biaskit.stats.resampling import crossed_bootstrap, generator
 
 Interval = Literal["crossed", "bootstrap"]
@@ -91,7 +91,7 @@ def tables(
     return made
 
 
-def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, Block]:
+def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCells]:
     nothing = (np.nan,) * n_groups
     values = np.array(
         [
@@ -101,7 +101,7 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, Block]:
         dtype=np.float64,
     ).reshape(len(cells), 2 * n_groups + 1)
     try:
-        return lay_out(
+        return cross(
             [_arm(x) for x in cells],
             [x.cell.job for x in cells],
             [x.cell.template_id for x in cells],
@@ -117,7 +117,7 @@ def _arm(x: CellShares) -> Arm:
     return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
-def _enter(block: Block, no_points: Mapping[tuple[Arm, str, int], CellShares]) -> _Entered:
+def _enter(block: CrossedCells, no_points: Mapping[tuple[Arm, str, int], CellShares]) -> _Entered:
     templates, note = complete_in_all([block])
     shares, coverage = block.shares_at(templates), block.at(block.coverage, templates)
     if not templates or block.estimator not in ("top-k", "sampling"):
@@ -182,7 +182,7 @@ def _cell_ends(x: CellShares, groups: Sequence[str]) -> Row:
 
 
 def _job_rows(
-    block: Block,
+    block: CrossedCells,
     inside: _Entered,
     group_of: Mapping[str, str],
     labour_of: Mapping[str, float | None],
@@ -213,7 +213,7 @@ def _mean_end(ends: FloatArray | None, rows: int | list[int], end: int) -> float
 
 
 def _job_columns(
-    block: Block, inside: _Entered, choices: Choices, interval: Interval
+    block: CrossedCells, inside: _Entered, choices: Choices, interval: Interval
 ) -> dict[str, FloatArray | None]:
     """Every number of the jobs of a block, `[I]` each; None where no job has it."""
     first, second = (choices.groups.index(name) for name in choices.contrast)
@@ -237,7 +237,7 @@ def _job_columns(
 
 
 def _job_intervals(
-    block: Block, cells: FloatArray, means: FloatArray, seed: int, interval: Interval
+    block: CrossedCells, cells: FloatArray, means: FloatArray, seed: int, interval: Interval
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
@@ -264,7 +264,7 @@ def _job_intervals(
 
 def _group_rows(
     scope: Row,
-    block: Block,
+    block: CrossedCells,
     inside: _Entered,
     rows: list[int],
     choices: Choices,
@@ -328,7 +328,9 @@ def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequen
         }
 
 
-def _template_rows(block: Block, rows_of: Mapping[str, list[int]], groups: Sequence[str]) -> Iterator[Row]:
+def _template_rows(
+    block: CrossedCells, rows_of: Mapping[str, list[int]], groups: Sequence[str]
+) -> Iterator[Row]:
     answered = ~np.asarray(np.isnan(block.shares).any(axis=0))
     whole = block.complete()
     for j, template in enumerate(block.templates):
@@ -352,7 +354,9 @@ def _template_rows(block: Block, rows_of: Mapping[str, list[int]], groups: Seque
 # --- probe_levels ----------------------------------------------------------------------------------
 
 
-def _level_rows(blocks: Mapping[Arm, Block], group_of: Mapping[str, str], choices: Choices) -> Iterator[Row]:
+def _level_rows(
+    blocks: Mapping[Arm, CrossedCells], group_of: Mapping[str, str], choices: Choices
+) -> Iterator[Row]:
     """Average a level's share: the plain mean over those of its instructions that were run."""
     for arm, run in arms_of_levels(blocks, choices.levels):
         for level, members in run.items():

@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.probe.manifest import question_digest, read_question, sign
-from biaskit.runs import (
-    MANIFEST,
-    RowWriter,
-    check_same_question,
-    read_manifest,
-    read_rows,
-    rows_file,
-    write_manifest,
-)
+from biaskit.probe.stored_design import design_digest, design_signature, read_design
+from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.store import RowWriter, read_rows, rows_file
 
 
 def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
@@ -24,7 +17,7 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
     manifests = [read_manifest(run) for run in runs]
     merged = manifests[0]
     for run, manifest in zip(runs[1:], manifests[1:], strict=True):
-        merged["question"] = check_same_question(run, merged["question"], manifest["question"])
+        merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
         merged["resolved"] = _union(merged["resolved"], manifest["resolved"])
         for label, entry in manifest["models"].items():
             known = merged["models"].setdefault(label, entry)
@@ -32,10 +25,10 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
                 raise RunError(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
-    merged["signature"] = sign(read_question(merged["resolved"]), merged["models"])
+    merged["signature"] = design_signature(read_design(merged["resolved"]), merged["models"])
     with RowWriter(out, "probe", lock=lock, skip_bad=skip_bad) as writer:
         if (out / MANIFEST).exists():
-            check_same_question(out, read_manifest(out)["question"], merged["question"])
+            merge_compatible(out, read_manifest(out)["question"], merged["question"])
         write_manifest(out, merged)
         for run in runs:
             writer.append(list(read_rows(rows_file(run, "probe"), skip_bad=skip_bad)))
@@ -67,5 +60,5 @@ def _union(first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     merged["expression_sets"] = sets
     merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
     merged["sources"] = {**second["sources"], **first["sources"]}
-    merged["digest"] = question_digest(merged)
+    merged["digest"] = design_digest(merged)
     return merged

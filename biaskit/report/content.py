@@ -6,52 +6,12 @@ read it. Every text in it (prompts, generated texts, words, labels, notes) is fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-Row = Mapping[str, Any]
-Tables = Mapping[str, Sequence[Row]]
-"""Public tables by name, rows as `tables.read_rows` gives them: an undefined number is None."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model of a run, as its manifest and rows tell it."""
-
-    label: str  # as the tables of the report name it
-    spec: str
-    fingerprint: str
-    tuning: str  # base | instruct | unknown
-    where: str  # local | api | scripted | texts
-    prompt_form: str  # "" for imported texts
-    estimator: str  # "exact", "top-k(k=20)", …; "" in the generation engine
-    run: str  # the folder its rows lie in, as the user named it
-    answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
-    first_answered: str | None = None  # UTC date of the first and of the last row
-    last_answered: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One engine's study with the tables of every run that asked it; models are unique in it."""
-
-    engine: Literal["probe", "personas"]
-    study: str
-    summary: str
-    tables: Tables
-    models: tuple[Model, ...]
-    runs: tuple[str, ...]
-    signatures: tuple[str, ...]  # one per run
-    notes: tuple[str, ...]  # what a careful reader must know, from the runs' analyses
-    analyses: tuple[Mapping[str, Any], ...]  # analysis.json of each run
-    papers: tuple[str, ...] = ()  # corpora whose papers are cited
-    groups: tuple[str, ...] = ()  # gender groups of the prober
-    contrast: tuple[str, str] = ("", "")
-    floor: float = 0.01  # of coverage
-    templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
-    instructions: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
-    commands: tuple[str, ...] = ()  # how each run was made
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Tables
 
 
 @dataclass(frozen=True, slots=True)

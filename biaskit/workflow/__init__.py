@@ -1,10 +1,11 @@
 """What a command and a notebook both do: resolve, ask, analyse, compare, and hand back a result."""
 
-from biaskit.workflow.calibrating import CalibrationResult, calibrate
-from biaskit.workflow.comparing import ComparisonResult, compare
-from biaskit.workflow.doctoring import Examination, doctor
-from biaskit.workflow.functions import marked_words
-from biaskit.workflow.generation import (
+from biaskit.workflow.analyze import analyse, analysis_keys, describe_run, load, merge, result_of
+from biaskit.workflow.calibrate import CalibrationResult, calibrate
+from biaskit.workflow.compare import ComparisonResult, compare
+from biaskit.workflow.doctor import Examination, doctor
+from biaskit.workflow.marked_words import marked_words
+from biaskit.workflow.personas import (
     RECORDED,
     PersonasResult,
     analyze_texts,
@@ -12,9 +13,8 @@ from biaskit.workflow.generation import (
     personas,
     recorded_run,
 )
-from biaskit.workflow.probing import ProbeResult, probe, score_continuations
-from biaskit.workflow.reporting import Report, report
-from biaskit.workflow.stored import analyse, analysis_keys, describe_run, load, merge, result_of
+from biaskit.workflow.probe import ProbeResult, probe, score_continuations
+from biaskit.workflow.report import Report, report
 
 __all__ = [
     "RECORDED",

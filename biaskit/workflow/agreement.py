@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from biaskit.asking import closable
-from biaskit.config import load_probe_study
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.spec import Asking, LocalOptions, is_api, open_scorer, split_label
-from biaskit.probe.cells import Questions, cell_key, cells, resolve
-from biaskit.probe.manifest import describe_question
-from biaskit.probe.sampled import wilson_ends
-from biaskit.probe.shares import cell_shares
-from biaskit.probe.study import row_of
-from biaskit.probe.top_k import MassBounds, Sought, bound_masses
+from biaskit.probe.design import ProbeDesign, cell_key, cells, resolve_design
+from biaskit.probe.scoring import row_of
+from biaskit.probe.shares.cells import cell_shares
+from biaskit.probe.shares.draws import wilson_ends
+from biaskit.probe.shares.top_k import MassBounds, Sought, bound_masses
+from biaskit.probe.stored_design import describe_design
+from biaskit.progress import Silent, Watcher
 from biaskit.provenance import key_of, signature, versions
 from biaskit.records import (
     Cell,
@@ -30,11 +29,12 @@ from biaskit.records import (
     PromptForm,
     ScoreRequest,
 )
-from biaskit.report.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.runs.session import closable
 from biaskit.stats.proportions import wilson
-from biaskit.studies import ProbeStudy
-from biaskit.watching import Silent, Watcher
-from biaskit.workflow.asking import list_override
+from biaskit.study.config import load_probe_study
+from biaskit.study.keys import ProbeStudy
+from biaskit.workflow.calls import list_override
 
 NOISE = 1e-5
 """How far a bound may be passed by float noise: the values on both sides come from two matrix products."""
@@ -106,32 +106,32 @@ def agreement(
     if is_api(spec) or spec.startswith("scripted:"):
         raise UsageError(f"{label} has no exact probabilities to compare with: take a local model.")
     overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
-    questions = resolve(load_probe_study(study, overrides))
-    chosen = _choose(questions, label, cells_per_type)
+    design = resolve_design(load_probe_study(study, overrides))
+    chosen = _choose(design, label, cells_per_type)
     asking = _Asking(
-        spec, label, LocalOptions(device, dtype, batch_size), questions.study, seed, watcher or Silent()
+        spec, label, LocalOptions(device, dtype, batch_size), design.study, seed, watcher or Silent()
     )
     exact = asking.rows(chosen, Asking("exact"))
-    found = list(_compare_bounds(questions, exact, asking.rows(chosen, Asking("top-k", k=k))))
+    found = list(_compare_bounds(design, exact, asking.rows(chosen, Asking("top-k", k=k))))
     exact = asking.rows(chosen, Asking("exact"), word_boundary="word")
     for some in _by_type(chosen):
         longest = max(len(e.text) for _, _, expressions in some for e in expressions)
         drawn = asking.rows(some, Asking("sampling", draws=draws, longest=longest))
-        found += _compare_draws(questions, exact, drawn)
-    rows = _summaries(found, questions)
+        found += _compare_draws(design, exact, drawn)
+    rows = _summaries(found, design)
     notes = _notes(len(chosen), k, draws, found)
-    return AgreementResult(label, tuple(rows), notes, asking.sign(questions, k=k, draws=draws))
+    return AgreementResult(label, tuple(rows), notes, asking.sign(design, k=k, draws=draws))
 
 
 # --- which cells ------------------------------------------------------------------------------------------
 
 
-def _choose(questions: Questions, label: str, most: int) -> Chosen:
+def _choose(design: ProbeDesign, label: str, most: int) -> Chosen:
     """So many cells of each bias type, evenly spaced in study order: all templates, and jobs in turn."""
     if most < 1:
         raise UsageError(f"{most} cells per bias type are too few: give at least 1.")
     chosen: list[tuple[Cell, Prompt, tuple[Expression, ...]]] = []
-    for some in _by_type(list(cells(questions, label, _form_of(questions.study)))):
+    for some in _by_type(list(cells(design, label, _form_of(design.study)))):
         n = min(most, len(some))
         chosen += [some[i * len(some) // n] for i in range(n)]
     return chosen
@@ -190,7 +190,7 @@ class _Asking:
         """One key for a cell by whatever estimator; its draws follow from it."""
         return key_of([self.seed, cell_key(cell, prompt, expressions, "", self.study)])
 
-    def sign(self, questions: Questions, **choices: int) -> str:
+    def sign(self, design: ProbeDesign, **choices: int) -> str:
         """Every choice that changes one of the numbers."""
         known = self.identity
         return signature(
@@ -200,7 +200,7 @@ class _Asking:
                 "model": f"{self.label}@{known.fingerprint[:12]}" if known else self.label,
                 "form": _form_of(self.study),
                 "on_prefix": self.study.on_prefix,
-                "question": describe_question(questions)["digest"][:12],
+                "question": describe_design(design)["digest"][:12],
                 **{name: str(value) for name, value in choices.items()},
                 "seed": str(self.seed),
             }
@@ -234,9 +234,9 @@ _Known = tuple[str, float, float | None, _Ends]
 
 
 def _compare_bounds(
-    questions: Questions, exact: Mapping[Cell, Row], bounded: Mapping[Cell, Row]
+    design: ProbeDesign, exact: Mapping[Cell, Row], bounded: Mapping[Cell, Row]
 ) -> Iterator[_Compared]:
-    groups, contrast = questions.groups, questions.contrast
+    groups, contrast = design.groups, design.contrast
     for cell, row in bounded.items():
         true = cell_shares(cell, exact[cell], groups)
         got = cell_shares(cell, row, groups, contrast=contrast)
@@ -251,13 +251,13 @@ def _compare_bounds(
 
 
 def _compare_draws(
-    questions: Questions, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row]
+    design: ProbeDesign, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row]
 ) -> Iterator[_Compared]:
     """Of shares only the draws that matched count."""
     for cell, row in drawn.items():
-        true = cell_shares(cell, exact[cell], questions.groups, word_boundary="word")
-        got = cell_shares(cell, row, questions.groups)
-        names = [f"{group}_share" for group in questions.groups]
+        true = cell_shares(cell, exact[cell], design.groups, word_boundary="word")
+        got = cell_shares(cell, row, design.groups)
+        names = [f"{group}_share" for group in design.groups]
         coverage: _Known = ("coverage", true.coverage or 0.0, got.coverage, got.coverage_ends)
         for quantity, value, point, ends in (coverage, *_shares(true, got, names)):
             chance = chance_to_hold(value, row["draws"] if quantity == "coverage" else got.matched or 0)
@@ -303,16 +303,16 @@ def chance_to_hold(p: float, n: int) -> float:
 # --- what they come to ------------------------------------------------------------------------------------
 
 
-def _summaries(found: Sequence[_Compared], questions: Questions) -> list[dict[str, Any]]:
+def _summaries(found: Sequence[_Compared], design: ProbeDesign) -> list[dict[str, Any]]:
     """One row per bias type, estimator and quantity, all of one bias type together."""
     bounds = [("top-k", quantity) for quantity in ("share", "mass", "coverage", "difference")]
-    counted = [("sampling", f"{group}_share") for group in questions.groups] + [("sampling", "coverage")]
+    counted = [("sampling", f"{group}_share") for group in design.groups] + [("sampling", "coverage")]
     return [
         _summary(
             [x for x in found if (x.bias_type, x.estimator, x.quantity) == (bias_type, estimator, quantity)],
             {"bias_type": bias_type, "estimator": estimator, "quantity": quantity},
         )
-        for bias_type in dict.fromkeys(template.bias_type for template in questions.templates)
+        for bias_type in dict.fromkeys(template.bias_type for template in design.templates)
         for estimator, quantity in (*bounds, *counted)
     ]
 

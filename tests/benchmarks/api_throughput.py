@@ -27,7 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from api_server import ApiProcess
+from fakes.api_server import ApiProcess
 
 AT_ONCE = 100
 TOKENS = 8
@@ -55,7 +55,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
     from biaskit.models.api.opening import open_api_generator
     from biaskit.models.api.options import ApiOptions
     from biaskit.records import Draw, DrawRequest, Prompt, Sampling
-    from biaskit.runs import RowWriter
+    from biaskit.runs.store import RowWriter
 
     spec = f"api:toy@{url}"
     # What doctor finds of this server; as in a resumed run, it is not asked again.

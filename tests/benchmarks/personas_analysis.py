@@ -162,7 +162,7 @@ def score_with_pandas(texts: Sequence[Biography], brown: Sequence[str]) -> Score
     import numpy as np
     import pandas as pd
 
-    from biaskit.personas.marked_words import DEFAULT_PRIOR, FIXED_CALIBRATION_WORDS, METHODS, N_FREQUENT
+    from biaskit.personas.words.log_odds import DEFAULT_PRIOR, FIXED_CALIBRATION_WORDS, METHODS, N_FREQUENT
 
     alpha = DEFAULT_PRIOR.alpha
     frame = pd.DataFrame(texts, columns=["occupation", "gender", "text"])
@@ -209,9 +209,9 @@ def score_with_ours(texts: Sequence[Biography]) -> Scores:
     """The same by this package: texts are counted once, general English comes as a table."""
     import numpy as np
 
-    from biaskit.corpora import english_counts
-    from biaskit.personas.marked_words import METHODS, z_scores
-    from biaskit.personas.words import TokenisedTexts
+    from biaskit.corpora.loaders import english_counts
+    from biaskit.personas.texts.tokens import TokenisedTexts
+    from biaskit.personas.words.log_odds import METHODS, z_scores
 
     tokens = TokenisedTexts.build(text for _, _, text in texts)
     counts, known = tokens.counts(), english_counts()
@@ -234,7 +234,7 @@ def score_with_ours(texts: Sequence[Biography]) -> Scores:
 
 def brown_texts() -> list[str]:
     """As many words as the Brown corpus has, with its counts, as texts of 2,000 words."""
-    from biaskit.corpora import english_counts
+    from biaskit.corpora.loaders import english_counts
 
     words = [word for word, n in english_counts().items() for _ in range(n)]
     random.Random(3).shuffle(words)

@@ -3,9 +3,10 @@
     python tests/benchmarks/personas_statistics.py [PERSONAS.csv]
 
 Two true nulls: real personas (as in personas_analysis.py) whose genders are drawn at random, so that texts
-are as unlike each other as real ones, and the simulated texts of tests/test_word_lists.py. The test of the
-list's length may reject in at most 5 %, since lengths have ties; that of the largest |z| in 5 %. Intervals:
-of one prompt's share, exactly, averaged over true shares; of the mean of two prompts by simulation.
+are as unlike each other as real ones, and the simulated texts of tests/personas/words/test_lists.py.
+The test of the list's length may reject in at most 5 %, since lengths have ties; that of the largest |z| in
+5 %. Intervals: of one prompt's share, exactly, averaged over true shares; of the mean of two prompts by
+simulation.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ sys.path[:0] = [path for path in (str(HERE), str(HERE.parent)) if path not in sy
 
 import personas_analysis  # noqa: E402
 
-from biaskit.corpora import english_counts  # noqa: E402
-from biaskit.personas.marked_words import METHODS  # noqa: E402
-from biaskit.personas.word_lists import word_lists  # noqa: E402
-from biaskit.personas.words import TokenisedTexts  # noqa: E402
+from biaskit.corpora.loaders import english_counts  # noqa: E402
+from biaskit.personas.texts.tokens import TokenisedTexts  # noqa: E402
+from biaskit.personas.words.lists import word_lists  # noqa: E402
+from biaskit.personas.words.log_odds import METHODS  # noqa: E402
 from biaskit.stats.proportions import mean_of_proportions, proportion, wilson  # noqa: E402
 
 FloatArray = NDArray[np.float64]

@@ -3,8 +3,8 @@
     python tests/benchmarks/report_page.py [--models 10] [--keep FOLDER]
 
 Scripted models with different numbers answer both engines over GAS(P)'s 63 occupations, with sentences of
-the recorded demo corpus (`tests/many_models.py`); `biaskit report` runs as a process of its own; headless
-Chromium opens the page from disk, and first contentful paint is read from the browser's own timeline.
+the recorded demo corpus (`tests/fakes/many_models.py`); `biaskit report` runs as a process of its own;
+headless Chromium opens the page from disk, and first contentful paint is read from the browser's timeline.
 Seconds are of this machine and this hour. Nothing here is a test: nothing is asserted.
 """
 
@@ -20,8 +20,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from browser import chromium
-from many_models import make_personas_run, make_probe_run
+from fakes.browser import chromium
+from fakes.many_models import make_personas_run, make_probe_run
 
 
 def report(folder: Path) -> float:

@@ -29,7 +29,7 @@ FINISHES: Mapping[str, Finish] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AnswerChoice:
     """One of the texts of an answer."""
 
     index: int
@@ -56,7 +56,7 @@ def who_answered(reply: Reply) -> Answered:
     return answered(reply, prompt_tokens=used[0] if used else None, new_tokens=used[1] if used else None)
 
 
-def choices(reply: Reply, n: int) -> list[Choice]:
+def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     """The texts of an answer, at most `n`, each once, in the order of their index.
 
     An index that comes twice is one choice; one that was not asked for is left out. Raises `BadAnswer`
@@ -65,7 +65,7 @@ def choices(reply: Reply, n: int) -> list[Choice]:
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
         raise BadAnswer("the answer holds no choices")
-    found: dict[int, Choice] = {}
+    found: dict[int, AnswerChoice] = {}
     for place, data in enumerate(listed):
         if not isinstance(data, Mapping):
             raise BadAnswer("a choice that is no object")
@@ -79,14 +79,14 @@ def choices(reply: Reply, n: int) -> list[Choice]:
     return [found[index] for index in sorted(found)]
 
 
-def _choice(index: int, data: Mapping[str, Any]) -> Choice:
+def _choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
     message = data.get("message")
     said = message.get("content") if isinstance(message, Mapping) else data.get("text")
     refusal = message.get("refusal") if isinstance(message, Mapping) else data.get("refusal")
     reason = data.get("finish_reason")
     finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
     if isinstance(refusal, str) and refusal.strip() and not said:
-        return Choice(index, refusal, "refusal", data)
+        return AnswerChoice(index, refusal, "refusal", data)
     if finish is None:
         raise BadAnswer(
             "no finish reason: the text may not be whole"
@@ -99,7 +99,7 @@ def _choice(index: int, data: Mapping[str, Any]) -> Choice:
         said = ""  # a reasoning model that spent every token on its thoughts
     if not isinstance(said, str):
         raise BadAnswer("a choice without a text")
-    return Choice(index, said, finish, data)
+    return AnswerChoice(index, said, finish, data)
 
 
 def _thought(message: Mapping[str, Any]) -> bool:
@@ -171,7 +171,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def listed_tokens(choice: Choice, *, chat: bool) -> tuple[tuple[str, float], ...]:
+def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float], ...]:
     """The most probable first tokens of a choice and their log-probabilities, the greatest first.
 
     Entries at -9999 are left out. Raises `BadAnswer` where there are none, or they are no distribution.
@@ -192,7 +192,7 @@ def listed_tokens(choice: Choice, *, chat: bool) -> tuple[tuple[str, float], ...
     return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
 
 
-def most_probable(choice: Choice, *, chat: bool, k: int) -> tuple[tuple[str, float], ...]:
+def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> tuple[tuple[str, float], ...]:
     """`listed_tokens` of a list that was asked to hold `k`, without a last one that may not belong to it.
 
     The sampled token comes on top of a list. Where tokens of equal text are one entry (halves of a

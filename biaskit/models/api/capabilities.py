@@ -17,7 +17,7 @@ LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CapabilityFinding:
     """One question that was put to the endpoint, and what came of it."""
 
     question: str
@@ -51,7 +51,7 @@ class Capabilities:
     echo_latency: float = 0.0  # seconds of one echo; nine where the server sorts its vocabulary in Python
     parallel: float = 1.0  # how many times faster four at once are than one after another
     scored: bool = False  # whether the questions about probabilities were put
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CapabilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
 
     def as_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Capabilities:
         known = {f.name for f in fields(cls)}
         values = {name: value for name, value in stored.items() if name in known}
         values["refused"] = tuple(values.get("refused", ()))
-        values["findings"] = tuple(Finding(**finding) for finding in values.get("findings", ()))
+        values["findings"] = tuple(CapabilityFinding(**finding) for finding in values.get("findings", ()))
         return cls(**values)
 
     # --- what follows from it ---

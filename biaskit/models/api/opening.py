@@ -7,12 +7,12 @@ from typing import Any
 
 from biaskit.errors import UsageError
 from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.drawing import ApiGenerator
 from biaskit.models.api.endpoint import open_endpoint
-from biaskit.models.api.measuring import measure
+from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.options import ApiOptions
-from biaskit.models.api.scoring import ApiScorer
+from biaskit.models.api.scorer import ApiScorer
 
 
 def open_api_scorer(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, read_source_rows, shown, text_of
 from biaskit.errors import CorpusError, UsageError
 from biaskit.models.api.endpoint import is_loopback
-from biaskit.sources import Layout, Row, label_of, read_rows, shown, text_of
 
 PRICES = "corpus:prices/prices.toml"
 """The shipped table. Users set a price with --price, not in a file of their own."""
@@ -18,7 +18,7 @@ LOCAL = "a server on this machine"
 GIVEN = "--price"
 """The `source` of a price that the user gave."""
 
-_LAYOUT = Layout(
+_LAYOUT = SourceLayout(
     kind="prices",
     table="price",
     required=("host", "model", "input", "output", "source", "date"),
@@ -55,7 +55,7 @@ class PricedModel:
 def load_prices(source: str | Path = PRICES) -> tuple[PricedModel, ...]:
     """The table, checked. Raises `CorpusError` for an entry that is wrong or there twice."""
     listed: dict[tuple[str, str], PricedModel] = {}
-    for row in read_rows(source, _LAYOUT).rows:
+    for row in read_source_rows(source, _LAYOUT).rows:
         entry = _read(row)
         if (entry.host, entry.model) in listed:
             raise CorpusError(f"{row.where}: {shown(entry.model)} at {entry.host} is there twice. Keep one.")
@@ -101,7 +101,7 @@ def parse_price(text: str) -> Price:
     return Price(amounts[0], amounts[1], GIVEN, "")
 
 
-def _read(row: Row) -> PricedModel:
+def _read(row: SourceRow) -> PricedModel:
     host = text_of(row, "host", required=True)
     if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
         raise CorpusError(f"{row.where}: host {shown(host)} is no host name like api.openai.com.")
@@ -112,7 +112,7 @@ def _read(row: Row) -> PricedModel:
     return PricedModel(host, label_of(row, "model"), price, text_of(row, "note"))
 
 
-def _amount(row: Row, key: str) -> float:
+def _amount(row: SourceRow, key: str) -> float:
     value = row.values.get(key)
     # The comparison also refuses nan and inf.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
@@ -122,7 +122,7 @@ def _amount(row: Row, key: str) -> float:
     return float(value)
 
 
-def _day(row: Row) -> str:
+def _day(row: SourceRow) -> str:
     day = text_of(row, "date", required=True)
     try:
         known = date.fromisoformat(day).isoformat() == day  # not 20261003, not 2026-W40-6

@@ -19,20 +19,10 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.identity import identify
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
+from biaskit.models.huggingface.memory import affordable_draws
 from biaskit.models.huggingface.rendering import Renderer
-from biaskit.models.memory import affordable_draws
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import (
-    Answered,
-    Draw,
-    DrawRequest,
-    Failed,
-    Finish,
-    Plan,
-    Prompt,
-    PromptForm,
-    Sampling,
-)
+from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, Prompt, PromptForm, Sampling
 
 LARGEST_BATCH = 96
 WARM_UP_TOKENS = 6

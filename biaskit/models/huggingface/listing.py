@@ -15,7 +15,7 @@ from biaskit.models.huggingface.rendering import Continuation
 from biaskit.models.token_trie import TokenTrie
 from biaskit.records import LogProb
 
-Listed = tuple[tuple[int, float], ...]
+ListedTokens = tuple[tuple[int, float], ...]
 """(token id, natural log-probability), the most probable first."""
 
 
@@ -26,7 +26,7 @@ class ListingHead(OutputHead):
         super().__init__(model)
         self.k = k
 
-    def most_probable(self, hidden: torch.Tensor) -> list[Listed | None]:
+    def most_probable(self, hidden: torch.Tensor) -> list[ListedTokens | None]:
         """The k most probable tokens after each row of (rows, hidden), all where there are fewer.
 
         Normalised over the whole vocabulary; impossible tokens are left out; None for a row whose logits
@@ -91,7 +91,7 @@ class TokenTexts:
 
 
 def as_listed(
-    continuations: Sequence[Continuation], found: Listed, texts: TokenTexts
+    continuations: Sequence[Continuation], found: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
     """The bounds of each continuation, and the list itself with texts for tokens (METHODS §1.6).
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf, looks_like_path
-from biaskit.models.memory import free_memory
+from biaskit.models.huggingface.memory import free_memory
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}

@@ -18,23 +18,20 @@ from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.identity import identify
-from biaskit.models.huggingface.listing import Listed, ListingHead, TokenTexts, as_listed, at_prompts_only
+from biaskit.models.huggingface.listing import (
+    ListedTokens,
+    ListingHead,
+    TokenTexts,
+    as_listed,
+    at_prompts_only,
+)
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
+from biaskit.models.huggingface.memory import affordable_batch
+from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
-from biaskit.models.memory import affordable_batch
-from biaskit.models.prefixes import Block, Row, cut_blocks
 from biaskit.models.token_trie import TokenIds, TokenTrie
-from biaskit.records import (
-    Answered,
-    Estimator,
-    Failed,
-    LogProb,
-    Plan,
-    PromptForm,
-    Scored,
-    ScoreRequest,
-)
+from biaskit.records import Answered, Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 """Largest difference in log-probability from the model's own forward that is float noise; a missed scale
@@ -98,7 +95,7 @@ class TransformersScorer:
         self._boundary: torch.Tensor | None = None
         self._batch_size = options.batch_size or 0  # 0: not resolved yet
         self._prepared: dict[str, Prepared] = {}
-        self._blocks: list[Block] = []
+        self._blocks: list[PrefixBlock] = []
         self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
         self._requests: list[ScoreRequest] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
@@ -251,7 +248,7 @@ class TransformersScorer:
                 held = (number, self._prefix_cache(block))
             yield self._answer(block.batches[k], held[1])
 
-    def _answer(self, rows: Sequence[Row], cache: Any) -> list[Scored | Failed]:
+    def _answer(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
         """One batch, in halves where the device runs out of memory (and the next ones likewise)."""
         answers: list[Scored | Failed] = []
         start = 0
@@ -272,7 +269,7 @@ class TransformersScorer:
             start += len(part)
         return answers
 
-    def _score_rows(self, rows: Sequence[Row], cache: Any) -> list[Scored | Failed]:
+    def _score_rows(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
         prepared = [self._prepared[self._requests[row.index].key] for row in rows]
         trie = prepared[0].trie
         with torch.inference_mode():
@@ -317,7 +314,7 @@ class TransformersScorer:
         return Answered(by, now, prompt_tokens=len(prepared.ids), new_tokens=0)
 
     def _list_rows(
-        self, rows: Sequence[Row], prepared: Sequence[Prepared], lists: Sequence[Listed | None]
+        self, rows: Sequence[PromptRow], prepared: Sequence[Prepared], lists: Sequence[ListedTokens | None]
     ) -> list[Scored | Failed]:
         """Estimator top-k: what the listed tokens say of each continuation."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -332,7 +329,7 @@ class TransformersScorer:
             answers.append(Scored(key, p.rendered, "top-k", log_probs, answered, {"": listed}))
         return answers
 
-    def _prefix_cache(self, block: Block) -> Any:
+    def _prefix_cache(self, block: PrefixBlock) -> Any:
         """The keys and values of a block's prefixes, one row each; None where nothing is shared.
 
         Prefixes that the device has no room for are not shared: their prompts go through whole.
@@ -348,7 +345,7 @@ class TransformersScorer:
         return cache
 
     def _hidden_states(
-        self, rows: Sequence[Row], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
+        self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
     ) -> torch.Tensor:
         """(nodes x rows, hidden): the last hidden state at every inner node, node by node.
 

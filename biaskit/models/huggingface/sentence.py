@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.loading import (
-    INSTALL_LOCAL,
-    first_line,
-    place,
-    quiet,
-    require_transformers,
-)
+from biaskit.models.huggingface.loading import INSTALL_LOCAL, first_line, place, quiet, require_transformers
 
 VOCABULARY_FILES = (
     "tokenizer.json",

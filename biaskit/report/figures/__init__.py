@@ -7,7 +7,7 @@ from pathlib import Path
 
 from biaskit.files import write_atomically
 from biaskit.report.content import Content
-from biaskit.report.figures.record import Figure, Missing
+from biaskit.report.figures.figure import Figure, Missing
 
 __all__ = ["Figure", "Missing", "draw_all", "save"]
 
@@ -15,15 +15,15 @@ __all__ = ["Figure", "Missing", "draw_all", "save"]
 def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     """Every figure of a report in the order of the page; one that cannot be drawn says why."""
     from biaskit.report.figures import (
-        both,
+        between_models,
+        both_engines,
         debiasing,
-        models,
-        personas,
+        marked_words,
         probe,
+        representation,
         srb,
         triangle,
         variance,
-        words,
     )
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import views
@@ -33,12 +33,12 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         for view in views(content, "probe"):
             drawn += [*probe.jobs(view), *probe.groups(view), *triangle.ternary(view)]
             drawn += variance.variance(view)
-            drawn += [*debiasing.debiasing(view), *models.models(view)]
+            drawn += [*debiasing.debiasing(view), *between_models.models(view)]
         for view in views(content, "personas"):
-            drawn += personas.figures(view)
+            drawn += representation.figures(view)
             drawn += srb.figures(view)
-            drawn += words.figures(view)
-        drawn += both.figures(content)
+            drawn += marked_words.figures(view)
+        drawn += both_engines.figures(content)
     return tuple(drawn)
 
 

@@ -6,13 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from biaskit.report.content import Row
-from biaskit.report.figures.dots import (
-    UNDEFINED,
-    dot_panel,
-    effect_axis,
-    widest,
-)
+from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, widest
+from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.forest import (
     JOB,
     NO_DIFFERENCE,
@@ -25,19 +20,10 @@ from biaskit.report.figures.forest import (
     series_of,
 )
 from biaskit.report.figures.lettering import clean, cut, shorten
-from biaskit.report.figures.record import Figure, Missing
 from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import INK, Mark, words_of
-from biaskit.report.figures.view import (
-    Drawing,
-    View,
-    distinct,
-    missing,
-    number,
-    pages,
-    short,
-    told,
-)
+from biaskit.report.figures.view import Drawing, View, distinct, missing, number, pages, short, told
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     pass

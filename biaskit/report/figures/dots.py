@@ -20,7 +20,7 @@ PARITY = Entry("parity", line=":")
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class DotSeries:
     """One model's numbers for the rows of a panel; NaN is undefined."""
 
     mark: Mark
@@ -41,7 +41,7 @@ def offsets(n: int, pitch: float) -> list[float]:
     return [(i - (n - 1) / 2) * step for i in range(n)]
 
 
-def dot_panel(axes: Axes, series: Sequence[Series], n_rows: int, pitch: float) -> None:
+def dot_panel(axes: Axes, series: Sequence[DotSeries], n_rows: int, pitch: float) -> None:
     """Draw the series into axes whose y is the row's number from the top."""
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.set_yticks([])

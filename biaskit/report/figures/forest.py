@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from biaskit.report.content import Row
 from biaskit.report.figures.dots import (
     GUTTER,
-    Series,
+    DotSeries,
     offsets,
     panel_title,
     row_height,
@@ -20,11 +19,8 @@ from biaskit.report.figures.lettering import clean, cut, shorten
 from biaskit.report.figures.probe import job_groups_of, label_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import Mark, words_of
-from biaskit.report.figures.view import (
-    View,
-    distinct,
-    number,
-)
+from biaskit.report.figures.view import View, distinct, number
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,11 +85,11 @@ def in_figures(
         yield f"{name}-part-{i // size + 1}", f", {said}", some
 
 
-def series_of(mark: Mark, rows: Sequence[Row | None], *, hollow: bool = False) -> Series:
+def series_of(mark: Mark, rows: Sequence[Row | None], *, hollow: bool = False) -> DotSeries:
     """Estimates with their 95 % intervals as dots; a row that is not there is undefined."""
     columns = ("estimate", "ci_low", "ci_high")
     x, low, high = ([number(row[c] if row else None) for row in rows] for c in columns)
-    return Series(mark, x, low, high, hollow)
+    return DotSeries(mark, x, low, high, hollow)
 
 
 def jobs_behind(axes: Axes, values: Sequence[Sequence[Sequence[float]]], grid: Grid) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from biaskit.report.content import Row
 from biaskit.report.figures.dots import (
     GUTTER,
     PARITY,
     UNDEFINED,
-    Series,
+    DotSeries,
     dot_panel,
     panel_title,
     row_height,
@@ -18,21 +17,12 @@ from biaskit.report.figures.dots import (
     share_axis,
     ticks_at,
 )
+from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, shorten, text_width
-from biaskit.report.figures.record import Figure, Missing
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import INK, Mark, colour_of, hatch_of, words_of
-from biaskit.report.figures.view import (
-    Drawing,
-    View,
-    distinct,
-    mean,
-    missing,
-    number,
-    pages,
-    short,
-    told,
-)
+from biaskit.report.figures.view import Drawing, View, distinct, mean, missing, number, pages, short, told
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,10 +160,10 @@ def label_width(labels: Sequence[str] | dict[str, float | None], most: float = 1
     return min(most, MARGIN + max((text_width(clean(label)) for label in labels), default=0.3))
 
 
-def _series(mark: Mark, of_job: dict[str, Row], order: Sequence[str], group: str) -> Series:
+def _series(mark: Mark, of_job: dict[str, Row], order: Sequence[str], group: str) -> DotSeries:
     columns = (f"{group}_share", f"{group}_share_ci_low", f"{group}_share_ci_high")
     x, low, high = ([number(of_job[j][c]) if j in of_job else number(None) for j in order] for c in columns)
-    return Series(mark, x, low, high)
+    return DotSeries(mark, x, low, high)
 
 
 def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str) -> str:

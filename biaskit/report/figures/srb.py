@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from biaskit.report.content import Row
 from biaskit.report.figures.dots import (
     NAN,
     UNDEFINED,
-    Series,
+    DotSeries,
     dot_panel,
     effect_axis,
     panel_title,
@@ -18,9 +17,9 @@ from biaskit.report.figures.dots import (
     row_labels,
     widest,
 )
+from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten
 from biaskit.report.figures.probe import label_width, models_of
-from biaskit.report.figures.record import Figure, Missing
 from biaskit.report.figures.sheet import LINE, MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import FEMALE, MALE, ON_DARK, ON_LIGHT, Mark
 from biaskit.report.figures.view import (
@@ -35,6 +34,7 @@ from biaskit.report.figures.view import (
     short,
     told,
 )
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -263,7 +263,7 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
                 if (r["model_old"], r["model_new"], r["gender"]) == (old, new, gender)
             }
             values = [of.get(name, NAN) for name in order]
-            series.append(Series(marks[gender], values, nothing, nothing))
+            series.append(DotSeries(marks[gender], values, nothing, nothing))
             up = sum(value > 0 for value in values)
             n = sum(value == value for value in values)
             said.append(f"{cut(old)} to {cut(new)}, {word}: up in {up} of {n} occupations.")

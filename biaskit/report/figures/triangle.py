@@ -5,29 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from biaskit.report.figures.dots import (
-    panel_title,
-)
+from biaskit.report.figures.dots import panel_title
+from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, shorten
-from biaskit.report.figures.probe import (
-    job_groups_of,
-    models_of,
-    plain,
-)
-from biaskit.report.figures.record import Figure, Missing
+from biaskit.report.figures.probe import job_groups_of, models_of, plain
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark, words_of
-from biaskit.report.figures.view import (
-    Drawing,
-    View,
-    distinct,
-    mean,
-    missing,
-    number,
-    pages,
-    short,
-    told,
-)
+from biaskit.report.figures.view import Drawing, View, distinct, mean, missing, number, pages, short, told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

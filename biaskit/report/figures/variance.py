@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from biaskit.report.content import Row
-from biaskit.report.figures.dots import (
-    panel_title,
-    row_labels,
-    share_axis,
-)
+from biaskit.report.figures.dots import panel_title, row_labels, share_axis
+from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, shorten
-from biaskit.report.figures.probe import (
-    job_groups_of,
-    label_width,
-    models_of,
-    plain,
-)
-from biaskit.report.figures.record import Figure, Missing
+from biaskit.report.figures.probe import job_groups_of, label_width, models_of, plain
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import HATCHES, INK, words_of
-from biaskit.report.figures.view import (
-    Drawing,
-    View,
-    distinct,
-    missing,
-    number,
-    pages,
-    short,
-    told,
-)
+from biaskit.report.figures.view import Drawing, View, distinct, missing, number, pages, short, told
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

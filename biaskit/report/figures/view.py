@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from biaskit.report.content import Content, Part, Row
+from biaskit.report.content import Content
+from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
-from biaskit.report.figures.record import Figure, Missing
 from biaskit.report.figures.style import Mark, marks_of
-from biaskit.runs import slug
+from biaskit.runs.collection import Part
+from biaskit.runs.store import slug
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     from biaskit.report.figures.sheet import Entry, Sheet

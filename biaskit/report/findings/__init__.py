@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from biaskit.report.content import Content
+from biaskit.report.findings.between_models import between_models
 from biaskit.report.findings.both_engines import both_engines
 from biaskit.report.findings.debiasing import debiasing
+from biaskit.report.findings.finding import TOPICS, Finding, Rank, Topic
 from biaskit.report.findings.limits import cannot_show
 from biaskit.report.findings.marked_words import marked_words
-from biaskit.report.findings.models import between_models
 from biaskit.report.findings.probe import probe
 from biaskit.report.findings.references import references
 from biaskit.report.findings.relations import relations
 from biaskit.report.findings.representation import representation
-from biaskit.report.findings.sentence import TOPICS, Finding, Rank, Topic
 from biaskit.report.findings.srb import srb
 
 __all__ = ["READING", "Finding", "cannot_show", "findings"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biaskit.report.content import Part, Row
-from biaskit.report.findings.sentence import Topic, Verdict, distinct, first, tests, verdict_of, where
-from biaskit.report.findings.wording import count, listed, number_range, short
+from biaskit.report.findings.finding import Topic, Verdict, tests, verdict_of
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, distinct, first, where
+from biaskit.wording import count, listed, number_range, short
 
 SPLIT = ("female-dominated", "male-dominated")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ProbeBlock:
     """The answers of one bias type in one prompt form without an instruction: what may share a sentence."""
 
     part: Part
@@ -73,14 +74,15 @@ class Block:
         return first(self.rows, model=model, job_group=group, gender=self.gender)
 
 
-def blocks_of(part: Part) -> list[Block]:
+def blocks_of(part: Part) -> list[ProbeBlock]:
     """Blocks of a part, explicit before implicit; the plain setting where there is one."""
     plain = where(part.tables.get("probe_groups", ()), instruction_id=0)
     settings = distinct(plain, "setting")
     setting = "plain" if "plain" in settings else next(iter(settings), "")
     found = dict.fromkeys((row["bias_type"], row["prompt_form"]) for row in where(plain, setting=setting))
     return [
-        Block(part, bias_type, setting, form) for bias_type, form in sorted(found, key=lambda one: one[0])
+        ProbeBlock(part, bias_type, setting, form)
+        for bias_type, form in sorted(found, key=lambda one: one[0])
     ]
 
 
@@ -102,7 +104,7 @@ def _counted(numbers: Sequence[int], what: str) -> str:
     return f"{number_range(numbers)} {what}{'' if set(numbers) == {1} else 's'}"
 
 
-def measured(block: Block, models: Sequence[str], unit: str = "") -> str:
+def measured(block: ProbeBlock, models: Sequence[str], unit: str = "") -> str:
     """Estimator, prompt form, n, model."""
     rows = [row for row in block.rows if row["model"] in models and row["gender"] == block.gender]
     jobs = {model: sum(row["n_jobs"] or 0 for row in where(rows, model=model)) for model in models}
@@ -113,7 +115,7 @@ def measured(block: Block, models: Sequence[str], unit: str = "") -> str:
     return ", ".join(bit for bit in (estimators, f"{block.form} prompts", size, unit, who) if bit)
 
 
-def verdict_with_bounds(block: Block, model: str) -> Verdict:
+def verdict_with_bounds(block: ProbeBlock, model: str) -> Verdict:
     """The test's verdict; no clear difference where top-k's bounds of the two groups' shares overlap."""
     verdict = verdict_of(block.between_groups(model))
     rows = [block.row(model, group) for group in block.groups()[:2]]
@@ -124,12 +126,12 @@ def verdict_with_bounds(block: Block, model: str) -> Verdict:
     return verdict if a_low > b_high or b_low > a_high else "no-clear-difference"
 
 
-def below_floor(block: Block, model: str) -> bool:
+def below_floor(block: ProbeBlock, model: str) -> bool:
     """Whether in some group of jobs more than half of a model's cells lie under the floor of coverage."""
     medians = [row["coverage_median"] for row in where(block.rows, model=model, gender=block.gender)]
     return any(median is not None and median < block.part.floor for median in medians)
 
 
-def above_floor(block: Block, models: Sequence[str]) -> list[str]:
+def above_floor(block: ProbeBlock, models: Sequence[str]) -> list[str]:
     """The models that a sentence about many may speak of: all but those below the floor, if any is left."""
     return [model for model in models if not below_floor(block, model)] or list(models)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from biaskit.report.content import Content, Part
-from biaskit.report.findings.blocks import Block, below_floor, blocks_of, jobs_of, verdict_with_bounds
-from biaskit.report.findings.sentence import (
+from biaskit.report.content import Content
+from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, jobs_of, verdict_with_bounds
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     NUMBER,
     Finding,
@@ -18,7 +18,8 @@ from biaskit.report.findings.sentence import (
     verdict_of,
 )
 from biaskit.report.findings.srb import vectors_of, women_minus_men
-from biaskit.report.findings.wording import count, listed, people, short
+from biaskit.runs.collection import Part
+from biaskit.wording import count, listed, people, short
 
 MEASURED: tuple[Verdict, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
 WIDE = 0.4
@@ -44,7 +45,7 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         yield _of_one(block, part, model)
 
 
-def _of_one(block: Block, part: Part, model: str) -> Ranked:
+def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
     probe, texts = verdict_with_bounds(block, model), verdict_of(women_minus_men(part, model))
     (one, other), who = block.groups()[:2], people(block.gender)
     groups = difference(block.between_groups(model))
@@ -63,7 +64,7 @@ def _of_one(block: Block, part: Part, model: str) -> Ranked:
     return rank, Finding(text, "relations", texts, _using(block, part, short(model)), "figures")
 
 
-def _imprecise(block: Block, model: str) -> bool:
+def _imprecise(block: ProbeBlock, model: str) -> bool:
     row = block.between_groups(model)
     return row is None or row["ci_low"] is None or row["ci_high"] - row["ci_low"] > WIDE
 
@@ -81,12 +82,12 @@ def _contrast(name: str, bias_type: str, probe: Verdict, texts: Verdict) -> str:
     return f"Neither the probe ({asked}) nor the texts of {name} show a clear difference."
 
 
-def _using(block: Block, part: Part, who: str) -> str:
+def _using(block: ProbeBlock, part: Part, who: str) -> str:
     vectors = vectors_of([row for row in part.tables.get("srb", ()) if row["srb"] is not None])
     return ", ".join(bit for bit in (f"{block.form} prompts against texts", vectors, who) if bit)
 
 
-def _of_many(pairs: list[tuple[Block, Part, str]]) -> Iterator[Ranked]:
+def _of_many(pairs: list[tuple[ProbeBlock, Part, str]]) -> Iterator[Ranked]:
     for bias_type, form in dict.fromkeys((block.bias_type, block.form) for block, *_ in pairs):
         same = [pair for pair in pairs if (pair[0].bias_type, pair[0].form) == (bias_type, form)]
         own = [pair for pair in same if not below_floor(pair[0], pair[2])]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content, Part, Row
-from biaskit.report.findings.blocks import Block, blocks_of, jobs_of, measured
-from biaskit.report.findings.sentence import (
+from biaskit.report.content import Content
+from biaskit.report.findings.blocks import ProbeBlock, blocks_of, jobs_of, measured
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
     Rank,
@@ -14,7 +14,6 @@ from biaskit.report.findings.sentence import (
     Verdict,
     difference,
     direction_of,
-    distinct,
     margin_of,
     noted,
     parts_of,
@@ -23,9 +22,10 @@ from biaskit.report.findings.sentence import (
     tally,
     tests,
     verdict_of,
-    where,
 )
-from biaskit.report.findings.wording import count, listed, people, short
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, distinct, where
+from biaskit.wording import count, listed, people, short
 
 
 def debiasing(content: Content) -> Iterator[Ranked]:
@@ -45,7 +45,7 @@ def debiasing(content: Content) -> Iterator[Ranked]:
                 yield from _dialogue(block, model)
 
 
-def _effects(block: Block, contrast: str, setting: str = "", quantity: str = "share") -> list[Row]:
+def _effects(block: ProbeBlock, contrast: str, setting: str = "", quantity: str = "share") -> list[Row]:
     """Crossed rows of the share of women, between instructions, levels or settings."""
     rows = where(
         block.part.tables.get("tests", ()),
@@ -63,7 +63,7 @@ def _name(part: Part, number: object) -> str:
     return f"instruction {number}" + (f" (“{short(text, 60)}”)" if text else "")
 
 
-def _of_one(block: Block, model: str, rows: Sequence[Row]) -> Finding:
+def _of_one(block: ProbeBlock, model: str, rows: Sequence[Row]) -> Finding:
     using = measured(block, [model])
     known = [row for row in rows if row["estimate"] is not None]
     if not known:
@@ -80,7 +80,7 @@ def _of_one(block: Block, model: str, rows: Sequence[Row]) -> Finding:
     return Finding(text, "debiasing", verdict, using, "figures")
 
 
-def _extremes(block: Block, rows: Sequence[Row]) -> str:
+def _extremes(block: ProbeBlock, rows: Sequence[Row]) -> str:
     who, jobs = people(block.gender), jobs_of(block.part, rows[0]["group_a"])
     most, least = max(rows, key=lambda r: abs(r["estimate"])), min(rows, key=lambda r: abs(r["estimate"]))
     text = f"For {jobs}, {_name(block.part, most['instruction_a'])} "
@@ -95,7 +95,7 @@ def _extremes(block: Block, rows: Sequence[Row]) -> str:
     return f"{text}least, {difference(least)}; in {shown} of {len(rows)} the interval excludes no change."
 
 
-def _of_many(block: Block, models: Sequence[str], rows: Sequence[Row]) -> Finding:
+def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> Finding:
     who, known = people(block.gender), [row for row in rows if row["estimate"] is not None]
     sentences = []
     for group in distinct(known, "group_a"):
@@ -119,7 +119,7 @@ def _of_many(block: Block, models: Sequence[str], rows: Sequence[Row]) -> Findin
     return Finding(text, "debiasing", verdict, measured(block, models), "figures")
 
 
-def _gaps(block: Block, model: str) -> Iterator[Ranked]:
+def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     """How far the two groups of jobs lie apart under each instruction."""
     rows = [
         row for row in _effects(block, "groups") if row["model_a"] == model and row["estimate"] is not None
@@ -137,7 +137,7 @@ def _gaps(block: Block, model: str) -> Iterator[Ranked]:
     yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]), "figures")
 
 
-def _levels(block: Block, model: str) -> Iterator[Ranked]:
+def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     rows = [
         row for row in _effects(block, "levels") if row["model_a"] == model and row["estimate"] is not None
     ]
@@ -153,7 +153,7 @@ def _levels(block: Block, model: str) -> Iterator[Ranked]:
     yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]), "tables")
 
 
-def _dialogue(block: Block, model: str) -> Iterator[Ranked]:
+def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     rows = [row for row in _effects(block, "settings", "dialogue-plain") if row["model_a"] == model]
     known = [row for row in where(rows, instruction_a="0") if row["estimate"] is not None]
     if not known:

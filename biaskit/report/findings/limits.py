@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from biaskit.report.content import Content, Part
-from biaskit.report.findings.sentence import distinct, parts_of
-from biaskit.report.findings.wording import count, listed, percent, short
+from biaskit.report.content import Content
+from biaskit.report.findings.finding import parts_of
+from biaskit.runs.collection import Part
+from biaskit.tables.query import distinct
+from biaskit.wording import count, listed, percent, short
 
 FEW_TEMPLATES = 5
 FEW_ITEMS = 10

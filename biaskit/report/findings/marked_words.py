@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content, Part, Row
+from biaskit.report.content import Content
+from biaskit.report.findings.finding import MANY_MODELS, Finding, Rank, Ranked, agreeing, parts_of, reasons_of
 from biaskit.report.findings.representation import texts_measured
-from biaskit.report.findings.sentence import (
-    MANY_MODELS,
-    Finding,
-    Rank,
-    Ranked,
-    agreeing,
-    distinct,
-    parts_of,
-    reasons_of,
-    where,
-)
-from biaskit.report.findings.wording import count, people, short
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, distinct, where
+from biaskit.wording import count, people, short
 
 N_WORDS = 5
 ASSOCIATING = frozenset(

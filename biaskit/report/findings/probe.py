@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content, Row
+from biaskit.report.content import Content
 from biaskit.report.findings.blocks import (
-    Block,
+    ProbeBlock,
     above_floor,
     below_floor,
     blocks_of,
@@ -14,7 +14,7 @@ from biaskit.report.findings.blocks import (
     measured,
     verdict_with_bounds,
 )
-from biaskit.report.findings.sentence import (
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
     Rank,
@@ -28,9 +28,9 @@ from biaskit.report.findings.sentence import (
     shared,
     tally,
     verdict_of,
-    where,
 )
-from biaskit.report.findings.wording import (
+from biaskit.tables.query import Row, where
+from biaskit.wording import (
     count,
     listed,
     people,
@@ -58,7 +58,7 @@ def probe(content: Content) -> Iterator[Ranked]:
 # --- shares by job group -------------------------------------------------------------------------------
 
 
-def _shares(block: Block) -> Iterator[Ranked]:
+def _shares(block: ProbeBlock) -> Iterator[Ranked]:
     models = block.models
     if len(models) > MANY_MODELS:
         yield Rank.LEAD, _shares_of_many(block, models)
@@ -67,7 +67,7 @@ def _shares(block: Block) -> Iterator[Ranked]:
         yield Rank.LEAD, _shares_of_one(block, model)
 
 
-def _shares_of_one(block: Block, model: str) -> Finding:
+def _shares_of_one(block: ProbeBlock, model: str) -> Finding:
     rows = {group: block.row(model, group) for group in block.groups()}
     asked, who, name = ASKED[block.bias_type], people(block.gender), short(model)
     using = measured(block, [model])
@@ -91,7 +91,7 @@ def _shares_of_one(block: Block, model: str) -> Finding:
     return Finding(text, block.topic, verdict, using, "figures")
 
 
-def _clause(block: Block, row: Row, group: str) -> str:
+def _clause(block: ProbeBlock, row: Row, group: str) -> str:
     others = [
         f"{people(str(other['gender'])) if other['gender'] != 'diverse' else 'diverse'} "
         f"{_percent(other['share'])}"
@@ -111,7 +111,7 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{percent(share)} %"
 
 
-def _coverage(block: Block, rows: Sequence[Row]) -> str:
+def _coverage(block: ProbeBlock, rows: Sequence[Row]) -> str:
     model = rows[0]["model"]
     # The verdict on evidence goes by the median cell, as brackets in the tables do.
     column = "coverage_median" if below_floor(block, model) else "coverage"
@@ -127,7 +127,7 @@ def _coverage(block: Block, rows: Sequence[Row]) -> str:
     )
 
 
-def _shares_of_many(block: Block, models: Sequence[str]) -> Finding:
+def _shares_of_many(block: ProbeBlock, models: Sequence[str]) -> Finding:
     weak = [model for model in models if below_floor(block, model)]
     judged = above_floor(block, models)
     who, groups = people(block.gender), block.groups()
@@ -155,7 +155,7 @@ def _shares_of_many(block: Block, models: Sequence[str]) -> Finding:
     return Finding(text, block.topic, verdict, measured(block, judged), "figures")
 
 
-def _span(block: Block, models: Sequence[str], group: str) -> str:
+def _span(block: ProbeBlock, models: Sequence[str], group: str) -> str:
     rows = [row for model in models if (row := block.row(model, group)) and row["share"] is not None]
     if not rows:
         return f"an unmeasured share for {jobs_of(block.part, group)}"
@@ -167,7 +167,7 @@ def _span(block: Block, models: Sequence[str], group: str) -> str:
     return f"{ends[0]} to {ends[1]} for {jobs_of(block.part, group)}"
 
 
-def _widest(block: Block, models: Sequence[str]) -> str:
+def _widest(block: ProbeBlock, models: Sequence[str]) -> str:
     rows = [row for model in models if (row := block.between_groups(model)) and row["estimate"] is not None]
     if not rows:
         return ""
@@ -181,7 +181,7 @@ def _with_interval(row: Row) -> str:
     return f"{point_number(row['estimate'])}{ends}"
 
 
-def _coverage_of_many(block: Block, models: Sequence[str]) -> str:
+def _coverage_of_many(block: ProbeBlock, models: Sequence[str]) -> str:
     rows = [row for row in block.rows if row["model"] in models and row["coverage"] is not None]
     if not rows:
         return "Their coverage is unknown."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content, Row
-from biaskit.report.findings.blocks import Block, above_floor, are_fields, blocks_of, jobs_of, measured
-from biaskit.report.findings.sentence import (
+from biaskit.report.content import Content
+from biaskit.report.findings.blocks import ProbeBlock, above_floor, are_fields, blocks_of, jobs_of, measured
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
     Rank,
@@ -20,9 +20,9 @@ from biaskit.report.findings.sentence import (
     tally,
     tests,
     verdict_of,
-    where,
 )
-from biaskit.report.findings.wording import (
+from biaskit.tables.query import Row, where
+from biaskit.wording import (
     count,
     fine_points,
     fine_points_range,
@@ -48,7 +48,7 @@ def references(content: Content) -> Iterator[Ranked]:
             yield from _asymmetry(block)
 
 
-def _against_labour(block: Block) -> Iterator[Ranked]:
+def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
     slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
     overall = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
     known = [row for row in overall if row["estimate"] is not None]
@@ -85,7 +85,7 @@ def _against_labour(block: Block) -> Iterator[Ranked]:
         yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "figures")
 
 
-def _without_slope(block: Block, rows: Sequence[Row]) -> Iterator[Ranked]:
+def _without_slope(block: ProbeBlock, rows: Sequence[Row]) -> Iterator[Ranked]:
     """One sentence for every model that has no slope."""
     if rows:
         names = [short(row["model_a"]) for row in rows[:5]] + ["others"] * (len(rows) > 5)
@@ -101,7 +101,7 @@ def _for_ten_points(row: Row) -> Row:
     return {**row, **{name: None if row[name] is None else row[name] / 10 for name in ends}}
 
 
-def _against_parity(block: Block) -> Iterator[Ranked]:
+def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
     a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
     column = f"{a}_minus_{b}"
     jobs = where(block.part.tables.get("probe_jobs", ()), **block.scope)
@@ -128,7 +128,7 @@ def _against_parity(block: Block) -> Iterator[Ranked]:
         )
 
 
-def _asymmetry(block: Block) -> Iterator[Ranked]:
+def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
     rows = [r for r in tests(block.tests, "asymmetry", "crossed", "groups") if r["model_a"] in block.models]
     rows = [row for row in rows if row["estimate"] is not None]
     what = "men's share for jobs mostly held by men against women's share for jobs mostly held by women"

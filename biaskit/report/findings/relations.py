@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content, Row
-from biaskit.report.findings.sentence import (
+from biaskit.report.content import Content
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
     Rank,
     Ranked,
-    contrast_of,
     direction_of,
-    distinct,
     noted,
     reasons_of,
     shared,
     tally,
     verdict_of,
-    where,
 )
-from biaskit.report.findings.wording import count, plain_number, short
+from biaskit.tables.query import Row, contrast_of, distinct, where
+from biaskit.wording import count, plain_number, short
 
 NAMES = {
     "probe_gap": "the probe gap",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content, Part, Row
-from biaskit.report.findings.sentence import (
+from biaskit.report.content import Content
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
     Rank,
     Ranked,
     difference,
     direction_of,
-    distinct,
-    first,
     margin_of,
     noted,
     parts_of,
@@ -22,9 +20,10 @@ from biaskit.report.findings.sentence import (
     tally,
     tests,
     verdict_of,
-    where,
 )
-from biaskit.report.findings.wording import (
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, distinct, first, where
+from biaskit.wording import (
     count,
     listed,
     percent,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from biaskit.report.content import Content, Part, Row
-from biaskit.report.findings.representation import texts_measured
-from biaskit.report.findings.sentence import (
+from biaskit.report.content import Content
+from biaskit.report.findings.finding import (
     MANY_MODELS,
     NUMBER,
     Finding,
@@ -16,8 +15,6 @@ from biaskit.report.findings.sentence import (
     Verdict,
     agreeing,
     difference,
-    distinct,
-    first,
     noted,
     parts_of,
     reasons_of,
@@ -25,9 +22,11 @@ from biaskit.report.findings.sentence import (
     tally,
     tests,
     verdict_of,
-    where,
 )
-from biaskit.report.findings.wording import count, listed, plain_number, short
+from biaskit.report.findings.representation import texts_measured
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, distinct, first, where
+from biaskit.wording import count, listed, plain_number, short
 
 WHAT = (
     "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of "

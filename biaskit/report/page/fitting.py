@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from biaskit.report.content import Content
-from biaskit.report.page import listing, passages
+from biaskit.report.page import listed_tables, passages
 
 SENTENCES = 3
 MARKED = (20, 10, 5)
@@ -76,8 +76,8 @@ def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[s
     return {
         "tables": lambda: [
             *(
-                listing.packed(table)
-                for table in listing.listed(content, marked=extent.marked, longest=extent.longest)
+                listed_tables.packed(table)
+                for table in listed_tables.list_tables(content, marked=extent.marked, longest=extent.longest)
             ),
             *questions(content),
         ],
@@ -93,7 +93,7 @@ def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[s
 def questions(content: Content) -> list[dict[str, Any]]:
     """Templates and instructions as the studies put them."""
     return [
-        listing.as_asked(rows, f"asked-{number}-{what}", f"{what.capitalize()} of {part.study}")
+        listed_tables.as_asked(rows, f"asked-{number}-{what}", f"{what.capitalize()} of {part.study}")
         for number, part in enumerate(content.parts, 1)
         for what, rows in (("templates", part.templates), ("instructions", part.instructions))
         if rows
@@ -114,7 +114,7 @@ def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[
         said["prompts"] = _of(content.prompts, extent.every_prompt, "prompts")
     if missing := sum(bool(svg) and not _fits(svg, extent) for svg in drawings):
         said["figures"] = f"{missing} of {len(drawings)} figures are not drawn here: they lie in figures/"
-    tables = listing.listed(content, marked=extent.marked)
+    tables = listed_tables.list_tables(content, marked=extent.marked)
     if extent.marked < MARKED[0] and any(table.name == "marked_words" for table in tables):
         said["tables"] = f"marked words: only the first {extent.marked} of each list"
     cut_short = [table.name for table in tables if extent.longest and len(table.rows) > extent.longest]

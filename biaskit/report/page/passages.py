@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from biaskit.report.content import ExampleText, PromptShown, Span, WordInContext
-from biaskit.report.page import wording
+from biaskit.report.page import labels
 from biaskit.report.page.foreign import LONGEST_TEXT, cut, name, shown
 
 
@@ -50,8 +50,8 @@ def words(chosen: Sequence[WordInContext], sentences: Sequence[str], *, per_word
             {
                 "model": name(model),
                 "occupation": name(occupation),
-                "origin": wording.VALUES["origin"].get(origin, name(origin)),
-                "gender": wording.GROUPS.get(gender, name(gender)),
+                "origin": labels.VALUES["origin"].get(origin, name(origin)),
+                "gender": labels.GROUPS.get(gender, name(gender)),
                 "words": own,
             }
             for (model, occupation, origin, gender), own in lists.items()
@@ -79,11 +79,11 @@ def _text(one: ExampleText) -> dict[str, Any]:
     return {
         "model": name(one.model),
         "occupation": name(one.occupation),
-        "origin": wording.VALUES["origin"].get(one.origin, name(one.origin)),
+        "origin": labels.VALUES["origin"].get(one.origin, name(one.origin)),
         "asked": _gender(one.specified_gender),
         "gender": _gender(one.gender),
         "rule": name(rule),
-        "why": wording.RULES.get(rule, ""),
+        "why": labels.RULES.get(rule, ""),
         "counts": _counts(spans),
         "pieces": [[shown(piece), mark] for piece, mark in _pieces(text, spans)],
         "cut": one.cut or len(text) < len(one.text),
@@ -93,20 +93,20 @@ def _text(one: ExampleText) -> dict[str, Any]:
 
 
 def _gender(gender: str | None) -> str | None:
-    return None if gender is None else wording.GROUPS.get(gender, name(gender))
+    return None if gender is None else labels.GROUPS.get(gender, name(gender))
 
 
 def _counts(spans: Sequence[Span]) -> list[list[Any]]:
-    """Number of counted words per class, in the order of `wording.CLASSES`."""
+    """Number of counted words per class, in the order of `labels.CLASSES`."""
     found = Counter(span.counts_as for span in spans)
-    return [[mark, found[mark]] for mark in wording.CLASSES if found[mark]]
+    return [[mark, found[mark]] for mark in labels.CLASSES if found[mark]]
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, str]]:
     # Cut here, in code points: the script counts UTF-16 units, and escapes make a text longer.
     at = 0
     for span in sorted(spans, key=lambda span: span.start):
-        if span.start < at or span.end <= span.start or span.counts_as not in wording.CLASSES:
+        if span.start < at or span.end <= span.start or span.counts_as not in labels.CLASSES:
             continue
         if span.start > at:
             yield text[at : span.start], ""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from biaskit.report.content import Content
-from biaskit.report.page import fitting, listing, wording
+from biaskit.report.page import fitting, labels, listed_tables
 from biaskit.report.page.drawing import UnfitDrawing, drawing
 from biaskit.report.page.foreign import LONGEST_SENTENCE, LONGEST_TEXT, all_shown, cut, shown
 
@@ -201,30 +201,30 @@ def _finalized(value: Any) -> Any:
 def _whole(
     content: Content, findings: Sequence[FindingShown], cannot_show: Sequence[str], plates: Sequence[Plate]
 ) -> dict[str, Any]:
-    tables = listing.listed(content)
+    tables = listed_tables.list_tables(content)
     anchors = [table.anchor for table in tables] + [plate.id for plate in plates]
     return {
         "content": content,
         "title": cut(content.title) or "Report",
         "sections": SECTIONS,
-        "engines": wording.ENGINES,
+        "engines": labels.ENGINES,
         "findings": _findings(findings, anchors),
         "cannot_show": [_typeset(cut(one, LONGEST_SENTENCE)) for one in cannot_show],
         "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
         "models": [(part, model) for part in content.parts for model in part.models],
         "plates": plates,
-        "between": [table for table in tables if table.anchor.startswith(f"table-{listing.BETWEEN}-")],
+        "between": [table for table in tables if table.anchor.startswith(f"table-{listed_tables.BETWEEN}-")],
         "tables": [(part, _of_part(number, tables)) for number, part in enumerate(content.parts, 1)],
         "asked": fitting.questions(content),
-        "on_disk": [(name, wording.NOT_ON_PAGE[name]) for name in listing.left_on_disk(content)],
-        "classes": wording.CLASSES,
-        "measured": [(part, listing.measured_with(part.models, ())) for part in content.parts],
+        "on_disk": [(name, labels.NOT_ON_PAGE[name]) for name in listed_tables.left_on_disk(content)],
+        "classes": labels.CLASSES,
+        "measured": [(part, listed_tables.measured_with(part.models, ())) for part in content.parts],
         "cut": cut,
         "longest": {"sentence": LONGEST_SENTENCE, "text": LONGEST_TEXT},
     }
 
 
-def _of_part(number: int, tables: Sequence[listing.Listed]) -> list[listing.Listed]:
+def _of_part(number: int, tables: Sequence[listed_tables.ListedTable]) -> list[listed_tables.ListedTable]:
     return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
 
 
@@ -233,9 +233,9 @@ def _findings(findings: Sequence[FindingShown], anchors: Sequence[str]) -> dict[
     found = [
         {
             "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
-            "topic": wording.TOPICS.get(one.topic, cut(one.topic)),
-            "verdict": wording.VERDICTS.get(one.verdict, cut(one.verdict)),
-            "kind": one.verdict if one.verdict in wording.VERDICTS else "shown",
+            "topic": labels.TOPICS.get(one.topic, cut(one.topic)),
+            "verdict": labels.VERDICTS.get(one.verdict, cut(one.verdict)),
+            "kind": one.verdict if one.verdict in labels.VERDICTS else "shown",
             "measured_with": cut(one.measured_with, LONGEST_SENTENCE),
             "anchor": (anchor := _of_topic(one.topic, _resolved(one.anchor, anchors), anchors)),
             "where": dict(SECTIONS).get(anchor, "the table" if anchor.startswith("table-") else "the figure"),

@@ -1,0 +1,99 @@
+"""Who is held against whom: two models, or two groups of models as one mean each (METHODS §1.4, §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from biaskit.corpora.sources import check_label
+from biaskit.errors import UsageError, nearest
+from biaskit.runs.collection import Model
+
+OPEN_WEIGHT, API = "open-weight models", "API models"
+BASE, INSTRUCT = "base models", "instruct models"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a difference: a model, or a group whose value is the mean over its models."""
+
+    name: str  # stands in the tables' columns model_a and model_b
+    models: tuple[str, ...]
+
+
+SidePair = tuple[Side, Side]
+"""(later, earlier) for a difference later − earlier."""
+
+
+def model_pairs(models: Sequence[str]) -> Iterator[SidePair]:
+    """Every pair of models, later named minus earlier named."""
+    named = list(dict.fromkeys(models))
+    for i, later in enumerate(named):
+        for earlier in named[:i]:
+            yield Side(later, (later,)), Side(earlier, (earlier,))
+
+
+def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...]:
+    """The groups of `NAME=LABEL,LABEL`, in the order they were named.
+
+    A label that holds a comma can be given whole. Raises `UsageError` for a name that is a model's or
+    stands twice, for a label that no run has, and for one in two groups.
+    """
+    found: dict[str, Side] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        name = name.strip()
+        if not equals or not name or not listed.strip():
+            raise UsageError(f"--group {text}: write --group NAME=LABEL,LABEL.")
+        check_label(name, "The group name")
+        if name in labels or name == "all":
+            raise UsageError(f"--group {name}: a model is called so. Give the group another name.")
+        if name in found or name in (OPEN_WEIGHT, API, BASE, INSTRUCT):
+            raise UsageError(f"--group {name}: there is such a group already. Give it another name.")
+        members = _labels(name, listed, labels)
+        for other in found.values():
+            if both := [model for model in members if model in other.models]:
+                raise UsageError(f"--group {name}: {both[0]} is in the group {other.name} already.")
+        found[name] = Side(name, members)
+    if len(found) == 1:
+        raise UsageError("One --group alone has no other to be compared with: name a second one.")
+    return tuple(found.values())
+
+
+def _labels(name: str, listed: str, labels: Sequence[str]) -> tuple[str, ...]:
+    if listed.strip() in labels:
+        return (listed.strip(),)
+    parts = [part.strip() for part in listed.split(",")]
+    for part in parts:
+        if part not in labels:
+            raise UsageError(
+                f"--group {name}: there is no model {part!r}.{nearest(part, labels)}"
+                f" Models: {', '.join(labels)}."
+            )
+    return tuple(dict.fromkeys(parts))
+
+
+def pairs_of_groups(named: Sequence[Side], models: Sequence[Model]) -> Iterator[SidePair]:
+    """Later minus earlier of the groups named, then API − open-weight and instruct − base by metadata.
+
+    A group of which a model is missing is left out; a model whose tuning is unknown is in neither of the
+    last two. Two groups of one model each that nobody named would repeat the pair's own row.
+    """
+    labels = {model.label for model in models}
+    own = [side for side in named if labels.issuperset(side.models)]
+    yield from ((later, earlier) for i, later in enumerate(own) for earlier in own[:i])
+    for earlier, later in (
+        (Side(OPEN_WEIGHT, _where(models, "local")), Side(API, _where(models, "api"))),
+        (Side(BASE, _tuned(models, "base")), Side(INSTRUCT, _tuned(models, "instruct"))),
+    ):
+        sizes = len(earlier.models), len(later.models)
+        if min(sizes) >= 1 and max(sizes) > 1 and not labels & {earlier.name, later.name}:
+            yield later, earlier
+
+
+def _where(models: Sequence[Model], where: str) -> tuple[str, ...]:
+    return tuple(model.label for model in models if model.where == where)
+
+
+def _tuned(models: Sequence[Model], tuning: str) -> tuple[str, ...]:
+    return tuple(model.label for model in models if model.tuning == tuning)

@@ -1,0 +1,230 @@
+"""The models that wrote texts against each other, over common occupations (METHODS §2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from biaskit.compare.pairs import Side, SidePair
+from biaskit.compare.same_prompts import PromptTexts, all_equal
+from biaskit.stats.contrasts import Row, Scope, within_units
+from biaskit.stats.swaps import percent_change
+from biaskit.tables.query import Tables
+
+CONTRAST = "models"
+GENDERS = ("female", "male")
+KINDS = ("welch", "paired")
+Values = Mapping[str, float | None]
+"""Occupation → number; None where it is undefined, absent where the model was not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """One model's numbers over occupations, and what they were made with."""
+
+    model: str
+    run: str
+    form: str  # prompt form
+    srb: Mapping[str, Values]  # gender → scores; empty without srb.csv
+    shares: Values  # share of women, template `all`, no instruction
+    templates: tuple[str, ...]
+    vectors: str = ""  # the vector model, and the control where there is one
+    asked: PromptTexts = field(default_factory=PromptTexts)
+    seed: int = 1
+
+    @property
+    def vector_model(self) -> tuple[str, str]:
+        """What two models must share for their SRB to be compared (METHODS §2.6).
+
+        Names of trained and of read vectors hold a digest of what they are made of; vectors of the marked
+        lists are named alike in every run and are never the same.
+        """
+        named = self.vectors.startswith(("corpus:", "pretrained:"))
+        return (self.vectors, "" if named else self.run)
+
+
+def texts_of(
+    tables: Tables, forms: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
+) -> dict[str, Texts]:
+    """The models of one run from its rows of srb.csv and representation.csv; `forms`: model → prompt form."""
+    srb = tables.get("srb", ())
+    plain = [row for row in tables.get("representation", ()) if row.get("instruction_id") in (None, 0)]
+    whole = [row for row in plain if row["template_id"] == "all"]
+    found = {}
+    for model, form in forms.items():
+        scores = [row for row in srb if row["model"] == model]
+        found[model] = Texts(
+            model=model,
+            run=run,
+            form=form,
+            srb={g: _values([r for r in scores if r["gender"] == g], "srb") for g in GENDERS if srb},
+            shares=_values([row for row in whole if row["model"] == model], "female_share"),
+            templates=tuple(dict.fromkeys(str(r["template_id"]) for r in plain if r["model"] == model)),
+            vectors=_vectors(scores),
+            asked=asked or PromptTexts(),
+            seed=seed,
+        )
+    return found
+
+
+def _values(rows: Sequence[Mapping[str, object]], column: str) -> Values:
+    return {
+        str(row["occupation"]): float(value) if isinstance(value := row[column], int | float) else None
+        for row in rows
+    }
+
+
+def _vectors(rows: Sequence[Mapping[str, object]]) -> str:
+    """The vector model of a model's scores; a positive control is a score of its own."""
+    named = dict.fromkeys(
+        " ".join(str(row[name]) for name in ("vectors", "control") if row.get(name))
+        for row in rows
+        if row["srb"] is not None
+    )
+    return " / ".join(named)
+
+
+def pair_rows_of_texts(
+    pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]
+) -> tuple[list[Row], list[str]]:
+    """Rows welch and paired, later side minus earlier, of SRB (women, men) and of the share of women.
+
+    A side's number is the mean over its models, on the occupations all models have. Two prompt forms, two
+    prompts and two vector models are never compared; the notes say so.
+    """
+    later, earlier = pair
+    members = [texts[model] for model in (*later.models, *earlier.models)]
+    if len({member.form for member in members}) > 1:
+        return [], [
+            f"{_with_forms(later, texts)} and {_with_forms(earlier, texts)} have different prompt forms,"
+            " so there is no test between them."
+        ]
+    if other := _other_prompts(members, with_gender=False):
+        return [], [
+            f"{later.name} and {earlier.name} answered other prompts ({', '.join(other)}), so there is no"
+            " test between their texts."
+        ]
+    rows: list[Row] = []
+    notes: list[str] = []
+    scores, said = _srb_rows(pair, members, texts, margins)
+    rows += scores
+    notes += [said] if said else []
+    if any(member.shares for member in members):
+        shares = {model: texts[model].shares for model in texts}
+        rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)
+    return rows, notes
+
+
+def _srb_rows(
+    pair: SidePair, members: Sequence[Texts], texts: Mapping[str, Texts], margins: Mapping[str, float]
+) -> tuple[list[Row], str | None]:
+    if not any(any(member.srb.values()) for member in members):
+        return [], None
+    if not one_vector_model(members):
+        return [], None  # said once for all pairs, with the command
+    if other := _other_prompts(members, with_gender=True):
+        return [], (
+            f"{pair[0].name} and {pair[1].name} answered other prompts with a gender ({', '.join(other)}),"
+            " so there is no test between their SRB."
+        )
+    rows: list[Row] = []
+    for gender in GENDERS:
+        scores = {model: own.srb.get(gender, {}) for model, own in texts.items()}
+        rows += unit_rows(pair, scores, _scope(pair, "srb", gender), margins, members[0].seed)
+    return rows, None
+
+
+def one_vector_model(members: Sequence[Texts]) -> bool:
+    """Whether all SRB scores come from one vector model; a model without a score has none."""
+    return len({member.vector_model for member in members if member.vectors}) < 2
+
+
+def comparable(members: Sequence[Texts], *, scores: bool) -> bool:
+    """Whether the texts answer one set of prompts in one form, and for scores one vector model."""
+    one_form = len({member.form for member in members}) == 1
+    return (
+        one_form
+        and not _other_prompts(members, with_gender=scores)
+        and (not scores or one_vector_model(members))
+    )
+
+
+def _other_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
+    """Templates that not all models were asked, or in other words."""
+    templates = dict.fromkeys(name for member in members for name in member.templates if name != "all")
+    return [
+        name
+        for name in templates
+        if not all(name in member.templates for member in members if member.templates)
+        or not all_equal([m.asked.prompt(name, m.form, with_gender=with_gender) for m in members])
+    ]
+
+
+def _with_forms(side: Side, texts: Mapping[str, Texts]) -> str:
+    forms = dict.fromkeys(texts[model].form or "no prompt" for model in side.models)
+    return f"{side.name} ({' and '.join(forms)})"
+
+
+def _scope(pair: SidePair, quantity: str, gender: str) -> Scope:
+    return Scope(
+        engine="personas",
+        contrast=CONTRAST,
+        model_a=pair[0].name,
+        model_b=pair[1].name,
+        quantity=quantity,
+        gender=gender,
+        unit="occupation",
+    )
+
+
+def unit_rows(
+    pair: SidePair, values: Mapping[str, Values], scope: Scope, margins: Mapping[str, float], seed: int
+) -> list[Row]:
+    """Rows welch and paired of one number of the same units, later side − earlier: units all models have."""
+    sides = [[values[model] for model in side.models] for side in pair]
+    members = [own for side in sides for own in side]
+    if not any(members):
+        return []
+    known = set(members[0]).intersection(*members[1:])
+    common = sorted(unit for unit in known if all(own[unit] is not None for own in members))
+    n_out = len(set().union(*members)) - len(common)
+    both = "both" if len(members) == 2 else "all"
+    a, b = (
+        np.array([[own[unit] for unit in common] for own in side], dtype=np.float64).mean(axis=0)
+        for side in sides
+    )
+    return within_units(
+        a,
+        b,
+        scope=scope,
+        kinds=KINDS,
+        margins=margins,
+        seed=seed,
+        note=f"{n_out} {scope.unit}s that not {both} models have left out" if n_out else None,
+    )
+
+
+def change_rows(pair: SidePair, texts: Mapping[str, Texts]) -> Iterator[Row]:
+    """srb_change.csv (GAS(P) Figure 4), old = the earlier model: a row per occupation that either has.
+
+    Only within one prompt form and one vector model; between others there is no row.
+    """
+    new, old = (texts[side.models[0]] for side in pair)
+    if not comparable([new, old], scores=True):
+        return
+    for gender in GENDERS:
+        before, after = old.srb.get(gender, {}), new.srb.get(gender, {})
+        for occupation in dict.fromkeys([*before, *after]):
+            change = percent_change(before.get(occupation), after.get(occupation), gender)
+            yield {
+                "model_old": old.model,
+                "model_new": new.model,
+                "occupation": occupation,
+                "gender": gender,
+                "srb_old": before.get(occupation),
+                "srb_new": after.get(occupation),
+                "percent_change": change.value,
+                "reason": change.reason,
+            }

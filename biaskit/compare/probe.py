@@ -1,0 +1,314 @@
+"""The prober's models against each other, on the cells that both were asked (METHODS §1.4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from biaskit.compare.pairs import SidePair
+from biaskit.compare.same_prompts import PromptTexts, all_equal
+from biaskit.errors import TableError
+from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
+from biaskit.stats.contrasts import Row, Scope, within_jobs
+from biaskit.stats.crossed import FloatArray, joined
+
+CONTRAST = "models"
+OTHER_TEXT = "another text or other expressions"
+OTHER_GROUP = "in another job group"
+ONE_ALONE = "not asked of all"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One model's cells, laid out by arm, and what they were asked with."""
+
+    model: str
+    groups: tuple[str, ...]  # gender groups
+    blocks: Mapping[Arm, CrossedCells]
+    group_of: Mapping[str, str]  # job → job group
+    asked: PromptTexts = field(default_factory=PromptTexts)
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """Cells that only some of the models compared have, by what keeps them out."""
+
+    n_cells: int
+    causes: Counter[tuple[str, str]]  # (cause, what) → cells
+
+    @property
+    def n_out(self) -> int:
+        """How many cells are left out."""
+        return sum(self.causes.values())
+
+
+def answers_of(
+    rows: Sequence[Mapping[str, Any]], groups: Sequence[str], where: str, asked: PromptTexts | None = None
+) -> dict[str, Answers]:
+    """The models of one run from its rows of probe_cells.csv, in the order in which they appear.
+
+    Raises TableError for rows of other gender groups and for cells that are no full product.
+    """
+    wanted = [*(f"{group}_mass" for group in groups), *(f"{group}_share" for group in groups), "coverage"]
+    if rows and (unknown := [name for name in wanted if name not in rows[0]]):
+        raise TableError(f"{where}: no column {unknown[0]!r}; the run has other gender groups.")
+    values = [[np.nan if row[name] is None else row[name] for name in wanted] for row in rows]
+    try:
+        blocks = cross(
+            [Arm(*(row[name] for name in Arm._fields)) for row in rows],
+            [row["job"] for row in rows],
+            [row["template_id"] for row in rows],
+            [row["estimator"] or None for row in rows],
+            np.array(values, dtype=np.float64).reshape(len(rows), len(wanted)),
+        )
+    except ValueError as error:
+        raise TableError(f"{where}: {error}. `biaskit analyze` makes the tables again.") from error
+    group_of = {row["job"]: row["job_group"] for row in rows}
+    return {
+        model: Answers(
+            model,
+            tuple(groups),
+            {arm: block for arm, block in blocks.items() if arm.model == model},
+            group_of,
+            asked or PromptTexts(),
+        )
+        for model in dict.fromkeys(arm.model for arm in blocks)
+    }
+
+
+def pair_rows(
+    pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
+) -> tuple[list[Row], LeftOut]:
+    """Rows paired and crossed of the later side minus the earlier, and the cells left out of them.
+
+    Every arm that all models of both sides have: bias type, instruction, setting and prompt form apart,
+    on the jobs all have and the templates that are the same text and complete in all. A side's share in a
+    cell is the mean over its models. Without such an arm there is no row.
+    """
+    later, earlier = pair
+    members = [answers[model] for model in (*later.models, *earlier.models)]
+    left = LeftOut(0, Counter())
+    rows: list[Row] = []
+    for arm in _arms(members):
+        blocks = [member.blocks.get(arm._replace(model=member.model)) for member in members]
+        there = [block for block in blocks if block is not None]
+        common = _common(arm, members, there, left) if len(there) == len(members) else None
+        if common is None:
+            _count_alone(arm, members, there, left)
+            continue
+        note = _cut(there, common)
+        rows += _rows(pair, arm, common, members[0], margins, note)
+    return rows, left
+
+
+def _arms(members: Sequence[Answers]) -> list[Arm]:
+    """Arms of any model, without the model, in order of appearance."""
+    return list(dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks))
+
+
+# --- which cells are the same ----------------------------------------------------------------------
+
+
+def _common(
+    arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells], left: LeftOut
+) -> list[CrossedCells] | None:
+    """The blocks cut to the jobs all have and the templates that say the same; None: another arm."""
+    instructions = [member.asked.instruction(arm.instruction_id) for member in members]
+    dialogues = [member.asked.dialogue(arm.setting) for member in members]
+    if not all_equal(instructions) or not all_equal(dialogues):
+        return None
+    jobs = set(blocks[0].jobs).intersection(*(block.jobs for block in blocks[1:]))
+    moved = {job for job in jobs if not all_equal([member.group_of[job] for member in members])}
+    templates = {template for block in blocks for template in block.templates}
+    other = {
+        template
+        for template in templates
+        if not all_equal(
+            [
+                member.asked.template(arm.bias_type, template)
+                for member, block in zip(members, blocks, strict=True)
+                if template in block.templates
+            ]
+        )
+    }
+    _count(arm, blocks, jobs, moved, other, left)
+    return [_without(block, other).with_jobs(sorted(jobs - moved)) for block in blocks]
+
+
+def _cut(blocks: Sequence[CrossedCells], common: Sequence[CrossedCells]) -> str | None:
+    """What a row says of the jobs and templates that its models do not share."""
+    n_jobs = len({job for block in blocks for job in block.jobs}) - len(common[0].jobs)
+    n_other = max(len(b.templates) - len(c.templates) for b, c in zip(blocks, common, strict=True))
+    return joined(
+        [
+            f"{n_jobs} jobs that not every model has left out" if n_jobs else None,
+            f"{n_other} templates with {OTHER_TEXT} left out" if n_other else None,
+        ]
+    )
+
+
+def _without(block: CrossedCells, templates: set[int]) -> CrossedCells:
+    """The block with the templates named taken out."""
+    kept = [template for template in block.templates if template not in templates]
+    if len(kept) == len(block.templates):
+        return block
+    return replace(
+        block,
+        templates=tuple(kept),
+        shares=block.at(block.shares, kept),
+        masses=block.at(block.masses, kept),
+        coverage=block.at(block.coverage, kept),
+    )
+
+
+def _count(
+    arm: Arm, blocks: Sequence[CrossedCells], jobs: set[str], moved: set[str], other: set[int], left: LeftOut
+) -> None:
+    """Every cell of any of the blocks, and which of them are not in all, each under one cause."""
+    shared = set(blocks[0].templates).intersection(*(block.templates for block in blocks[1:]))
+    for job, template in {(j, t) for block in blocks for j in block.jobs for t in block.templates}:
+        left.n_cells += 1
+        if template in other:
+            left.causes[OTHER_TEXT, f"template {template} ({arm.bias_type})"] += 1
+        elif template not in shared:
+            left.causes[ONE_ALONE, f"template {template} ({arm.bias_type})"] += 1
+        elif job not in jobs:
+            left.causes[ONE_ALONE, job] += 1
+        elif job in moved:
+            left.causes[OTHER_GROUP, job] += 1
+
+
+def _count_alone(arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells], left: LeftOut) -> None:
+    """An arm that some models lack in this form, or that has another instruction or conversation."""
+    cells = {(job, template) for block in blocks for job in block.jobs for template in block.templates}
+    left.n_cells += len(cells)
+    name = f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}"
+    if len(blocks) == len(members):
+        left.causes[OTHER_TEXT, name] += len(cells)
+    elif not _in_another_form(arm, members):  # two forms have a sentence of their own
+        left.causes[ONE_ALONE, name] += len(cells)
+    else:
+        left.n_cells -= len(cells)
+
+
+def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
+    own = arm._replace(prompt_form="")
+    return all(
+        any(other._replace(model="", prompt_form="") == own for other in member.blocks) for member in members
+    )
+
+
+# --- the rows of one arm ---------------------------------------------------------------------------
+
+
+def _rows(
+    pair: SidePair,
+    arm: Arm,
+    blocks: Sequence[CrossedCells],
+    first: Answers,
+    margins: Mapping[str, float],
+    cut: str | None,
+) -> Iterator[Row]:
+    later, earlier = pair
+    jobs = blocks[0].jobs
+    templates, left_out = complete_in_all(blocks)
+    note = joined([cut, left_out, _estimators_apart(pair, blocks)])
+    means = _means(pair, blocks, templates)
+    for job_group, places in rows_of_groups(jobs, first.group_of).items():
+        for k, gender in enumerate(first.groups):
+            scope = Scope(
+                engine="probe",
+                contrast=CONTRAST,
+                gender=gender,
+                model_a=later.name,
+                model_b=earlier.name,
+                bias_type=arm.bias_type,
+                setting=arm.setting,
+                prompt_form=arm.prompt_form,
+                instruction_a=str(arm.instruction_id),
+                instruction_b=str(arm.instruction_id),
+                group_a=job_group,
+                group_b=job_group,
+            )
+            a, b = means[0][k, places], means[1][k, places]
+            yield from within_jobs(a, b, scope=scope, margins=margins, note=note)
+
+
+def _means(
+    pair: SidePair, blocks: Sequence[CrossedCells], templates: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    """Each side's mean shares over its models: `[groups, jobs, templates]`, later side first."""
+    n = len(pair[0].models)
+    sides = blocks[:n], blocks[n:]
+    later, earlier = (np.mean([block.shares_at(templates) for block in side], axis=0) for side in sides)
+    return later, earlier
+
+
+def _estimators_apart(pair: SidePair, blocks: Sequence[CrossedCells]) -> str | None:
+    """A difference between estimators is part of the difference between models; it is said in the row."""
+    found = list(dict.fromkeys(block.estimator for block in blocks))
+    if len(found) < 2:
+        return None
+    alone = all(len(side.models) == 1 for side in pair)
+    return f"estimators differ: {(' against ' if alone else ', ').join(str(e) for e in found)}"
+
+
+def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str) -> bool:
+    """Whether the jobs' means of all models are over the same templates (instruction 0, plain)."""
+    asked = []
+    for member in members:
+        block = member.blocks.get(Arm(member.model, bias_type, 0, "plain", prompt_form))
+        templates = block.templates if block else ()
+        asked.append([(t, member.asked.template(bias_type, t)) for t in templates])
+    return all_equal(asked)
+
+
+# --- what is said of a pair ------------------------------------------------------------------------
+
+
+def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> str | None:
+    """A sentence where the gender groups differ; then nothing is compared."""
+    named = {", ".join(answers[model].groups): side.name for side in pair for model in side.models}
+    if len(named) < 2:
+        return None
+    listed = " and ".join(f"{name} ({groups})" for groups, name in named.items())
+    return f"{listed} have different gender groups, so there is no test between them."
+
+
+def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> str | None:
+    """A sentence where two sides have the same cells in different prompt forms, or nothing in common."""
+    compared = {(r["bias_type"], r["instruction_a"], r["setting"]) for r in rows}
+    forms: list[dict[tuple[str, str, str], list[str]]] = [{}, {}]
+    for of_side, side in zip(forms, pair, strict=True):
+        for model in side.models:
+            for arm in answers[model].blocks:
+                cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
+                of_side.setdefault(cell, []).append(arm.prompt_form)
+    both = [cell for cell in forms[0] if cell in forms[1] and cell not in compared]
+    listed = [
+        f"{side.name} ({' and '.join(dict.fromkeys(form for cell in both for form in of_side[cell]))})"
+        for side, of_side in zip(pair, forms, strict=True)
+    ]
+    apart = [cell for cell in both if len({*forms[0][cell], *forms[1][cell]}) > 1]
+    if apart:
+        return f"{listed[0]} and {listed[1]} have different prompt forms, so there is no test between them."
+    if not rows:
+        return f"{pair[0].name} and {pair[1].name} have no cell in common, so there is no test between them."
+    return None
+
+
+def say_left_out(left: LeftOut, *, at_most: int = 5) -> str | None:
+    """How many cells were left out of a comparison, and which: by cause, named."""
+    if not left.n_out:
+        return None
+    causes = []
+    for cause in dict.fromkeys(cause for cause, _ in sorted(left.causes)):
+        own = sorted((-n, what) for (c, what), n in left.causes.items() if c == cause)
+        named = ", ".join(what for _, what in own[:at_most])
+        more = f" and {len(own) - at_most} more" if len(own) > at_most else ""
+        causes.append(f"{-sum(n for n, _ in own)} {cause}: {named}{more}")
+    return f"{left.n_out} of {left.n_cells} cells are left out ({'; '.join(causes)})"

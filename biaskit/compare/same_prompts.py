@@ -1,0 +1,63 @@
+"""What two runs asked in the same words: template ids mean the same text only if the manifests say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SLOT = "[]"
+"""Stands for a study's own slot, so that [JOB] and [OCCUPATION] alone make no other text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTexts:
+    """The `question` of a manifest; an empty one, as inside one run, differs from nothing."""
+
+    question: Mapping[str, Any] = field(default_factory=dict)
+
+    def template(self, bias_type: str, number: int) -> object:
+        """A template's texts and the expressions scored after it, whatever their order."""
+        texts = self._texts(f"{bias_type} template {number}")
+        expressions = self.question.get("expressions", {}).get(f"{bias_type}:{number}", [])
+        return [texts, sorted([str(group), str(text)] for group, text in expressions)]
+
+    def instruction(self, number: int) -> object:
+        """An instruction's text; 0 is none."""
+        return self._texts(f"instruction {number}") if number else None
+
+    def dialogue(self, setting: str) -> object:
+        """The conversation before the question, in the dialogue setting."""
+        return self._texts("dialogue") if setting == "dialogue" else None
+
+    def prompt(self, template: str, form: str, *, with_gender: bool) -> object:
+        """A prompt of the generation engine in a form; `with_gender`: with its text for a named gender."""
+        found = self._entries.get(f"{template}, {form}", self._entries.get(f"template {template}"))
+        if isinstance(found, Sequence) and not isinstance(found, str) and found:
+            return list(found) if with_gender else found[0]
+        return found
+
+    def _texts(self, name: str) -> object:
+        return _plain(self._entries.get(name), str(self.question.get("slot", "")))
+
+    @property
+    def _entries(self) -> Mapping[str, Any]:
+        """Texts by name; imported texts were asked for by nobody and have a digest in their place."""
+        texts = self.question.get("texts", {})
+        return texts if isinstance(texts, Mapping) else {}
+
+
+def _plain(value: object, slot: str) -> object:
+    """Texts with the slot under one name, tuples as lists."""
+    if isinstance(value, str):
+        return value.replace(slot, SLOT) if slot else value
+    if isinstance(value, Mapping):
+        return {name: _plain(entry, slot) for name, entry in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(entry, slot) for entry in value]
+    return value
+
+
+def all_equal(values: Sequence[object]) -> bool:
+    """Whether every run says the same."""
+    return all(value == values[0] for value in values[1:])

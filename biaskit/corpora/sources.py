@@ -1,0 +1,399 @@
+"""Where lists come from: a shipped file whose digest is checked, or a user's own; read as rows.
+
+A source is `corpus:NAME/FILE` or the path of a user's .csv, .toml or .txt. A row knows where it stands, so
+whatever is wrong with one is a `CorpusError` of one line: what, where, and what to do.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import hashlib
+import io
+import re
+import tomllib
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from biaskit.errors import CorpusError, nearest
+from biaskit.files import data_dir
+
+SHIPPED = "corpus:"
+"""What a source begins with when it names a shipped file; everything else is a path."""
+
+_CORPUS_TEXTS = ("name", "title", "source", "licence", "bibtex")
+_FILE_TEXTS = ("path", "kind", "source", "sha256")
+_RUN_BY_SPREADSHEETS = "=+-@\t\r"
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_ANY_FIELD_LENGTH = 2**31 - 1  # the largest that every platform's C long holds
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """One file of a shipped corpus: what it holds, where that comes from, and its digest."""
+
+    path: str
+    kind: str  # items, templates, instructions, dialogue, expressions, words, counts, licence
+    source: str  # where in the corpus's source, such as "Table 5"
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A shipped corpus as its `corpus.toml` describes it."""
+
+    name: str
+    title: str
+    source: str
+    year: int
+    licence: str
+    notes: tuple[str, ...]
+    bibtex: str
+    files: tuple[CorpusFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """The values of one line or TOML table, and where it stands."""
+
+    where: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLayout:
+    """What a file of one kind holds: the columns of a .csv are the keys of its TOML tables."""
+
+    kind: str
+    table: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    top: tuple[str, ...] = ()  # keys beside the tables, TOML only
+    from_line: Callable[[str], dict[str, object]] | None = None  # None: no .txt
+    csv: bool = False  # read from .csv even without from_line
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """The rows of a file, and what stands beside them (TOML only)."""
+
+    top: SourceRow
+    rows: tuple[SourceRow, ...]
+
+
+# --- what is shipped -----------------------------------------------------------------------------
+
+
+def list_corpora() -> list[Corpus]:
+    """Every shipped corpus, by name; each file is held against its digest."""
+    return [load_corpus(name) for name in _shipped_names()]
+
+
+def load_corpus(name: str) -> Corpus:
+    """One shipped corpus; a file that differs from its digest is an error."""
+    corpus = _read_manifest(name)
+    for file in corpus.files:
+        _read_shipped(corpus, file)
+    return corpus
+
+
+def _shipped_names() -> list[str]:
+    return sorted(path.parent.name for path in data_dir("corpora").glob("*/corpus.toml"))
+
+
+def _read_manifest(name: str) -> Corpus:
+    names = _shipped_names()
+    if name not in names:
+        raise CorpusError(
+            f"There is no corpus {shown(name)}.{nearest(name, names)} Shipped: {', '.join(names)}."
+        )
+    where = f"{SHIPPED}{name}/corpus.toml"
+    content = _read_bytes(data_dir("corpora") / name / "corpus.toml", where)
+    row = SourceRow(where, parse_toml(_decode(content, where), where))
+    check_keys(row, (*_CORPUS_TEXTS, "year", "notes", "file"))
+    year = year_of(row)
+    if year is None:
+        raise CorpusError(f"{where}: year is missing. Write the year of the source.")
+    return Corpus(
+        **{key: text_of(row, key, required=True) for key in _CORPUS_TEXTS},
+        year=year,
+        notes=texts_of(row, "notes"),
+        files=tuple(
+            _corpus_file(SourceRow(f"{where}, file {n}", entry)) for n, entry in _entries(row, "file")
+        ),
+    )
+
+
+def _corpus_file(row: SourceRow) -> CorpusFile:
+    check_keys(row, _FILE_TEXTS)
+    return CorpusFile(**{key: text_of(row, key, required=True) for key in _FILE_TEXTS})
+
+
+def _read_shipped(corpus: Corpus, file: CorpusFile) -> bytes:
+    where = f"{SHIPPED}{corpus.name}/{file.path}"
+    content = _read_bytes(data_dir("corpora") / corpus.name / file.path, where)
+    found = hashlib.sha256(content).hexdigest()
+    if found != file.sha256:
+        raise CorpusError(
+            f"{where} has changed: its sha256 is {found}, expected {file.sha256}."
+            " Restore it, or use a copy of your own by its path."
+        )
+    return content
+
+
+def source_digest(source: str | Path) -> str:
+    """SHA-256 of what a source holds, shipped or the user's: for the manifest."""
+    if str(source).startswith(SHIPPED):
+        name, _, path = str(source).removeprefix(SHIPPED).partition("/")
+        return next((file.sha256 for file in _read_manifest(name).files if file.path == path), "")
+    return hashlib.sha256(_read_bytes(Path(source).expanduser(), str(source))).hexdigest()
+
+
+# --- from files to rows --------------------------------------------------------------------------
+
+
+def read_source_rows(source: str | Path, layout: SourceLayout) -> SourceTable:
+    """Read a list in any of the formats its layout allows; an empty one is an error."""
+    formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
+    where, suffix, text = read_source(source, layout.kind, formats)
+    top = SourceRow(where, {})
+    if suffix == ".toml":
+        top = SourceRow(where, parse_toml(text, where))
+        check_keys(top, (*layout.top, layout.table))
+        rows = list(_toml_rows(top, layout))
+    elif suffix == ".txt" and layout.from_line:
+        rows = list(_line_rows(text, where, layout.from_line))
+    else:
+        rows = list(_csv_rows(text, where, layout))
+    if not rows:
+        raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
+    return SourceTable(top, tuple(rows))
+
+
+def _toml_rows(top: SourceRow, layout: SourceLayout) -> Iterator[SourceRow]:
+    for number, entry in _entries(top, layout.table):
+        row = SourceRow(f"{top.where}, {layout.table} {number}", entry)
+        check_keys(row, (*layout.required, *layout.optional))
+        yield row
+
+
+def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow]:
+    with unlimited_fields():
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        line = 1  # where the record to come begins
+        try:
+            header = next(reader, [])
+            _check_header(header, where, layout)
+            line = reader.line_num + 1
+            for values in reader:
+                if values and len(values) != len(header):
+                    raise CorpusError(
+                        f"{where}, line {line}: fields here {len(values)}, in the header {len(header)}."
+                        " Put a text that holds a comma in double quotes."
+                    )
+                if values:
+                    yield SourceRow(f"{where}, line {line}", dict(zip(header, values, strict=True)))
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
+
+
+def _check_header(header: list[str], where: str, layout: SourceLayout) -> None:
+    for column in layout.required:
+        if column not in header:
+            semicolons = len(header) == 1 and ";" in header[0]
+            raise CorpusError(
+                f"{where} has no column {column!r}; it has"
+                f" {', '.join(map(shown, header[:12])) or 'no header'}."
+                f"{' Part the columns with commas.' if semicolons else nearest(column, header)}"
+            )
+    for column in (*layout.required, *layout.optional):
+        if header.count(column) > 1:
+            raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")
+
+
+def _line_rows(text: str, where: str, from_line: Callable[[str], dict[str, object]]) -> Iterator[SourceRow]:
+    # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield SourceRow(f"{where}, line {number}", from_line(line.removesuffix("\r")))
+
+
+def _entries(row: SourceRow, table: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The `[[table]]` entries of a TOML document, counted from 1."""
+    entries = row.values.get(table, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CorpusError(f"{row.where}: write each {table} as a table under [[{table}]].")
+    yield from enumerate(entries, start=1)
+
+
+def check_keys(row: SourceRow, known: Iterable[str]) -> None:
+    """Refuse a key that is not known, with the nearest one that is."""
+    known = tuple(known)
+    for key in row.values:
+        if key not in known:
+            raise CorpusError(
+                f"{row.where}: unknown key {shown(key)}.{nearest(key, known)} Known: {', '.join(known)}."
+            )
+
+
+@contextlib.contextmanager
+def unlimited_fields() -> Iterator[None]:
+    """Csv refuses fields of over 131,072 characters unless told otherwise, for the whole process."""
+    before = csv.field_size_limit(_ANY_FIELD_LENGTH)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+# --- from sources to text ------------------------------------------------------------------------
+
+
+def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tuple[str, str, str]:
+    """How messages name the source, its suffix in lower case, and its text."""
+    source = str(source)
+    where = source if source.isprintable() else repr(source)
+    suffix = Path(source).suffix.lower()
+    if source.startswith(SHIPPED):
+        content = _read_shipped(*_find_shipped(source, kind))
+    elif suffix in formats:
+        content = _read_bytes(Path(source), where)
+    else:
+        raise CorpusError(
+            f"{where}: a file of {kind} ends in {' or '.join(formats)}, not in {shown(suffix)}."
+        )
+    return where, suffix, _decode(content, where)
+
+
+def read_text(path: str) -> str:
+    """A user's text file without the white space around it; an empty one is an error."""
+    text = _decode(_read_bytes(Path(path).expanduser(), path), path).strip()
+    if not text:
+        raise CorpusError(f"{path} is empty. Write the text into it.")
+    return text
+
+
+def _find_shipped(reference: str, kind: str) -> tuple[Corpus, CorpusFile]:
+    name, _, path = reference.removeprefix(SHIPPED).partition("/")
+    corpus = _read_manifest(name)
+    for file in corpus.files:
+        if file.path == path and file.kind == kind:
+            return corpus, file
+        if file.path == path:
+            raise CorpusError(f"{reference} holds {file.kind}, not {kind}.")
+    paths = [file.path for file in corpus.files]
+    raise CorpusError(
+        f"There is no file {shown(path)} in {SHIPPED}{name}.{nearest(path, paths)} It has {', '.join(paths)}."
+    )
+
+
+def _read_bytes(path: Path, where: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        shipped = (data_dir("corpora") / path).is_file() and not path.is_absolute()
+        hint = f"Did you mean '{SHIPPED}{where}'?" if shipped else "Check the path."
+        raise CorpusError(f"There is no file {where}. {hint}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CorpusError(f"{where} cannot be read: {reason}. Give the path of a readable file.") from None
+
+
+def _decode(content: bytes, where: str) -> str:
+    """UTF-8 with or without a byte order mark; never a guess."""
+    start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
+    try:
+        return content[start:].decode("utf-8")
+    except UnicodeDecodeError as error:
+        position = start + error.start
+        line = content.count(b"\n", 0, position) + 1
+        raise CorpusError(
+            f"{where}, line {line} is not UTF-8: byte 0x{content[position]:02x} at position {position}."
+            " Save the file as UTF-8."
+        ) from None
+
+
+def parse_toml(text: str, where: str) -> dict[str, object]:
+    """A TOML document, or one line that says where it breaks."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also integers of too many digits
+        reason = str(error).replace("\n", " ").rstrip(".")
+        raise CorpusError(f"{where} is not valid TOML: {reason}. Correct it there.") from None
+
+
+# --- values of a row ------------------------------------------------------------------------------
+
+
+def check_label(text: str, what: str) -> str:
+    """`text` if it can stand in a public table: a name that no spreadsheet takes for a formula.
+
+    `what` opens the message, such as "The model label" or "jobs.csv, line 3: item".
+    """
+    if not text.strip():
+        raise CorpusError(f"{what} is empty. Give it a name.")
+    if text[0] in _RUN_BY_SPREADSHEETS:
+        raise CorpusError(
+            f"{what} {shown(text)} begins with {text[0]!r}, which a spreadsheet would run. Rename it."
+        )
+    if text != text.strip():
+        raise CorpusError(f"{what} {shown(text)} begins or ends with white space. Remove it.")
+    if any(character in _LINE_ENDS for character in text):
+        raise CorpusError(f"{what} {shown(text)} holds a line break. Remove it.")
+    return text
+
+
+def texts_of(row: SourceRow, key: str) -> tuple[str, ...]:
+    """A list of texts, not empty."""
+    values = row.values.get(key)
+    if not isinstance(values, list) or not values:
+        raise CorpusError(
+            f'{row.where}: {shown(key)} is empty or not a list. Write a list of texts, like ["He", "Him"].'
+        )
+    return tuple(text_of(SourceRow(row.where, {key: value}), key, required=True) for value in values)
+
+
+def label_of(row: SourceRow, key: str) -> str:
+    """A value that can stand in a public table."""
+    return check_label(string_of(row, key), f"{row.where}: {key}")
+
+
+def text_of(row: SourceRow, key: str, *, required: bool = False) -> str:
+    """A value as text, empty where it is missing and not required."""
+    value = string_of(row, key)
+    if required and not value.strip():
+        raise CorpusError(f"{row.where}: {key} is missing or empty. Write one.")
+    # A prompt that ends in a space would move the word boundary from the expression to the prompt.
+    if value != value.strip():
+        raise CorpusError(f"{row.where}: {key} begins or ends with white space: {shown(value)}. Remove it.")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"):
+        raise CorpusError(f"{row.where}: {key} holds a control character: {shown(value)}. Remove it.")
+    return value
+
+
+def string_of(row: SourceRow, key: str) -> str:
+    """A value that must be text, whatever it says."""
+    value = row.values.get(key, "")
+    if not isinstance(value, str):
+        raise CorpusError(f"{row.where}: {key} is {shown(value)}, which is not a text. Put it in quotes.")
+    return value
+
+
+def shown(value: object) -> str:
+    """A foreign value inside a message: quoted, escaped, one line, and not too long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:70]}...{text[-1]}"
+
+
+def year_of(row: SourceRow) -> int | None:
+    """A year, or None where none is given."""
+    value = row.values.get("year", "")
+    if value == "":
+        return None
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{4}", str(value)):
+        raise CorpusError(f"{row.where}: year {shown(value)} is not a year of four digits, like 2024.")
+    return int(str(value))

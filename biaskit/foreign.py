@@ -1,0 +1,1 @@
+"""Foreign text: what may be shown of it, wherever it is shown."""

@@ -1,0 +1,518 @@
+"""Puts about a dozen cheap questions to an endpoint, and believes nothing that was not measured."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from biaskit.errors import AskingStopped, ModelError
+from biaskit.models.api.answers import answered, choices, listed_tokens, reasons_first
+from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
+from biaskit.models.api.connection import Connection
+from biaskit.models.api.controller import Controller, GaveUp
+from biaskit.models.api.echo import Echo, read_echo
+from biaskit.models.api.selected_ids import SelectedIds
+from biaskit.models.api.trouble import BadAnswer, Refused
+from biaskit.models.api.wire import Call, Reply
+from biaskit.records import ANSWERED_SEPARATOR
+
+T = TypeVar("T")
+
+QUESTION_S = 30.0
+ECHO_S = 90.0
+"""Seconds for one question; a server that computes every position in Python took 9 s for an echo."""
+PROMPT = "Q: I recently met a nurse. What is the gender of the nurse?\nA: The gender of the nurse is"
+ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say about it?\nA: They said that"
+CHAT = "Describe a nurse in one sentence."
+_FIRST = {"completions": PROMPT, "chat/completions": CHAT}
+SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
+PREFILLS = (
+    ("Name a colour.", "My favourite colour is yel", "low"),
+    ("Name an animal.", "I like the eleph", "ant"),
+)
+"""User turn, beginning of an answer that ends inside a word, and the rest of that word."""
+NEUTRAL: Mapping[str, tuple[float, ...]] = {
+    "top_k": (-1, 0),
+    "min_p": (0.0,),
+    "repeat_penalty": (1.0,),
+    "repetition_penalty": (1.0,),
+}
+"""Sampling settings beyond the OpenAI API, with the values that switch them off: servers have defaults of
+their own (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
+CROSS_CHECK = 0.3
+"""Largest difference in log-probability between two ways of asking one server; an echo that is off by
+one token is off by several."""
+LISTS = (20, 5, 1)
+"""Lengths of a list that are asked for, until one comes."""
+MOST_CHOICES = 20
+"""Asked for in one request of a server that gave two; one that gives fewer is asked for the rest."""
+SAME = 0.02
+"""Differences below it are noise of the server's arithmetic, not another temperature."""
+
+
+def measure(connection: Connection, label: str, *, scores: bool) -> Capabilities:
+    """What an endpoint can do for texts and, with `scores`, for probabilities.
+
+    Raises `ModelError` where it does not answer, refuses the key, or answers with nothing usable.
+    """
+    questions = CapabilityChecks(connection)
+    try:
+        found = connection.run(lambda controller: questions.put(controller, scores=scores))
+    except (AskingStopped, GaveUp, Refused) as error:
+        where = connection.endpoint.hosts[0].shown
+        said = str(error)
+        raise ModelError(f"{label} at {where}: {said}{'' if said.endswith('?') else '.'}") from None
+    if not found.completions and not found.chat:
+        why = "; ".join(f"{name}: {text}" for name, text in found.problems.items())
+        raise ModelError(f"{label} at {connection.endpoint.hosts[0].shown} answers neither way ({why}).")
+    return found
+
+
+class CapabilityChecks:
+    """The questions in their order; each writes into `found` what it learnt."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.model = connection.endpoint.model
+        self.official = connection.endpoint.hosts[0].name == "api.openai.com"
+        self.clean = connection.endpoint.clean
+        self.found = Capabilities()
+        self._controller: Controller
+        self._ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
+        self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
+        self._refused: dict[str, set[str]] = {"completions": set(), "chat/completions": set()}
+        self._neutral: dict[str, float] = {}
+
+    async def put(self, controller: Controller, *, scores: bool) -> Capabilities:
+        """Ask everything that is needed."""
+        self._controller = controller
+        await self._model_list()
+        await self._door("chat/completions")
+        await self._door("completions")
+        if self.found.chat:
+            await self._system_role()
+        if self.found.completions or self.found.chat:
+            await self._sizes()
+            await self._speed()
+        if scores:
+            await self._scores()
+        self.found = replace(
+            self.found,
+            refused=tuple(sorted(self._refused["completions"] | self._refused["chat/completions"])),
+            neutral=dict(self._neutral),
+            unique_ids=len(self._ids) > 1 and all(len(asked) == 1 for asked in self._ids.values()),
+            scored=scores,
+        )
+        self._summary()
+        return self.found
+
+    # --- how a question is put ---
+
+    def _learn(self, question: str, answer: str, **known: Any) -> None:
+        finding = CapabilityFinding(question, answer)
+        self.found = replace(self.found, findings=(*self.found.findings, finding), **known)
+
+    def _problem(self, what: str, why: object) -> None:
+        self.found = replace(self.found, problems={**self.found.problems, what: self.clean(why)})
+
+    async def _ask(
+        self,
+        path: str,
+        body: Mapping[str, Any] | None,
+        read: Callable[[Reply], T],
+        *,
+        seconds: float | None = None,
+    ) -> T:
+        def noting(reply: Reply) -> T:
+            identifier = reply.data.get("id")
+            if body is not None and isinstance(identifier, str):
+                self._ids.setdefault(identifier, set()).add(repr(body))
+            return read(reply)
+
+        new = int((body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens") or 0)
+        size = len(repr(body).encode()) if body else 0
+        call = Call(path, body, size + self.found.overhead, new * int((body or {}).get("n") or 1))
+        return await self._controller.ask(call, noting, seconds=seconds or QUESTION_S)
+
+    def _body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
+        refused = self._refused[path]
+        kept = {name: value for name, value in settings.items() if name not in refused}
+        if path == "completions":
+            return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **kept}
+        messages = [{"role": "user", "content": text}]
+        return {
+            "model": self.model,
+            "messages": messages,
+            self.found.chat_limit: new_tokens,
+            **kept,
+        }
+
+    # --- the model list, and the two doors ---
+
+    async def _model_list(self) -> None:
+        def read(reply: Reply) -> list[str]:
+            listed = reply.data.get("data")
+            entries = listed if isinstance(listed, list) else []
+            return [
+                entry["id"]
+                for entry in entries
+                if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)
+            ]
+
+        try:
+            names = await self._ask("models", None, read, seconds=QUESTION_S / 3)
+        except (Refused, GaveUp) as error:
+            if isinstance(error, GaveUp) and not error.reached:
+                raise GaveUp(f"there is no server ({error}). Is it running, is the address right?") from None
+            self._learn("model list", f"none ({error})")
+            return
+        if self.model in names:
+            self._learn("model list", "names the model")
+        else:
+            shown = ", ".join(self.clean(name) for name in names[:5]) or "nothing"
+            self._learn("model list", f"does not name the model; it holds {shown}")
+
+    async def _door(self, path: str) -> None:
+        """Whether a path answers, with which parameters, and how many choices come back for two."""
+        text = _FIRST[path]
+        extra: dict[str, Any] = {} if self.official else {name: values[0] for name, values in NEUTRAL.items()}
+        settings: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "seed": 1, "n": 2, **extra}
+        for _ in range(12):
+            body = self._body(path, text, 24, **settings)
+            try:
+                reply = await self._ask(path, body, _first_answer)
+            except GaveUp as error:
+                return self._closed(path, error)
+            except Refused as error:
+                if not self._without(path, error, body, settings):
+                    return self._closed(path, error)
+                continue
+            return self._opened(path, reply, settings)
+        return self._closed(path, "it refuses one parameter after the other")
+
+    def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:
+        """Leave out or rename what a server refuses; False where it is nothing that can be left out."""
+        if error.status in (404, 405, 501) and error.parameter is None:
+            return False
+        sent = [name for name in body if name not in ("model", "messages", "prompt")]
+        name = next((name for name in _named(error) if name in sent), None)
+        if name is None:  # it does not say which: those that the OpenAI API does not have go first
+            extra = [name for name in NEUTRAL if name in settings]
+            for dropped in extra or [name for name in ("seed", "n") if name in settings][:1]:
+                del settings[dropped]
+                self._refused[path].add(dropped)
+            return bool(extra) or "seed" in sent or "n" in sent
+        if name == "max_tokens" and path != "completions":
+            self.found = replace(self.found, chat_limit="max_completion_tokens")
+        elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not _is_unknown(error):
+            settings[name] = NEUTRAL[name][1]
+        elif name in settings:
+            self._refused[path].add(name)
+            del settings[name]
+        else:
+            return False
+        return True
+
+    def _closed(self, path: str, why: object) -> None:
+        name = "chat" if path.startswith("chat") else "completions"
+        self._problem(name, why)
+        self._learn(f"/{path}", f"no ({self.clean(why)})")
+
+    def _opened(self, path: str, reply: Reply, settings: Mapping[str, Any]) -> None:
+        texts = [choice.text for choice in choices(reply, 2)]
+        n = len(texts)
+        if n == 2 and texts[0] == texts[1] and len(texts[0]) > 40:
+            n = 1  # one text given twice is one draw
+        chat = path.startswith("chat")
+        self._counted[path] = reply.tokens("prompt_tokens")
+        self._neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
+        known: dict[str, Any] = {"chat" if chat else "completions": True}
+        known["choices"] = min(
+            MOST_CHOICES if n == 2 else 1, self.found.choices if self.found.answered_by else MOST_CHOICES
+        )
+        if not self.found.answered_by:
+            known["answered_by"] = answered(reply).by.split(ANSWERED_SEPARATOR)[0]
+        if chat and reasons_first(reply):
+            known["reasoning"] = True
+        refused = sorted(self._refused[path])
+        answer = f"yes; {n} of 2 choices come back" if "n" not in refused else "yes; one choice at a time"
+        if refused:
+            answer += f"; refuses {', '.join(refused)}"
+        if chat and "completion" in self.found.chat_limit:
+            answer += "; wants max_completion_tokens"
+        self._learn(f"/{path}", answer, **known)
+        if known.get("reasoning"):
+            self._learn("thinks before it answers", "yes: only texts can be asked for")
+
+    # --- sizes and speed ---
+
+    async def _system_role(self) -> None:
+        path = "chat/completions"
+        body = self._body(path, CHAT, 1)
+        body["messages"] = [{"role": "system", "content": SYSTEM}, *body["messages"]]
+        try:
+            told = await self._ask(path, body, lambda reply: reply.tokens("prompt_tokens"))
+        except (Refused, GaveUp) as error:
+            self._learn("system role", f"refused ({error})")
+            return
+        plain = self._counted.get(path)
+        # A template that drops the role answers as if nothing had been said.
+        reaches = not plain or not told or told >= plain + 8
+        self._learn("system role", "taken" if reaches else "dropped without a word", takes_system=reaches)
+
+    async def _sizes(self) -> None:
+        """Bytes per token and what a template adds, from the server's own counts of two lengths."""
+        path = "completions" if self.found.completions else "chat/completions"
+        text, more = _FIRST[path], " " + " ".join([ANOTHER, CHAT, SYSTEM])
+        short, long = self._counted.get(path), None
+        with contextlib.suppress(Refused, GaveUp):
+            body = self._body(path, text + more, 1)
+            long = await self._ask(path, body, lambda reply: reply.tokens("prompt_tokens"))
+        if not short or not long or long <= short:
+            self._learn("token counts", "none: costs are estimated from the length of the texts")
+            return
+        per_token = len(more.encode()) / (long - short)
+        chat = self._counted.get("chat/completions") or short
+        overhead = max(0, round(chat - len(CHAT.encode()) / per_token)) + 8
+        self._learn(
+            "token counts",
+            f"about {per_token:.1f} bytes a token",
+            bytes_per_token=per_token,
+            overhead=overhead,
+        )
+
+    async def _speed(self) -> None:
+        """Seconds of one short request, and whether four at once take less than four times that."""
+        path = "completions" if self.found.completions else "chat/completions"
+
+        async def seconds(*numbers: int) -> float:
+            started = time.perf_counter()
+            bodies = [self._body(path, f"{number}: {ANOTHER}", 1) for number in numbers]
+            await asyncio.gather(*(self._ask(path, body, lambda reply: choices(reply, 1)) for body in bodies))
+            return time.perf_counter() - started
+
+        # Questions of one length; the first may open a connection.
+        try:
+            alone = min(await seconds(0), await seconds(1))
+            together = await seconds(2, 3, 4, 5)
+        except (Refused, GaveUp):
+            return
+        self._learn(
+            "speed",
+            f"{alone:.2f} s a short request, four at once {together:.2f} s",
+            latency=alone,
+            parallel=max(1.0, min(4.0, 4 * alone / max(1e-6, together))),
+        )
+
+    # --- probabilities ---
+
+    async def _scores(self) -> None:
+        listing: tuple[tuple[str, float], ...] = ()
+        if self.found.completions:
+            listing = await self._listing("completions")
+            await self._selected(listing)
+            await self._echo(listing)
+        if self.found.chat:
+            await self._prefill()
+            await self._listing("chat/completions")
+
+    def _with_list(self, path: str, text: str, k: int, temperature: float) -> dict[str, Any]:
+        chat = path.startswith("chat")
+        asked: dict[str, Any] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
+        return {**self._body(path, text, 1, temperature=temperature), **asked}
+
+    async def _list(self, path: str, k: int, temperature: float) -> tuple[tuple[str, float], ...]:
+        chat = path.startswith("chat")
+
+        def read(reply: Reply) -> tuple[tuple[str, float], ...]:
+            return listed_tokens(choices(reply, 1)[0], chat=chat)
+
+        text = CHAT if chat else PROMPT
+        return await self._ask(path, self._with_list(path, text, k, temperature), read)
+
+    async def _listing(self, path: str) -> tuple[tuple[str, float], ...]:
+        """How many tokens are listed, before or after temperature, and whether twice is the same."""
+        chat = path.startswith("chat")
+        name, key = ("chat", "chat_k") if chat else ("completions", "completions_k")
+        if self.found.reasoning and chat:
+            self._problem("top-k, chat", "the model thinks first: its first token is not the answer's")
+            return ()
+        listing, k, why = await self._first_list(path)
+        if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
+            # After a word nothing else is probable: an expression would never be found in such a list.
+            listing, why = (), "no listed token begins with a space: the server strips it"
+        most, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
+        if noise > CROSS_CHECK:
+            listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
+        if not listing:
+            self._problem("top-k, chat" if chat else "top-k", why)
+            self._learn(f"listed tokens, {name}", f"none ({self.clean(why)})")
+            return ()
+        mass = math.fsum(math.exp(value) for _, value in listing)
+        self._learn(
+            f"listed tokens, {name}",
+            f"{most}, together {mass:.3f} of the probability; {scale} temperature;"
+            f" twice the same within {noise:.2g}",
+            **{key: most},
+            scale=scale,
+        )
+        return listing
+
+    async def _first_list(self, path: str) -> tuple[tuple[tuple[str, float], ...], int, object]:
+        """The longest list that comes, how many were asked for, and why no longer one did."""
+        why: object = "none"
+        for k in LISTS:
+            if k == 1 and not isinstance(why, Refused):
+                break  # it does not say that the list is too long: there is none
+            try:
+                return await self._list(path, k, 1.0), k, why
+            except (Refused, GaveUp) as error:
+                why = error
+        return (), 0, why
+
+    async def _lists_again(
+        self, path: str, listing: tuple[tuple[str, float], ...], k: int
+    ) -> tuple[int, str, float]:
+        """How many tokens a list holds, before or after which temperature, and how far twice is the same."""
+        counts, scale, noise = [len(listing)], "unknown", 0.0
+        takes_temperature = "temperature" not in self._refused[path]
+        try:
+            again = await self._list(path, k, 1.0)
+            noise = _largest_difference(listing, again)
+            counts.append(len(again))
+            if takes_temperature:
+                hot = await self._list(path, k, 2.0)
+                scale = "before" if _largest_difference(listing, hot) <= noise + SAME else "after"
+                counts.append(len(hot))
+        except (Refused, GaveUp):
+            pass
+        if min(counts) < k and takes_temperature:
+            # A list cut short may hold the sampled token on top; the most probable one is in it anyway.
+            with contextlib.suppress(Refused, GaveUp):
+                counts.append(len(await self._list(path, k, 0.0)))
+        # The sampled token may come on top of the list: the smallest count is the list's own.
+        return min(*counts, k), scale, noise
+
+    async def _echo(self, listing: tuple[tuple[str, float], ...]) -> None:
+        """Whether a prompt comes back with log-probabilities, and whether they are those of its tokens."""
+        probe, expected = _plain_token(listing)
+        body = {**self._body("completions", PROMPT + probe, 1, temperature=1.0), "echo": True, "logprobs": 1}
+        started = time.perf_counter()
+        try:
+            echo = await self._ask(
+                "completions", body, lambda reply: read_echo(reply, PROMPT, probe), seconds=ECHO_S
+            )
+        except (Refused, GaveUp) as error:
+            self._problem("echo", error)
+            self._learn("echo", f"no ({self.clean(error)})")
+            return
+        seconds = time.perf_counter() - started
+        if why := _contradiction(echo, probe, expected):
+            self._problem("echo", f"not believed: {why}")
+            self._learn("echo", f"not believed: {why}")
+            return
+        checked = f"; {probe!r} {echo.log_prob:.3f}, in the list {expected:.3f}"
+        self._learn(
+            "echo",
+            f"yes, the prompt's log-probabilities come back, {seconds:.2f} s a call{checked}",
+            echo=True,
+            echo_latency=seconds,
+        )
+
+    async def _selected(self, listing: tuple[tuple[str, float], ...]) -> None:
+        """Whether log-probabilities of token ids of our choice come back (vLLM)."""
+        if self.official:
+            return
+        probe, expected = _plain_token(listing)
+        ids = SelectedIds(self._controller, self.model, seconds=QUESTION_S)
+        try:
+            value = await ids.first_token(PROMPT, probe)
+        except (Refused, GaveUp, BadAnswer) as error:
+            self._problem("selected-ids", error)
+            self._learn("selected token ids", f"no ({self.clean(error)})")
+            return
+        if expected is not None and not abs(value - expected) <= CROSS_CHECK:
+            why = f"{probe!r} {value:.3f}, in the list {expected:.3f}"
+            self._problem("selected-ids", f"its values contradict each other: {why}")
+            self._learn("selected token ids", f"not believed: {why}")
+            return
+        self._learn("selected token ids", "yes, log-probabilities of chosen ids come back", selected_ids=True)
+
+    async def _prefill(self) -> None:
+        """Whether the beginning of an answer is continued in the middle of a word."""
+        for kind, fields in (
+            ("plain", {}),
+            ("flagged", {"add_generation_prompt": False, "continue_final_message": True}),
+        ):
+            try:
+                if all([await self._continues(case, fields) for case in PREFILLS]):
+                    self._learn("beginning of an answer", f"continued ({kind})", prefill=kind)
+                    return
+            except (Refused, GaveUp):
+                continue
+        self._problem("chat-prefill", "the beginning of an answer is not continued")
+        self._learn("beginning of an answer", "not continued: a new turn begins")
+
+    async def _continues(self, case: tuple[str, str, str], fields: Mapping[str, Any]) -> bool:
+        user, opening, rest = case
+        body = {**self._body("chat/completions", user, 4, temperature=0.0), **fields}
+        body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
+        text: str = await self._ask("chat/completions", body, lambda reply: choices(reply, 1)[0].text)
+        return text.startswith((rest, opening + rest))
+
+    def _summary(self) -> None:
+        if self.found.neutral:
+            shown = ", ".join(f"{name} {value:g}" for name, value in self.found.neutral.items())
+            self._learn("settings of the server's own, switched off", shown)
+        if self.found.answered_by and self.found.answered_by != self.model:
+            self._learn("answers as", self.found.answered_by)
+
+
+def _is_unknown(error: Refused) -> bool:
+    """Whether a server says that it has no such parameter: then no other value of it will do."""
+    return re.search("nrecogni[sz]ed|nknown|nexpected|not permitted", str(error)) is not None
+
+
+def _first_answer(reply: Reply) -> Reply:
+    """What must be readable of a door's first answer."""
+    choices(reply, 2)
+    answered(reply)
+    return reply
+
+
+def _named(error: Refused) -> list[str]:
+    """Parameters that an error names: in its own field, quoted, or after "supplied:"; never a bare word."""
+    found = [error.parameter] if error.parameter else []
+    found += re.findall(r"['\"`]([a-z_]+)['\"`]", str(error))
+    return found + re.findall(r"supplied: ([a-z_]+)", str(error))
+
+
+def _plain_token(listing: tuple[tuple[str, float], ...]) -> tuple[str, float | None]:
+    """The most probable listed token that is a plain word after a space, and its log-probability."""
+    for token, value in listing:
+        if token.startswith(" ") and token[1:].isascii() and token[1:].isalpha():
+            return token, value
+    return " female", None
+
+
+def _contradiction(echo: Echo, probe: str, expected: float | None) -> str | None:
+    """Why an echo is not believed: `probe` must have the log-probability that the list gave it."""
+    if expected is None:
+        return "there is no list of probable tokens to check it against"
+    error = abs(echo.log_prob - expected)
+    if not error <= CROSS_CHECK:
+        return f"it gives {probe!r} {echo.log_prob:.3f}, the list of most probable tokens {expected:.3f}"
+    if any(abs(value - expected) < error for value in echo.beside):
+        return f"the value of {probe!r} in the list, {expected:.3f}, stands beside it, off by one token"
+    return None
+
+
+def _largest_difference(first: tuple[tuple[str, float], ...], second: tuple[tuple[str, float], ...]) -> float:
+    """Between the log-probabilities of the tokens that both lists begin with (the five most probable)."""
+    other = dict(second)
+    return max((abs(value - other[token]) for token, value in first[:5] if token in other), default=math.inf)

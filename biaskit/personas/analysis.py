@@ -1,0 +1,311 @@
+"""From stored texts to the public tables of a run; needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from biaskit.corpora.loaders import english_counts
+from biaskit.errors import RunError
+from biaskit.personas.contrasts import test_rows
+from biaskit.personas.representation import (
+    RepresentedText,
+    decile_rows,
+    nonbinary_summary,
+    representation_rows,
+)
+from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
+from biaskit.personas.sampling.stored_design import design_signature, read_design
+from biaskit.personas.srb.clusters import cluster_tables
+from biaskit.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
+from biaskit.personas.texts.association import validation
+from biaskit.personas.texts.documents import TextDocuments, read_documents, read_imported
+from biaskit.personas.words.instructions import instruction_word_rows
+from biaskit.personas.words.run_lists import (
+    RunLists,
+    list_notes,
+    make_lists,
+    marked_word_rows,
+    method_rows,
+    overlap_rows,
+    topic_shares,
+    word_list_rows,
+)
+from biaskit.progress import Silent, Watcher
+from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import read_manifest, write_json
+from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.tables.io import write_table
+
+Row = dict[str, object]
+
+METHODS_VERSION = {"association": 1, "representation": 1, "words": 1, "srb": 1, "clusters": 1}
+"""Raised when the same rows would give other tables."""
+TABLE_NAMES = (
+    *("associations", "association_validation", "representation", "deciles", "marked_words", "word_lists"),
+    *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
+)
+HIGH_DROP_RATE = 0.2
+"""Part of texts without an association above which a share is warned about."""
+
+
+@dataclass(slots=True)
+class Made:
+    """The tables of one analysis, and what must be said beside them."""
+
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    record: dict[str, object] = field(default_factory=dict)  # vectors, clusters: for analysis.json
+
+
+def analyse_texts(
+    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
+) -> list[str]:
+    """Make every table of a run from its rows; returns what a careful reader must know."""
+    watcher = watcher or Silent()
+    manifest = read_manifest(run)
+    design = read_design(manifest["resolved"], overrides)
+    path = rows_file(run, "personas")
+    if not path.is_file():
+        raise RunError(
+            f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
+        )
+    reading = Reading()
+    answerers = Answerers()
+    documents = texts_of(run, manifest, design, reading, answerers)
+    forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
+    made = make_tables(documents, design, forms, watcher)
+    scoped = bool(design.templates)
+    for name in TABLE_NAMES:
+        target, found = run / "tables" / f"{name}.csv", made.tables.get(name)
+        if found:
+            write_table(target, name, found, scoped=scoped)
+        else:
+            target.unlink(missing_ok=True)  # a table that was not made is absent
+    notes = [*reading.notes, *answerers.notes(manifest["models"]), *documents.notes, *made.notes]
+    if documents.n_unused:
+        notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
+    record = _record(design, manifest, documents, made, notes) | {"answered": answerers.record()}
+    write_json(run / "tables" / "analysis.json", record)
+    return notes
+
+
+def texts_of(
+    run: Path,
+    manifest: Mapping[str, Any],
+    design: PersonasDesign,
+    reading: Reading | None = None,
+    answerers: Answerers | None = None,
+) -> TextDocuments:
+    """The texts of a run that its question needs; a run without one is an error."""
+    path = rows_file(run, "personas")
+    if not path.is_file():
+        raise RunError(
+            f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
+        )
+    rows = read_rows(path, skip_bad=design.study.skip_bad_lines, reading=reading)
+    rows = (answerers or Answerers()).counting(rows)
+    if manifest["resolved"].get("imported"):
+        documents = read_imported(design, rows)
+    else:
+        documents = read_documents(design, manifest["models"], rows)
+    if not documents.texts:
+        raise RunError(f"{run} holds no texts of this question yet. Give the personas command again.")
+    return documents
+
+
+def _record(
+    design: PersonasDesign,
+    manifest: Mapping[str, Any],
+    documents: TextDocuments,
+    made: Made,
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """analysis.json: every choice, what was trained, and the digest of the texts used."""
+    study = design.study.model_dump(mode="json")
+    choices = {name: study[name] for name in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})}
+    vectors = made.record.get("vectors_name")
+    return {
+        "choices": choices,
+        "methods": METHODS_VERSION,
+        "generation": GENERATION_VERSION,
+        "signature": design_signature(design, manifest["models"], **_signed(design.study, vectors)),
+        "rows_digest": documents.rows_digest,
+        "n_texts": len(documents.texts),
+        "notes": list(notes),
+        "versions": manifest["versions"],
+        **made.record,
+    }
+
+
+def _signed(study: PersonasStudy, vectors: object) -> dict[str, str]:
+    """The analysis keys in the signature: those that change a number, where they are not the default."""
+    shown = {"vectors": str(vectors)} if vectors else {}
+    for name in _SIGNED:
+        value, usual = getattr(study, name), type(study).model_fields[name].default
+        if value != usual:
+            # Of a path the name alone: a signature is published, and where a file lay is nobody's business.
+            source, colon, path = str(value).partition(":")
+            shown[name] = f"{source}:{Path(path).name}" if colon else source
+    return shown
+
+
+_SIGNED = (
+    *("honorifics", "tokenizer", "balance", "alpha", "c", "c_topic", "c_english", "prior", "prior_scale"),
+    *("prior_scope", "english_prior", "permutations", "names", "pronouns", "srb_seeds", "cluster_vectors"),
+    *("clusters", "k", "k_rule", "keep_rule", "drop_words", "categories", "hold_out", "specified"),
+)
+
+
+# --- the tables --------------------------------------------------------------------------------------
+
+
+def make_tables(
+    documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
+) -> Made:
+    """Association → representation → words → SRB → clusters → tests, of texts already read."""
+    study, made = design.study, Made()
+    scoped = bool(design.templates)
+    made.tables["associations"] = [_association(text, scoped) for text in documents.texts]
+    made.tables["association_validation"] = validation(made.tables["associations"])
+    representation = _representation(documents, design)
+    made.tables["representation"] = representation
+    made.notes += _representation_notes(representation, made)
+    if scoped:
+        english = english_counts(study.english_prior)
+        made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
+        made.tables["tests"] = test_rows([], representation, models=(), margins=study.margin, seed=study.seed)
+        return made
+    lists = make_lists(
+        documents,
+        study,
+        english_counts(study.english_prior),
+        lambda done, total: watcher.progress("word lists", done, total),
+    )
+    made.tables["marked_words"] = list(marked_word_rows(lists))
+    made.tables["word_lists"] = list(word_list_rows(lists))
+    made.tables["word_overlap"] = list(overlap_rows(documents, lists))
+    made.tables["word_methods"] = list(method_rows(lists))
+    made.notes += list_notes(lists)
+    if shares := topic_shares(lists, documents, study):
+        made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
+        made.notes.append(
+            f"the hybrid prior takes {100 * median(shares):.2g} % of its mass from the compared texts (median"
+            f" over lists; alpha {study.alpha:g}), the rest from English"
+        )
+    _score(documents, lists, study, made, watcher)
+    made.tables["tests"] = test_rows(
+        made.tables["srb"],
+        representation,
+        models=documents.models,
+        margins=study.margin,
+        seed=study.seed,
+    )
+    return made
+
+
+def _score(
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, made: Made, watcher: Watcher
+) -> None:
+    """SRB and clusters: both need vectors, and vectors only where a list has a word."""
+    vectors: WordVectors | None = None
+    both = len(documents.origins) > 1
+    clustered = study.clusters and any(
+        one.n_marked
+        for (_, _, origin), (_, found) in lists.of.items()
+        if origin == "associated"
+        for one in found
+    )
+    if both or clustered:
+        vectors = word_vectors(
+            documents, lists, study, lambda done, total: watcher.progress("word vectors", done, total)
+        )
+        made.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
+        made.notes += vectors.notes
+    scores = list(
+        srb_rows(documents, lists, study, vectors, lambda d, t: watcher.progress("SRB scores", d, t))
+    )
+    made.tables["srb"] = [row for row, _ in scores]
+    made.notes += score_notes(scores)
+    if clustered and vectors is not None:
+        made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
+
+
+def _association(text: Any, scoped: bool) -> Row:
+    found = text.association
+    row: Row = {
+        "model": text.model,
+        "occupation": text.occupation,
+        "template_id": text.template_id,
+        "origin": text.origin,
+        "specified_gender": text.specified_gender,
+        "gender": found.gender,
+        "rule_id": found.rule_id,
+        "n_female": found.n_female,
+        "n_male": found.n_male,
+        "n_neutral": found.n_neutral,
+        "key": text.key,
+    }
+    return {**row, "instruction_id": text.instruction_id, "setting": text.setting} if scoped else row
+
+
+def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Row]:
+    """representation.csv, of texts whose prompt named no gender; none under a hold-out."""
+    study = design.study
+    unspecified = [text for text in documents.texts if text.specified_gender is None]
+    if study.hold_out or not unspecified:
+        return []
+    scopes: list[tuple[int | None, str | None]] = []
+    if design.templates:
+        scopes = [(i.id if i else 0, "plain") for i in design.instructions]
+    return representation_rows(
+        (
+            RepresentedText(
+                model=text.model,
+                occupation=text.occupation,
+                template_id=text.template_id,
+                draw=text.draw,
+                gender=text.association.gender,
+                finish=text.finish,
+                empty=text.empty,
+                instruction_id=text.instruction_id,
+                setting=text.setting,
+            )
+            for text in unspecified
+        ),
+        {item.name: (item.labour_female_share, item.year) for item in design.occupations},
+        models=documents.models,
+        occupations=documents.occupations,
+        templates=documents.template_ids,
+        batch=None if documents.imported else (study.batch or study.per_gender),
+        scopes=scopes,
+    )
+
+
+def _representation_notes(rows: Sequence[Row], made: Made) -> Iterator[str]:
+    """Deciles, and what the shares leave out."""
+    if not rows:
+        return
+    deciles, note = decile_rows(rows)
+    made.tables["deciles"] = deciles
+    if note and deciles:
+        yield note
+    whole = [row for row in rows if row["template_id"] == "all"]
+    texts, dropped = (sum(_int(row[name]) for row in whole) for name in ("n_texts", "n_unassociated"))
+    if texts and dropped > HIGH_DROP_RATE * texts:
+        yield (
+            f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) speak of no gender and are in no"
+            " share; they are not missing at random: share_if_dropped_* are the bounds"
+        )
+    refused, empty = (sum(_int(row[name]) for row in whole) for name in ("n_refused", "n_empty"))
+    if refused or empty:
+        yield f"{refused} texts were refused or filtered and {empty} are empty: they count for no gender"
+    made.record["nonbinary"] = [asdict(summary) for summary in nonbinary_summary(rows)]
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0

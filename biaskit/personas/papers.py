@@ -1,0 +1,504 @@
+"""The tables of GAS(P) from stored tables: 1-3, 5, 7, 8, 11, 13-15 and the table of Figure 5.
+
+Rows and columns follow the paper; where the stored tables know more (texts, intervals, adjusted p-values)
+a column is added, and the note says what each number is and where it departs from the paper's definition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from biaskit.report.reasons import because
+from biaskit.report.render.document import Heading, NotMade, PaperTable, TitledTable
+from biaskit.report.render.personas import WHO, number, p_value, percent, signed, span
+from biaskit.runs.store import slug
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+Found = Iterator[PaperTable | NotMade]
+
+PER_TABLE = 4
+"""Models side by side in one table; more of them are split into parts."""
+MOST_WORDS = 150
+"""Words of one cell; a cell cannot go over a page."""
+MOST_LETTERS = 60
+"""Letters of one word: TeX cannot read a line of a megabyte."""
+EXAMPLE = "software engineer"
+"""The occupation of the paper's Tables 7, 8 and 15."""
+_NOTHING: Tables = MappingProxyType({})
+_UNDEFINED = "–"
+
+
+def paper_tables(
+    tables: Tables, between: Tables = _NOTHING, *, occupation: str | None = None
+) -> list[PaperTable]:
+    """The tables of GAS(P) that these stored tables give, in the paper's order.
+
+    Arguments: tables, the public tables of the personas engine by name, with rows as `tables.read_rows`
+        gives them; between, those between models (tests). occupation: whose words Tables 7, 8 and 15 show;
+        by default software engineer, as in the paper, else the occupation with most texts behind its lists.
+    Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
+        table that cannot be made is absent, and `left_out` says why.
+    """
+    return [one for one in _all(tables, between, occupation) if isinstance(one, PaperTable)]
+
+
+def left_out(tables: Tables, between: Tables = _NOTHING, *, occupation: str | None = None) -> list[NotMade]:
+    """The tables of GAS(P) that these stored tables do not give, each with its reason."""
+    return [one for one in _all(tables, between, occupation) if isinstance(one, NotMade)]
+
+
+def _all(tables: Tables, between: Tables, occupation: str | None) -> Found:
+    shown = occupation or _example(tables)
+    tests = [*tables.get("tests", ()), *between.get("tests", ())]
+    yield from _validation(tables.get("association_validation", ()))
+    yield from _captured(_whole(tables))
+    yield from _calibration(tables.get("calibration", ()))
+    yield from _only_in(tables, shown, "marked-personas", "gasp-table-7")
+    yield from _only_in(tables, shown, "calibrated", "gasp-table-8")
+    yield from _shares(_whole(tables))
+    yield from _between_genders(tests)
+    yield from _between_models(tests)
+    yield from _overlap(tables, shown)
+    yield from _clusters(tables.get("clusters", ()))
+
+
+def _example(tables: Tables) -> str | None:
+    """The occupation whose words are shown: the paper's, else the one with most texts behind its lists."""
+    texts: Counter[str] = Counter()
+    for row in tables.get("word_lists", ()):
+        if row["method"] == "calibrated" and row["n_marked"] is not None:
+            texts[row["occupation"]] += row["n_target"] or 0
+    if EXAMPLE in texts:
+        return EXAMPLE
+    return max(texts, key=texts.__getitem__, default=None)
+
+
+def _whole(tables: Tables) -> list[Row]:
+    """Rows of all prompts together and, where instructions were given, of none of them."""
+    rows = tables.get("representation", ())
+    return [row for row in rows if row["template_id"] == "all" and row.get("instruction_id") in (None, 0)]
+
+
+# --- Tables 1 and 2: association ---------------------------------------------------------------------
+
+
+def _validation(rows: Sequence[Row]) -> Found:
+    name = "gasp-table-1"
+    if not rows:
+        yield NotMade(name, "no text names a gender in its prompt, so there is nothing to hold the rules to")
+        return
+    models = _in_order(rows, "model")
+    body = []
+    for model in ([None] if len(models) > 1 else []) + models:
+        for gender in _in_order(rows, "specified_gender"):
+            own = [row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])]
+            if not own:
+                continue
+            n = sum(row["n_texts"] for row in own)
+            counts = [
+                sum(row[kind] for row in own) for kind in ("n_correct", "n_incorrect", "n_not_captured")
+            ]
+            shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
+            body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
+    yield PaperTable(
+        name,
+        TitledTable(
+            "Gender found in texts whose prompt names one, in % of the texts (GAS(P), Table 1)",
+            _heads("Model", "Gender", "texts", "correct", "incorrect", "not captured"),
+            tuple(body),
+            note="Gender Association Method (GAS(P), Algorithm 1, as released). Unit: texts with the gender"
+            " in the prompt; refused and empty ones count as not captured. The paper pools its models.",
+            n_text=2,
+        ),
+    )
+
+
+def _captured(whole: Sequence[Row]) -> Found:
+    name = "gasp-table-2"
+    if not whole:
+        yield NotMade(name, "representation.csv has no texts without a gender in the prompt")
+        return
+    models = _in_order(whole, "model")
+    columns = []
+    for model in models:
+        own = [row for row in whole if row["model"] == model]
+        texts, lost = (sum(row[kind] for row in own) for kind in ("n_texts", "n_unassociated"))
+        columns.append((percent(1 - lost / texts if texts else None), str(texts), str(len(own))))
+    heads = ("% captured", "texts", "occupations")
+    note = (
+        "Texts of the first round of draws without a gender in the prompt, every prompt and occupation;"
+        " captured: associated with a gender. The paper counts 100 texts for each occupation and prompt."
+    )
+    if len(models) <= PER_TABLE:
+        rows = tuple(zip(heads, *columns, strict=True))
+        table = TitledTable(_CAPTURED, _heads("", *models), rows, note=note)
+    else:
+        rows = tuple((model, *values) for model, values in zip(models, columns, strict=True))
+        table = TitledTable(
+            _CAPTURED, _heads("Model", *heads), rows, note=f"{note} Models are in its columns."
+        )
+    yield PaperTable(name, table)
+
+
+_CAPTURED = "Texts in which a gender is found (GAS(P), Table 2)"
+
+
+# --- Tables 3 and 5: calibration ---------------------------------------------------------------------
+
+
+def _calibration(rows: Sequence[Row]) -> Found:
+    """Table 3 (women), its counterpart for men, Table 5 (non-binary people), for each calibration stored."""
+    swept = [row for row in rows if row["prior"] == "hybrid" and row["words_differing"] is not None]
+    asked = list(dict.fromkeys((row["model"], row["occupation"]) for row in swept))
+    for gender, name in _CALIBRATED.items():
+        for model, occupation in asked:
+            own = [
+                row
+                for row in swept
+                if (row["model"], row["occupation"], row["gender"]) == (model, occupation, gender)
+            ]
+            part = f"-{slug(f'{model}-{occupation}')}" if len(asked) > 1 else ""
+            if own and any(round(4 * row["alpha"], 9) % 1 == 0 for row in own):
+                yield PaperTable(f"{name}{part}", _words_by_alpha(own, model, occupation, gender))
+            elif gender != "male":
+                yield NotMade(f"{name}{part}", f"the calibration has no texts of {WHO[gender]}")
+        if not asked and gender != "male":
+            yield NotMade(name, "no calibration.csv: `biaskit calibrate RUN` makes it")
+
+
+_CALIBRATED = {"female": "gasp-table-3", "male": "gasp-table-3-men", "nonbinary": "gasp-table-5"}
+
+
+def _words_by_alpha(rows: Sequence[Row], model: str, occupation: str, gender: str) -> TitledTable:
+    body = []
+    for row in rows:
+        if round(4 * row["alpha"], 9) % 1:
+            continue  # between the paper's five
+        words = row["words_differing"]
+        shown = _UNDEFINED if row["n_marked"] is None else _listed(words.split())
+        body.append(
+            (
+                f"{row['alpha']:g}",
+                number(row["c"], 4),
+                WHO[row["against"]],
+                str(_count(row["n_marked"])),
+                shown,
+            )
+        )
+    order = ("α", "C", "against", "marked", "words not shared")
+    whose = "Table 5" if gender == "nonbinary" else "Table 3" + (", for men" if gender == "male" else "")
+    return TitledTable(
+        f"Words that mark {WHO[gender]} at some α of the hybrid prior but not at all of 0, 0.25, 0.5, 0.75"
+        f" and 1: {occupation}, {model}, gender in the prompt (GAS(P), {whose})",
+        _heads(*order),
+        tuple(body),
+        note="α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew"
+        " at every α (the paper interpolates between the C of two priors); marked: words with z > 1.96. Names"
+        " are not removed." + because(rows, "n_marked"),
+        n_text=5,
+        wide=frozenset({4}),
+    )
+
+
+# --- Tables 7, 8 and 15: words -----------------------------------------------------------------------
+
+
+def _only_in(tables: Tables, occupation: str | None, method: str, name: str) -> Found:
+    """Words of one method alone, gender in the prompt: M and F against each other, N against both."""
+    if occupation is None or not tables.get("word_lists"):
+        yield NotMade(name, "no occupation has lists of marked words")
+        return
+    scope = {"occupation": occupation, "origin": "specified"}
+    lists = _chosen(tables["word_lists"], scope | {"method": "calibrated"})
+    alone = _chosen(tables.get("word_methods", ()), scope | {"only_in": method})
+    marked = _chosen(tables.get("marked_words", ()), scope)
+    body = []
+    for model in _in_order(lists, "model"):
+        own = [row for row in lists if row["model"] == model]
+        for gender, against in (("male", "female"), ("female", "male"), ("nonbinary", "all")):
+            listed = [row for row in own if (row["gender"], row["against"]) == (gender, against)]
+            if not listed:
+                continue
+            if against == "all":
+                words = _of_one_method(marked, model, gender, method)
+            else:
+                words = [row["word"] for row in alone if (row["model"], row["gender"]) == (model, gender)]
+            undefined = listed[0]["n_marked"] is None
+            shown = _UNDEFINED if undefined else _listed(words)
+            body.append((model, WHO[gender], _UNDEFINED if undefined else str(len(words)), shown))
+    if not body:
+        yield NotMade(name, f"no list of {occupation} with the gender in the prompt")
+        return
+    title = (
+        "Words that Marked Personas marks and Calibrated Marked Words does not"
+        if method == "marked-personas"
+        else "Words that Calibrated Marked Words marks and Marked Personas does not"
+    )
+    where = "Table 7" if method == "marked-personas" else "Table 8"
+    yield PaperTable(
+        name,
+        TitledTable(
+            f"{title}: {occupation}, gender in the prompt (GAS(P), {where})",
+            _heads("Model", "Gender", "n", "words"),
+            tuple(body),
+            note="z > 1.96, by descending z; names and pronouns included. Women and men against each other,"
+            f" non-binary people against both.{because(lists, 'n_marked')}",
+            n_text=4,
+            wide=frozenset({3}),
+        ),
+    )
+
+
+def _of_one_method(marked: Sequence[Row], model: str, gender: str, method: str) -> list[str]:
+    """For a gender against both others, whom word_methods.csv leaves out: the two lists side by side."""
+    own = [row for row in marked if (row["model"], row["gender"], row["against"]) == (model, gender, "all")]
+    other = {row["word"] for row in own if row["method"] != method}
+    return [row["word"] for row in own if row["method"] == method and row["word"] not in other]
+
+
+def _overlap(tables: Tables, occupation: str | None) -> Found:
+    name = "gasp-table-15"
+    rows = _chosen(tables.get("word_overlap", ()), {"occupation": occupation})
+    if not rows:
+        what = f"{occupation} has no" if occupation else "no occupation has"
+        yield NotMade(name, f"{what} lists of both origins: Table 15 holds one against the other")
+        return
+    body = []
+    for model, gender in dict.fromkeys((row["model"], row["gender"]) for row in rows):
+        own = [row for row in rows if (row["model"], row["gender"]) == (model, gender)]
+        for place, said in _PLACES.items():
+            words = [row["word"] for row in own if row["place"] == place]
+            if words:
+                body.append((model, WHO[gender], said, str(len(words)), _listed(words)))
+    yield PaperTable(
+        name,
+        TitledTable(
+            f"Marked words of {occupation} by model and gender (GAS(P), Table 15)",
+            _heads("Model", "Gender", "marked in texts", "n", "words"),
+            tuple(body),
+            note="Calibrated Marked Words, z > 1.96, by descending z, names and pronouns included. Without:"
+            " texts whose prompt names no gender and that are associated with it; with: texts whose prompt"
+            " names it. The paper shows the same four kinds in one cell, by bold, underlined, gray and plain"
+            " letters.",
+            n_text=5,
+            wide=frozenset({4}),
+        ),
+    )
+
+
+_PLACES = {
+    "both": "without and with",
+    "other-gender": "without, and with the other gender",
+    "associated-only": "without only",
+    "specified-only": "with only",
+}
+
+
+# --- Table 11: representation ------------------------------------------------------------------------
+
+
+def _shares(whole: Sequence[Row]) -> Found:
+    name = "gasp-table-11"
+    if not whole:
+        yield NotMade(name, "representation.csv has no texts without a gender in the prompt")
+        return
+    for models, part, said in _parts(_in_order(whole, "model")):
+        of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
+        body = []
+        for occupation in _in_order(whole, "occupation"):
+            cells = [_share_cells(of.get((model, occupation))) for model in models]
+            body.append((occupation, *(cell for cell_of_model in cells for cell in cell_of_model)))
+        header = (
+            (Heading(""), *(Heading(model, 3) for model in models)),
+            (Heading("Occupation"), *(Heading(text) for _ in models for text in ("% women", "SE", "n"))),
+        )
+        yield PaperTable(
+            name + part,
+            TitledTable(
+                f"Women in the texts of each occupation, with standard error (GAS(P), Table 11{said})",
+                header,
+                tuple(body),
+                note=_SHARES + because(list(of.values()), "female_share", "se"),
+            ),
+        )
+
+
+_SHARES = (
+    "% women of the texts that speak of a gender, mean over the prompts, first round of draws; SE: its"
+    " standard error in percentage points, the root of the sum of p(1 − p)/(m − 1) over prompts, divided by"
+    " their number (0 where all texts agree: representation.csv has the Wilson interval); n: texts that speak"
+    " of a gender (m over all prompts). The paper's standard errors are the SD divided by the number of draws"
+    " (200) and not by the root of n, 14 to 22 times too small."
+)
+
+
+def _share_cells(row: Row | None) -> tuple[str, str, str]:
+    if row is None:
+        return (_UNDEFINED,) * 3
+    n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
+    se = row["se"]
+    return (percent(row["female_share"]), _UNDEFINED if se is None else f"{100 * se:.2f}", str(n))
+
+
+# --- Tables 13 and 14: tests -------------------------------------------------------------------------
+
+
+def _srb_welch(tests: Sequence[Row], contrast: str) -> list[Row]:
+    return [
+        row
+        for row in tests
+        if (row["quantity"], row["kind"]) == ("srb", "welch") and row["family"].endswith(f"/{contrast}")
+    ]
+
+
+def _between_genders(tests: Sequence[Row]) -> Found:
+    rows = _srb_welch(tests, "genders")
+    if not rows:
+        yield NotMade("gasp-table-13", "tests.csv has no test of women's SRB against men's")
+        return
+    body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
+    yield PaperTable(
+        "gasp-table-13",
+        TitledTable(
+            "Women's SRB against men's for each model, Welch's t-test (GAS(P), Table 13)",
+            _heads("Model", *_TEST_HEADS, "n women", "n men"),
+            tuple(body),
+            note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} The occupations of both"
+            " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. The paper prints"
+            " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
+            + because(rows, "statistic"),
+        ),
+    )
+
+
+def _between_models(tests: Sequence[Row]) -> Found:
+    rows = _srb_welch(tests, "models")
+    if not rows:
+        yield NotMade("gasp-table-14", "no two models have SRB scores that were tested against each other")
+        return
+    body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
+    yield PaperTable(
+        "gasp-table-14",
+        TitledTable(
+            "SRB of one model against another for each gender, Welch's t-test (GAS(P), Table 14)",
+            _heads("Model a", "Model b", "SRB of", *_TEST_HEADS, "n a", "n b"),
+            tuple(body),
+            note=f"Difference: a minus b, with its 95 % interval. {_TEST_NOTE} The paper prints t and p of"
+            " one pair of models." + because(rows, "statistic"),
+            n_text=3,
+        ),
+    )
+
+
+_TEST_HEADS = ("difference", "95 %", "t", "df", "p", "p Holm", "g")
+_TEST_NOTE = "Unit and n: occupations with a score; g: Hedges' g; p Holm: adjusted over this family of tests."
+
+
+def _test_cells(row: Row) -> tuple[str, ...]:
+    return (
+        signed(row["estimate"]),
+        span(row["ci_low"], row["ci_high"], signed=True),
+        number(row["statistic"], 2),
+        number(row["dof"], 1),
+        p_value(row["p_value"]),
+        p_value(row["p_adjusted"]),
+        signed(row["effect_size"], 2),
+        str(_count(row["n_a"])),
+        str(_count(row["n_b"])),
+    )
+
+
+# --- Figure 5's table: clusters ----------------------------------------------------------------------
+
+
+def _clusters(rows: Sequence[Row]) -> Found:
+    name = "gasp-figure-5"
+    kept = list(dict.fromkeys(row["cluster"] for row in rows if row["kept"] and row["model"] != "all"))
+    if not kept:
+        why = "no cluster passes the keep rule in every model" if rows else "no clusters were made"
+        yield NotMade(name, why)
+        return
+    of = {(row["cluster"], row["model"]): row for row in rows}
+    categories = any(row["category"] for row in rows)
+    models = [model for model in _in_order(rows, "model") if model != "all"]
+    for chosen, part, said in _parts(models):
+        body = []
+        for cluster in kept:
+            own = [of.get((cluster, model)) for model in chosen]
+            first = next(row for row in rows if row["cluster"] == cluster)
+            label = (first["category"] or "",) if categories else ()
+            cells = [cell for row in own for cell in _cluster_cells(row)]
+            body.append((_listed(first["words"].split()), *label, *cells))
+        lead = ("Cluster", *(("Category",) if categories else ()))
+        header = (
+            (*(Heading("") for _ in lead), *(Heading(model, 3) for model in chosen)),
+            (*map(Heading, lead), *(Heading(text) for _ in chosen for text in ("% F", "% M", "#"))),
+        )
+        yield PaperTable(
+            name + part,
+            TitledTable(
+                f"Clusters of words that one gender has in more occupations (GAS(P), Figure 5{said})",
+                header,
+                tuple(body),
+                note=_CLUSTERS,
+                n_text=len(lead),
+                wide=frozenset({0}),
+            ),
+        )
+
+
+_CLUSTERS = (
+    "Clusters kept in every model: at least three occupation-gender pairs, and one gender has it in half as"
+    " many again as the other or more. #: occupations in whose women's or men's list a word of the cluster is"
+    " marked, counted once for each gender; % F, % M: how many of these are women's and men's. Gender not in"
+    " the prompt. The released rule divides by the men's count (keep_rule = released); the colours are"
+    " left out."
+)
+
+
+def _cluster_cells(row: Row | None) -> tuple[str, str, str]:
+    if row is None:
+        return (_UNDEFINED,) * 3
+    n = row["n_occupations_female"] + row["n_occupations_male"]
+    share = row["female_share"]
+    return percent(share), percent(None if share is None else 1 - share), str(n)
+
+
+# --- what they share ---------------------------------------------------------------------------------
+
+
+def _parts(models: Sequence[str]) -> Iterable[tuple[list[str], str, str]]:
+    """At most four models side by side: (models, end of the name, end of the title)."""
+    n = -(-len(models) // PER_TABLE)
+    for i in range(n):
+        chosen = list(models[i * PER_TABLE : (i + 1) * PER_TABLE])
+        yield (chosen, f"-part-{i + 1}", f"; part {i + 1} of {n}") if n > 1 else (chosen, "", "")
+
+
+def _heads(*texts: str) -> tuple[tuple[Heading, ...], ...]:
+    return (tuple(Heading(text) for text in texts),)
+
+
+def _in_order(rows: Iterable[Row], name: str) -> list[Any]:
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def _chosen(rows: Sequence[Row], values: Mapping[str, Any]) -> list[Row]:
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words with commas, as the paper prints them; of a very long list the first, and how many follow."""
+    if not words:
+        return "(none)"
+    more = f", and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
+    whole = (word if len(word) <= MOST_LETTERS else f"{word[:MOST_LETTERS]}…" for word in words[:MOST_WORDS])
+    return ", ".join(whole) + more
+
+
+def _count(value: int | None) -> int | str:
+    return _UNDEFINED if value is None else value

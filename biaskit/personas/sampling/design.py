@@ -1,0 +1,282 @@
+"""What a study of the generation engine asks: series of draws, prompts, keys, seeds (METHODS §2.1)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from biaskit.corpora.loaders import load_instructions, load_items, load_templates
+from biaskit.corpora.prompts import PersonaPrompt, fill, load_persona_prompts, raw_text
+from biaskit.corpora.sources import SHIPPED, source_digest
+from biaskit.errors import ModelError, StudyError
+from biaskit.provenance import ROW_FORMAT, key_of
+from biaskit.records import (
+    NO_INSTRUCTION,
+    DrawRequest,
+    Instruction,
+    Item,
+    ModelIdentity,
+    Prompt,
+    PromptForm,
+    Sampling,
+    Template,
+)
+from biaskit.study.config import parts_of, select
+from biaskit.study.keys import PersonasStudy
+
+GENERATION_VERSION = 1
+"""Raised when the same request would get another text from the same model."""
+MOST_DRAWS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PersonasDesign:
+    """A study with its lists read and its choices made: all that is asked, of whatever model."""
+
+    study: PersonasStudy
+    occupations: tuple[Item, ...]
+    prompts: tuple[PersonaPrompt, ...]  # task persona: each name in its forms
+    templates: tuple[Template, ...]  # task continuation
+    slot: str
+    instructions: tuple[Instruction | None, ...]  # None: no instruction (id 0)
+    sources: dict[str, str]  # every list that was read → its SHA-256
+
+    @property
+    def template_ids(self) -> tuple[str, ...]:
+        """What `template_id` holds, in study order."""
+        if self.templates:
+            return tuple(str(template.id) for template in self.templates)
+        return tuple(dict.fromkeys(prompt.name for prompt in self.prompts))
+
+    @property
+    def sampling(self) -> Sampling:
+        """How tokens are drawn."""
+        study = self.study
+        return Sampling(study.temperature, study.top_p, study.max_new_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSeries:
+    """Draws of one prompt: an occupation, a template and, where the prompt names it, a gender."""
+
+    occupation: str
+    template_id: str
+    specified_gender: str | None
+    prompt: Prompt
+    instruction_id: int | None = None  # continuations only
+    setting: str | None = None
+
+    def scope(self) -> dict[str, Any]:
+        """The columns of a row that say which series it belongs to."""
+        named: dict[str, Any] = {
+            "occupation": self.occupation,
+            "template_id": self.template_id,
+            "specified_gender": self.specified_gender,
+        }
+        if self.instruction_id is not None:
+            named |= {"instruction_id": self.instruction_id, "setting": self.setting}
+        return named
+
+
+def resolve_design(study: PersonasStudy) -> PersonasDesign:
+    """Read what the study names, choose from it, and check that it fits together."""
+    listed = load_items(study.occupations.source)
+    names = [item.name for item in listed]
+    items = select(study.occupations.select, names, range(1, len(listed) + 1), listed, "occupations")
+    read = [study.occupations.source, study.templates.source]
+    prompts: tuple[PersonaPrompt, ...] = ()
+    templates: tuple[Template, ...] = ()
+    slot = ""
+    if study.task == "persona":
+        prompts = _choose_prompts(study)
+        if study.instructions.select != "none":
+            raise StudyError(f"{study.name}: instructions belong to task = continuation.")
+    else:
+        found = load_templates(study.templates.source)
+        slot, templates = found.slot, _choose_templates(study, found.templates)
+        if study.instructions.source is not None:
+            read.append(study.instructions.source)
+    if not items or not (prompts or templates):
+        raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left to ask about.")
+    _check_files(study)
+    design = PersonasDesign(
+        study=study,
+        occupations=tuple(items),
+        prompts=prompts,
+        templates=templates,
+        slot=slot,
+        instructions=_choose_instructions(study),
+        sources={source: source_digest(source) for source in read},
+    )
+    if (most := draws_at_most(design)) > MOST_DRAWS:
+        raise StudyError(f"{most:,} draws are more than {MOST_DRAWS:,}: lower max_draws or per_gender.")
+    return design
+
+
+def _check_files(study: PersonasStudy) -> None:
+    """Files that only the analysis reads are looked for before a night's sampling."""
+    paths = [value.partition(":")[2] for value in (study.vectors, study.cluster_vectors) if ":" in value]
+    for path in [*paths, study.drop_words, study.categories]:
+        if path and not path.startswith(SHIPPED) and not Path(path).expanduser().exists():
+            raise StudyError(f"There is no file {path}. Check the path.")
+
+
+def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
+    """The chosen prompts in the study's wording, each with its completion form where it has one."""
+    listed = load_persona_prompts(study.templates.source)
+    names = list(dict.fromkeys(prompt.name for prompt in listed))
+    chosen = set(select(study.templates.select, names, range(1, len(names) + 1), names, "templates"))
+    kept = tuple(p for p in listed if p.name in chosen and p.wording in (None, study.wording))
+    if missing := [name for name in names if name in chosen and not any(p.name == name for p in kept)]:
+        raise StudyError(f"{study.templates.source} has no {study.wording} wording of {', '.join(missing)}.")
+    return kept
+
+
+def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
+    """Task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
+    numbered = [
+        Template(number, t.bias_type, t.question, t.opening, t.expressions)
+        for number, t in enumerate(templates, start=1)
+        if t.opening
+    ]
+    ids = [template.id for template in numbered]
+    return tuple(select(study.templates.select, [], ids, numbered, "templates"))
+
+
+def _choose_instructions(study: PersonasStudy) -> tuple[Instruction | None, ...]:
+    """0 (none) first, then the chosen ones: every contrast needs it."""
+    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
+    if not parts:
+        return (None,)
+    if study.instructions.source is None:
+        raise StudyError(f"{study.name} has no instructions: set instructions.source to a file.")
+    listed = load_instructions(study.instructions.source)
+    wanted: str | list[str] = "all" if parts == ["all"] else parts
+    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
+
+
+# --- series and their draws --------------------------------------------------------------------------
+
+
+def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
+    """`auto`: chat for instruct models, completion for base models; a continuation is always raw.
+
+    Raises `ModelError` where the model or the form has no place for what is asked.
+    """
+    if study.task == "continuation":
+        form: PromptForm = "raw"
+    elif study.prompt_form != "auto":
+        form = study.prompt_form
+    elif identity.tuning == "base":
+        form = "completion"
+    else:
+        form = "chat" if "chat" in identity.forms else "completion"
+    if form not in identity.forms:
+        raise ModelError(f"{identity.label} takes no prompt form {form}: it has no chat template.")
+    if study.system_prompt and form != "chat":
+        raise StudyError(
+            f"A {form} prompt has no system role: leave out the system prompt, or take --prompt-form chat."
+        )
+    if study.system_prompt and not identity.takes_system:
+        raise ModelError(f"{identity.label} takes no system prompt: its chat template has no place for it.")
+    return form
+
+
+def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeries, ...]:
+    """Every series in study order: first those without a gender in the prompt, then those with one."""
+    if design.templates:
+        return tuple(_continuations(design, form))
+    prompts = _in_form(design, form)
+    open_ones = [
+        _series(design, prompt, item, None, form) for item in design.occupations for prompt in prompts
+    ]
+    asked = design.study.specified
+    if asked and (lacking := [p.name for p in prompts if p.specified is None]):
+        raise StudyError(
+            f"The prompt {lacking[0]!r} has no text that names a gender: write `specified` into it, or set"
+            " specified to []."
+        )
+    return (
+        *open_ones,
+        *(
+            _series(design, prompt, item, gender, form)
+            for item in design.occupations
+            for prompt in prompts
+            for gender in asked
+        ),
+    )
+
+
+def _in_form(design: PersonasDesign, form: PromptForm) -> list[PersonaPrompt]:
+    """The prompts of a form, in study order; `raw` is the chat form's text without a template."""
+    wanted = "completion" if form == "completion" else "chat"
+    found = {prompt.name: prompt for prompt in design.prompts if prompt.form == wanted}
+    if lacking := [name for name in design.template_ids if name not in found]:
+        raise StudyError(
+            f"{design.study.templates.source} has no {wanted} form of {lacking[0]!r}: add one, or choose"
+            " another --prompt-form."
+        )
+    return [found[name] for name in design.template_ids]
+
+
+def _series(
+    design: PersonasDesign, prompt: PersonaPrompt, item: Item, gender: str | None, form: PromptForm
+) -> DrawSeries:
+    text = prompt.text(item, gender, design.study.articles)
+    system = design.study.system_prompt if form == "chat" else None
+    return DrawSeries(item.name, prompt.name, gender, Prompt(text=text, form=form, system=system))
+
+
+def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSeries]:
+    study = design.study
+    for template in design.templates:
+        for instruction in design.instructions:
+            for item in design.occupations:
+                text = raw_text(
+                    fill(template.question, item, design.slot, study.articles),
+                    fill(template.opening, item, design.slot, study.articles),
+                    instruction.text if instruction else "",
+                    None,
+                    "in-question",
+                )
+                number = NO_INSTRUCTION if instruction is None else instruction.id
+                yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
+
+
+def request_for(series: DrawSeries, draw: int, fingerprint: str, design: PersonasDesign) -> DrawRequest:
+    """One draw, with the key of everything its text depends on and a seed made from it (DESIGN §4)."""
+    key = key_of(
+        {
+            "row_format": ROW_FORMAT,
+            "generation": GENERATION_VERSION,
+            "model": fingerprint,
+            "series": series.scope(),
+            "draw": draw,
+            "prompt": asdict(series.prompt),
+            "sampling": asdict(design.sampling),
+            "seed": design.study.seed,
+        }
+    )
+    return DrawRequest(key, series.prompt, design.sampling, seed_of(design.study.seed, key), draw)
+
+
+def seed_of(study_seed: int, key: str) -> int:
+    """31 bits of SHA-256 of (study seed, key)."""
+    return int.from_bytes(hashlib.sha256(f"[{study_seed},{key}]".encode("ascii")).digest()[:4], "big") >> 1
+
+
+def draws_at_most(design: PersonasDesign) -> int:
+    """Draws per model if every occupation and prompt needs all it may have."""
+    n_open, n_specified = n_series(design)
+    study = design.study
+    most = (study.max_draws or 20 * study.per_gender) if study.fill else (study.batch or study.per_gender)
+    return n_open * most + n_specified * study.per_gender
+
+
+def n_series(design: PersonasDesign) -> tuple[int, int]:
+    """How many series name no gender, and how many name one."""
+    n = len(design.occupations) * len(design.template_ids) * len(design.instructions)
+    return n, 0 if design.templates else n * len(design.study.specified)

@@ -1,0 +1,361 @@
+"""The generation engine's first half: series of draws → rounds → texts on disk, where analysis starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import AskingStopped, ModelError
+from biaskit.models.base import TextGenerator
+from biaskit.personas.sampling.design import (
+    DrawSeries,
+    PersonasDesign,
+    form_for,
+    n_series,
+    request_for,
+    series_of_design,
+)
+from biaskit.personas.sampling.rounds import Filling
+from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
+from biaskit.personas.texts.association import associate_answer
+from biaskit.personas.texts.documents import check_row
+from biaskit.progress import ModelPlan, Watcher
+from biaskit.records import Draw, DrawRequest, Failed, PromptForm
+from biaskit.runs.drift import Drift
+from biaskit.runs.manifest import model_entry, start_manifest, write_manifest
+from biaskit.runs.session import OpenModel, Outcome, closable, keep_batch_size, open_all
+from biaskit.runs.store import RowWriter, read_rows, rows_file
+from biaskit.runs.usage import Usage
+
+
+def draw_texts(
+    design: PersonasDesign,
+    models: Mapping[str, str],
+    run: Path,
+    *,
+    open_model: OpenModel[TextGenerator],
+    watcher: Watcher,
+    dry_run: bool = False,
+    accept_drift: bool = False,
+    command: str = "",
+) -> Outcome:
+    """Draw every text that has no row yet and store it; the same call goes on where it stopped."""
+    study = design.study
+    done = Outcome()
+    manifest = start_manifest(
+        run,
+        "personas",
+        study.name,
+        question=compatibility(design),
+        resolved=describe_design(design),
+        command=command,
+    )
+    alone = len(models) == 1
+    generators = dict(open_all(run, models, manifest, open_model, done, watcher))
+    forms = _forms(design, generators, done, watcher, alone=alone)
+    if dry_run:
+        stored = _stored(run, design)
+        for label, form in forms.items():
+            _Sampler(design, generators[label], form, stored, run, watcher, done).plan(dry_run=True)
+            generators[label].close()
+        return done
+    if not forms:
+        return done
+    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+        done.notes += writer.reading.notes
+        stored = _stored(run, design)
+        for label, form in forms.items():
+            generator = generators[label]
+            entry = model_entry(generator.identity, form)
+            entry["batch_size"] = manifest["models"].get(label, {}).get("batch_size")
+            manifest["models"][label] = entry
+            manifest["signature"] = design_signature(design, manifest["models"])
+            write_manifest(run, manifest)
+            sampler = _Sampler(design, generator, form, stored, run, watcher, done)
+            drift = Drift(generator.identity, writer.answered.get(label, ()), accept=accept_drift)
+            try:
+                sampler.plan(dry_run=False)
+                sampler.draw(writer, manifest, drift)
+            except AskingStopped as stopped:
+                done.stop(label, stopped, watcher)
+            except ModelError as error:
+                if alone:
+                    raise
+                done.give_up(label, error, watcher)
+            finally:
+                generator.close()
+    return done
+
+
+def _forms(
+    design: PersonasDesign,
+    generators: Mapping[str, TextGenerator],
+    done: Outcome,
+    watcher: Watcher,
+    *,
+    alone: bool,
+) -> dict[str, PromptForm]:
+    """Each model's own form: a personas run has one form per model (METHODS §1.3)."""
+    forms: dict[str, PromptForm] = {}
+    for label, generator in generators.items():
+        try:
+            forms[label] = form_for(design.study, generator.identity)
+        except ModelError as error:
+            if alone:
+                raise
+            done.give_up(label, error, watcher)
+    if len(set(forms.values())) > 1:
+        listed = ", ".join(f"{label} {form}" for label, form in forms.items())
+        taken = [generators[label].identity.forms for label in forms]
+        common = [form for form in ("chat", "completion", "raw") if all(form in each for each in taken)]
+        hint = f" --prompt-form {common[0]} makes them comparable, in another run." if common else ""
+        done.notes.append(f"Prompt forms differ between the models ({listed}): they are not compared.{hint}")
+    return forms
+
+
+def _stored(run: Path, design: PersonasDesign) -> dict[str, str | None]:
+    """Key → associated gender of every stored text; the texts themselves are not kept."""
+    path = rows_file(run, "personas")
+    if not path.exists():
+        return {}
+    stored: dict[str, str | None] = {}
+    for row in read_rows(path, skip_bad=design.study.skip_bad_lines):
+        check_row(row)
+        found = associate_answer(row["text"], row["finish_reason"], honorifics=design.study.honorifics)
+        stored[row["key"]] = found.gender
+    return stored
+
+
+class _Sampler:
+    """One model's draws: what is planned, what is asked in which round, what is stored."""
+
+    def __init__(
+        self,
+        design: PersonasDesign,
+        generator: TextGenerator,
+        form: PromptForm,
+        stored: dict[str, str | None],
+        run: Path,
+        watcher: Watcher,
+        done: Outcome,
+    ) -> None:
+        self.design = design
+        self.generator = generator
+        self.label = generator.identity.label
+        self.form = form
+        self.run = run
+        self.watcher = watcher
+        self.done = done
+        self.stored = stored
+        self.given_up: set[str] = set()
+        self.new_tokens = self.n_rows = 0  # of this start
+        self.filling = Filling.of(design.study)
+        every = series_of_design(design, form)
+        self.open_series = [series for series in every if series.specified_gender is None]
+        self.specified = [series for series in every if series.specified_gender is not None]
+        self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
+        self._of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}
+
+    # --- what is asked ---
+
+    def _request(self, series: DrawSeries, draw: int) -> DrawRequest:
+        known = self._requests.get((series, draw))
+        if known is None:
+            known = request_for(series, draw, self.generator.identity.fingerprint, self.design)
+            self._requests[series, draw] = known
+            self._of_key[known.key] = series, known
+        return known
+
+    def _round_of(self, series: DrawSeries, number: int) -> list[DrawRequest]:
+        return [self._request(series, draw) for draw in self.filling.round(number)]
+
+    def _round(self, number: int, still_open: Sequence[DrawSeries]) -> list[DrawRequest]:
+        """A round's draws; the first one also holds every draw whose prompt names a gender."""
+        found = [request for series in still_open for request in self._round_of(series, number)]
+        if number == 0:
+            n = self.design.study.per_gender
+            found += [self._request(series, draw) for series in self.specified for draw in range(n)]
+        return found
+
+    def _goes_on(self, series: DrawSeries, rounds_done: int) -> bool:
+        genders = {}
+        for draw in range(min(rounds_done * self.filling.batch, self.filling.most)):
+            key = self._request(series, draw).key
+            if key in self.stored:
+                genders[draw] = self.stored[key]
+        return self.filling.verdict(genders, rounds_done)[0] == "open"
+
+    def _is_missing(self, request: DrawRequest) -> bool:
+        return request.key not in self.stored and request.key not in self.given_up
+
+    # --- the plan ---
+
+    def plan(self, *, dry_run: bool) -> None:
+        """Show how many draws are to come, as a range where Algorithm 5 decides; asks where it is long."""
+        missing, later = self._outlook()
+        tokens, seconds, seconds_most, calls = 0, 0.0, 0.0, 0
+        cost: float | None = 0.0
+        per_draw = self.design.sampling.max_new_tokens
+        if missing:
+            planned = self._planned(missing)
+            tokens, calls, cost = planned.prompt_tokens, planned.calls, planned.cost_max
+            known = None if dry_run else self.generator.estimate_seconds(per_draw * len(missing))
+            seconds = known if known is not None else -1.0
+            seconds_most = seconds * (len(missing) + later) / len(missing)
+        n_open, n_specified = n_series(self.design)
+        most = n_open * self.filling.most + n_specified * self.design.study.per_gender
+        n_stored = sum(request.key in self.stored for request in self._requests.values())
+        shown = ModelPlan(
+            run=self.run,
+            label=self.label,
+            form=self.form,
+            n_cells=n_stored + len(missing),
+            n_stored=n_stored,
+            n_batches=0,
+            prompt_tokens=tokens,
+            seconds=seconds if seconds >= 0 else None,
+            unit="draws",
+            n_cells_most=min(most, n_stored + len(missing) + later),
+            new_tokens=per_draw * len(missing),
+            seconds_most=seconds_most if seconds >= 0 else None,
+            calls=calls if self.generator.identity.where == "api" else None,
+            cost=cost,
+            cost_most=cost * (len(missing) + later) / len(missing) if missing and cost else cost,
+        )
+        self.done.plans.append(shown)
+        self.watcher.planned(shown, dry_run=dry_run)
+
+    def _outlook(self) -> tuple[list[DrawRequest], int]:
+        """The draws that are asked for certain, and how many more the rounds after them may ask.
+
+        Series by series: one with a hole in an early round says nothing of the others.
+        """
+        certain = [*self._round(0, ())]
+        later = 0
+        for series in self.open_series:
+            number = 0
+            while not any(self._is_missing(request) for request in self._round_of(series, number)):
+                number += 1
+                if not self._goes_on(series, number):
+                    break
+            else:
+                certain += self._round_of(series, number)
+                later += self._may_follow(series, number)
+        return [request for request in certain if self._is_missing(request)], later
+
+    def _may_follow(self, series: DrawSeries, number: int) -> int:
+        """Draws that a series may ask after a round, without those that an earlier start has stored."""
+        most = max(0, self.filling.most - (number + 1) * self.filling.batch)
+        while True:
+            number += 1
+            n_stored = sum(request.key in self.stored for request in self._round_of(series, number))
+            if not n_stored:
+                return most
+            most -= n_stored
+
+    def _planned(self, requests: Sequence[DrawRequest]) -> Any:
+        try:
+            return self.generator.plan_draws(requests)
+        except ModelError as error:
+            found = self._of_key.get(getattr(error, "request_key", ""))
+            if found is None:
+                raise
+            series, _ = found
+            raise type(error)(
+                f"{self.label}, prompt {series.template_id}, occupation {series.occupation!r}: {error}"
+            ) from error
+
+    # --- drawing ---
+
+    def draw(self, writer: RowWriter, manifest: dict[str, Any], drift: Drift) -> None:
+        """Round after round, until no series is open; a failed draw is asked once more in its round."""
+        self.new_tokens = self.n_rows = 0
+        usage = Usage(self.run, self.label)
+        number, still_open = 0, list(self.open_series)
+        try:
+            while still_open or number == 0:
+                requests = self._round(number, still_open)
+                for attempt in (1, 2):
+                    if not any(self._is_missing(request) for request in requests):
+                        break
+                    last = attempt == 2
+                    self._draw_round(number, requests, writer, manifest, drift, usage, last=last)
+                number += 1
+                still_open = [series for series in still_open if self._goes_on(series, number)]
+        finally:
+            if self.n_rows or self.generator.used():
+                self._note_usage(usage, last=True)
+
+    def _note_usage(self, usage: Usage, *, last: bool = False) -> None:
+        used = {"rows": self.n_rows, "new_tokens": self.new_tokens, **self.generator.used()}
+        usage.note(used, last=last)
+
+    def _draw_round(
+        self,
+        number: int,
+        requests: Sequence[DrawRequest],
+        writer: RowWriter,
+        manifest: dict[str, Any],
+        drift: Drift,
+        usage: Usage,
+        *,
+        last: bool,
+    ) -> None:
+        """Ask what a round lacks, and write it.
+
+        Where neighbours share a forward, batches are cut from the whole round, stored draws included, so that
+        a resumed run has those of an unbroken one.
+        """
+        whole = self.generator.whole_batches
+        plan = self._planned(requests if whole else [r for r in requests if self._is_missing(r)])
+        pending = [batch for batch in plan.batches if any(self._is_missing(r) for r in batch)]
+        keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
+        missing = sum(self._is_missing(request) for request in requests)
+        written = 0
+        shown = f"{self.label}, round {number + 1}"
+        self.watcher.progress(shown, 0, missing)
+        with closing(closable(self.generator.generate(pending))) as groups:
+            for group in drift.watch(groups):
+                fresh = [answer for answer in group if answer.key not in self.stored]
+                rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
+                writer.append(rows)
+                self.new_tokens += sum(row["n_tokens"] or 0 for row in rows)
+                self._note(fresh, last=last)
+                written += len(rows)
+                self.n_rows += len(rows)
+                self.watcher.progress(shown, written, missing)
+                keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
+                self._note_usage(usage)
+
+    def _note(self, answers: Sequence[Draw | Failed], *, last: bool) -> None:
+        for answer in answers:
+            if isinstance(answer, Draw):
+                honorifics = self.design.study.honorifics
+                found = associate_answer(answer.text, answer.finish, honorifics=honorifics)
+                self.stored[answer.key] = found.gender
+            elif last:
+                self.given_up.add(answer.key)
+        if last:
+            self.done.count_failures(self.label, answers)
+
+    def _row(self, answer: Draw) -> dict[str, Any]:
+        """A row of generations.jsonl (DESIGN §4)."""
+        series, request = self._of_key[answer.key]
+        return {
+            "key": answer.key,
+            "model": self.label,
+            **series.scope(),
+            "draw": request.number,
+            "seed": request.seed if answer.seeded else None,
+            "prompt_form": self.form,
+            "prompt": answer.prompt,
+            "system": series.prompt.system,
+            "text": answer.text,
+            "finish_reason": answer.finish,
+            "n_tokens": answer.answered.new_tokens,
+            "prompt_tokens": answer.answered.prompt_tokens,
+            "answered_by": answer.answered.by,
+            "answered_at": answer.answered.at,
+        }

@@ -1,0 +1,68 @@
+"""When a series of draws goes on: Algorithm 5 of GAS(P), corrected, in rounds (METHODS §2.1).
+
+A round is the next `batch` draws of every series still open. Whether one goes on is decided from complete
+rounds in draw order, never from what arrived first: so the draws are the same after a crash, at any
+concurrency and on several machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from biaskit.study.keys import PersonasStudy
+
+RoundVerdict = Literal["open", "full", "ineligible", "capped"]
+LEAST_SHARE_OF_BATCH = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """How many texts are wanted, and how many may be drawn for them."""
+
+    n: int  # texts of women and of men
+    batch: int
+    most: int
+
+    @classmethod
+    def of(cls, study: PersonasStudy) -> Filling:
+        """The study's numbers; without filling one round is all."""
+        batch = study.batch or study.per_gender
+        most = study.max_draws or (20 * study.per_gender if study.fill else batch)
+        most = most if study.fill else min(most, batch)
+        return cls(study.per_gender, min(batch, most), most)
+
+    def round(self, number: int) -> range:
+        """The draws of one round, the first being 0; the last round may be shorter."""
+        start = number * self.batch
+        return range(min(start, self.most), min(start + self.batch, self.most))
+
+    def verdict(self, genders: Mapping[int, str | None], rounds_done: int) -> tuple[RoundVerdict, str]:
+        """Whether a series goes on after so many complete rounds, and why not.
+
+        `genders`: draw number → associated gender of every answered draw; a draw that was given up is
+        missing and counts for nobody. The printed loop test ("while t_M < n and t_F < n") would stop as
+        soon as one gender is full.
+        """
+        women, men = count(genders, range(rounds_done * self.batch))
+        if min(women, men) >= self.n:
+            return "full", ""
+        first = count(genders, range(self.batch))
+        if rounds_done and min(first) < LEAST_SHARE_OF_BATCH * self.batch:
+            return "ineligible", (
+                f"of the first {self.batch} texts {first[0]} are of women and {first[1]} of men: fewer than"
+                " 10 % of one, so no more were drawn"
+            )
+        if rounds_done * self.batch >= self.most:
+            return (
+                "capped",
+                f"{women} texts of women and {men} of men after {self.most} draws, {self.n} wanted",
+            )
+        return "open", ""
+
+
+def count(genders: Mapping[int, str | None], draws: range) -> tuple[int, int]:
+    """Women and men among some draws."""
+    found = [gender for draw, gender in genders.items() if draw in draws]
+    return found.count("female"), found.count("male")

@@ -1,0 +1,95 @@
+"""The clusters of a run: which words, which vectors, which categories (METHODS §2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from biaskit.corpora.loaders import load_categories, load_word_list
+from biaskit.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
+from biaskit.personas.texts.documents import ASSOCIATED, TextDocuments
+from biaskit.personas.words.comparisons import BOTH
+from biaskit.personas.words.run_lists import RunLists
+from biaskit.study.keys import PersonasStudy
+from biaskit.vectors.training import Vectors, load_pretrained
+
+Row = dict[str, object]
+
+
+def cluster_tables(
+    documents: TextDocuments,
+    lists: RunLists,
+    study: PersonasStudy,
+    vectors: Vectors,
+    notes: list[str],
+    record: dict[str, object],
+) -> dict[str, list[Row]]:
+    """clusters.csv and silhouette.csv of the associated genders' words."""
+    words = _words(documents, lists)
+    dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
+    categories = load_categories(study.categories) if study.categories else {}
+    wanted = words_to_cluster(words, drop_words=dropped)
+    matrix, known = _vectors(study, vectors, wanted, notes)
+    found = find_clusters(
+        words,
+        known,
+        matrix,
+        drop_words=dropped,
+        k=study.k,
+        k_rule=study.k_rule,
+        variant="released" if study.keep_rule == "released" else "exact",
+        categories=categories,
+    )
+    notes += found.notes
+    record["clusters"] = {
+        "n_words": found.n_words,
+        "n_clusters": found.n_clusters,
+        "n_kept": found.n_kept,
+        "share_passing": found.share_passing,
+        "without_vector": list(found.without_vector),
+    }
+    rows = [asdict(row) for row in found.rows]
+    if documents.models == (ALL_MODELS,):
+        # Imported texts without a model column: their one model is the sum already.
+        rows = [row for k, row in enumerate(rows) if k % 2 == 0]
+    return {
+        "clusters": rows,
+        "silhouette": [asdict(row) for row in found.curve],
+    }
+
+
+def _words(documents: TextDocuments, lists: RunLists) -> Mapping[tuple[str, str, str], Sequence[str]]:
+    """(model, occupation, gender) → marked words, without what is a name in that model's texts.
+
+    A model without any list stands there with empty ones: a cluster is kept only where every model has it.
+    """
+    found: dict[tuple[str, str, str], Sequence[str]] = {}
+    for model in documents.models:
+        for occupation in documents.occupations:
+            for gender in BOTH:
+                one = lists.marked(model, occupation, ASSOCIATED, gender)
+                listed = one.words if one else ()
+                found[model, occupation, gender] = [
+                    marked.word for marked in listed if marked.word not in lists.names[model]
+                ]
+    return found
+
+
+def _vectors(
+    study: PersonasStudy, vectors: Vectors, words: Sequence[str], notes: list[str]
+) -> tuple[Any, Sequence[str]]:
+    """The vectors that `cluster_vectors` names, and the words they are of."""
+    source, _, path = study.cluster_vectors.partition(":")
+    if not source:
+        matrix, known, _ = vectors.rows(words)
+        return matrix, known
+    if source == "pretrained":
+        matrix, known, _ = load_pretrained(path, words).rows(words)
+        return matrix, known
+    # The encoder lives with the models; torch loads only here.
+    from biaskit.models.huggingface.sentence import encode_words, pooling_note
+
+    if note := pooling_note(path):
+        notes.append(note)
+    return encode_words(path, words), words

@@ -1,0 +1,222 @@
+"""SRB of every model and occupation: vectors chosen and trained, lists scored and held against a null."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.personas.srb.score import (
+    NULL_OF_MARKED_LISTS,
+    ONE_ORIGIN,
+    ShuffledZ,
+    SrbScore,
+    shuffled_z,
+    srb_scores,
+)
+from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.personas.words.comparisons import BOTH, TextComparison
+from biaskit.personas.words.lists import WordList
+from biaskit.personas.words.log_odds import z_scores
+from biaskit.personas.words.run_lists import Row, RunLists, prior_of
+from biaskit.provenance import digest
+from biaskit.stats.resampling import generator
+from biaskit.study.keys import PersonasStudy, parse_seeds
+from biaskit.vectors.training import (
+    NEARLY_UNTRAINED,
+    TrainingTexts,
+    Vectors,
+    load_pretrained,
+    median_cosine,
+    n_epochs,
+    train_on_lists,
+    train_seeds,
+)
+
+FloatArray = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+NO_SPECIFIED = "no texts with a specified gender"
+
+
+@dataclass(frozen=True, slots=True)
+class WordVectors:
+    """One vector model for everything that is compared: its name, one set of vectors per seed, its record."""
+
+    name: str  # tells apart vector models whose scores never meet
+    models: tuple[Vectors, ...]
+    record: Mapping[str, object]
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What a reader must know of the vectors."""
+        cosine = self.record.get("median_cosine")
+        if isinstance(cosine, float) and cosine > NEARLY_UNTRAINED:
+            yield (
+                f"the word vectors are hardly trained: random words have a median cosine of {cosine:.2f};"
+                " SRB rests on exact overlap then"
+            )
+
+
+def word_vectors(
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress | None = None
+) -> WordVectors:
+    """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
+    seeds = parse_seeds(study.srb_seeds)
+    source, _, path = study.vectors.partition(":")
+    if source == "pretrained":
+        return _pretrained(path, lists)
+    if study.vectors == "marked-lists":
+        trained = train_on_lists(_released_lists(documents, lists))
+        return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
+    # All texts in the order of their keys, so that nothing but the texts decides the vectors.
+    ordered = sorted(documents.texts, key=lambda text: text.key)
+    tokens = documents.tokens
+    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, [text.place for text in ordered])
+    models = tuple(train_seeds(corpus, seeds=seeds, progress=progress))
+    record: dict[str, object] = {
+        "source": "corpus",
+        "seeds": list(seeds),
+        "n_tokens": corpus.n_tokens,
+        "epochs": n_epochs(corpus.n_tokens),
+        "median_cosine": median_cosine(models[0], generator(study.seed, "vectors", ["median cosine"])),
+    }
+    trained_on = hashlib.sha256("".join(text.key for text in ordered).encode("ascii")).hexdigest()
+    name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
+    return WordVectors(name, models, record)
+
+
+def _pretrained(path: str, lists: RunLists) -> WordVectors:
+    wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
+    vectors = load_pretrained(path, wanted)
+    short = (vectors.digest or "")[:8]
+    record = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
+    return WordVectors(f"pretrained:{short}", (vectors,), record)
+
+
+def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]]:
+    """Four "sentences" per model and occupation, as the release trains on them."""
+    found = []
+    for model in documents.models:
+        for occupation in documents.occupations:
+            for gender in BOTH:
+                for origin in (SPECIFIED, ASSOCIATED):
+                    one = lists.marked(model, occupation, origin, gender)
+                    names = lists.names[model]
+                    found.append([m.word for m in one.words if m.word not in names] if one else [])
+    return found
+
+
+# --- scores --------------------------------------------------------------------------------------------
+
+
+def srb_rows(
+    documents: TextDocuments,
+    lists: RunLists,
+    study: PersonasStudy,
+    vectors: WordVectors | None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Row, SrbScore]]:
+    """srb.csv: a row for women and for men of every model and occupation, with its score or a reason."""
+    pairs = [(model, occupation) for model in documents.models for occupation in documents.occupations]
+    for done, (model, occupation) in enumerate(pairs):
+        if progress:
+            progress(done, len(pairs))
+        if documents.imported and not any(
+            (model, occupation, o) in lists.of for o in (ASSOCIATED, SPECIFIED)
+        ):
+            continue
+        scores = _scores(documents, lists, study, vectors, model, occupation)
+        for gender in BOTH:
+            row = {
+                "model": model,
+                "occupation": occupation,
+                **scores[gender].row(vectors.name if vectors else ""),
+                "control": "hold-out" if study.hold_out else "",
+            }
+            yield row, scores[gender]
+    if progress:
+        progress(len(pairs), len(pairs))
+
+
+def _scores(
+    documents: TextDocuments,
+    lists: RunLists,
+    study: PersonasStudy,
+    vectors: WordVectors | None,
+    model: str,
+    occupation: str,
+) -> dict[str, SrbScore]:
+    """Both genders' scores of one model and occupation."""
+    for origin, reason in ((ASSOCIATED, ONE_ORIGIN), (SPECIFIED, NO_SPECIFIED)):
+        if origin not in documents.origins:
+            return _none(reason)
+    found: dict[str, dict[str, WordList]] = {}
+    for origin in (ASSOCIATED, SPECIFIED):
+        for gender in BOTH:
+            one = lists.marked(model, occupation, origin, gender)
+            if one is None or one.n_marked is None:
+                return _none((one.reason if one else None) or f"no {origin} texts of this occupation")
+            found.setdefault(origin, {})[gender] = one
+    assert vectors is not None
+    null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
+    if study.vectors != "marked-lists":
+        comparison, _ = lists.of[model, occupation, SPECIFIED]
+
+        def null() -> ShuffledZ:
+            return _shuffled(documents, lists, study, comparison)
+
+    return srb_scores(
+        {gender: [marked.word for marked in one.words] for gender, one in found[ASSOCIATED].items()},
+        {gender: one.words for gender, one in found[SPECIFIED].items()},
+        vectors.models,
+        null=null,
+        pronouns=study.pronouns,
+        names=lists.names[model],
+    )
+
+
+def _none(reason: str) -> dict[str, SrbScore]:
+    return {gender: SrbScore(gender, reason=reason) for gender in BOTH}
+
+
+def _shuffled(
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, one: TextComparison
+) -> ShuffledZ:
+    """Z of the specified texts of women and men with shuffled genders."""
+    texts = [text for text in one.texts if text.gender in BOTH]
+    counts = documents.tokens.counts()[[text.place for text in texts]]
+    columns = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
+    words = [documents.tokens.words[i] for i in columns.tolist()]
+    english, prior = lists.english[columns], prior_of(study)
+
+    def z_of(female: FloatArray, male: FloatArray) -> FloatArray:
+        return z_scores(female, male, words=words, english=english, prior=prior)
+
+    return shuffled_z(
+        counts[:, columns],
+        words=words,
+        genders=[str(text.gender) for text in texts],
+        strata=[text.template_id for text in texts],
+        z_of=z_of,
+        rng=generator(study.seed, "srb", [one.model, one.occupation]),
+        n_shuffles=study.permutations,
+    )
+
+
+def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
+    """Signs that depend on the lengths of the lists, and words without a vector."""
+    turned = [row for row, score in scores if score.sign_changes]
+    if turned:
+        first = turned[0]
+        yield (
+            f"{len(turned)} SRB scores change their sign when both target lists are equally long, first"
+            f" {first['gender']} in {first['occupation']} ({first['model']})"
+        )
+    without = sorted({word for _, score in scores for word in score.oov})
+    if without:
+        more = f" and {len(without) - 10} more" if len(without) > 10 else ""
+        yield f"words without a vector were left out of SRB: {', '.join(without[:10])}{more}"

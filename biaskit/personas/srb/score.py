@@ -1,0 +1,441 @@
+"""How near the words for associated women and men lie to those for specified ones (METHODS §2.6).
+
+    CH(C, T)      = mean over c in C of the smallest 1 − cos(c, t) over t in T
+    SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
+
+Negative = closer to specified women. A raw score also measures how long the vectors were trained and how
+long the two target lists are, so beside it stand the plain overlap, the score at equal lengths, and where
+it lies among scores with shuffled labels: `srb_z` is what can be compared across vector models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biaskit.errors import UsageError
+from biaskit.personas.words.lists import PAIR, permuted_counts
+from biaskit.stats.crossed import joined
+from biaskit.stats.swaps import reaches
+from biaskit.stats.welch import varies
+from biaskit.vectors.training import Vectors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+NAMED = {"female": "women", "male": "men"}
+N_SHUFFLES = 199
+WORDS_NAMED = 10
+
+PRONOUNS: Mapping[str, frozenset[str]] = {
+    # Not shell, shed, hed, hell: they are words.
+    "all": frozenset(
+        {
+            *("he", "him", "his", "himself", "she", "her", "hers", "herself"),
+            *("they", "them", "their", "theirs", "themself", "themselves"),
+            *("hes", "shes", "theyre", "theyve", "theyd", "theyll"),
+        }
+    ),
+    "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
+}
+"""What leaves the candidates; `all` leaves the targets too, `released` stays in them (METHODS §2.6)."""
+
+ONE_ORIGIN = "no texts without a specified gender"
+NULL_OF_MARKED_LISTS = "vectors depend on the lists"
+
+
+class Marked(Protocol):
+    """A marked word and how strongly it is marked."""
+
+    @property
+    def word(self) -> str:
+        """The word."""
+
+    @property
+    def z(self) -> float:
+        """Positive: marked for the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class SrbScore:
+    """One gender's score in one occupation; numbers are None where the reason says why."""
+
+    gender: str  # whose candidates: the gender of texts that were not given one
+    srb: float | None = None  # negative = closer to specified women
+    distance_female: float | None = None  # Chamfer distance to the words for specified women, in [0, 2]
+    distance_male: float | None = None
+    n_candidates: int | None = None  # words with a vector, names and pronouns left out; so the targets
+    n_target_female: int | None = None
+    n_target_male: int | None = None
+    n_oov: int | None = None
+    overlap_only: float | None = None  # negative = more words shared with specified women
+    srb_matched: float | None = None  # both target lists at the length of the shorter
+    srb_seed_sd: float | None = None
+    null_mean: float | None = None  # of scores with shuffled labels, first seed, as all that follows
+    null_sd: float | None = None
+    p_value: float | None = None
+    srb_z: float | None = None
+    reason: str | None = None
+    oov: tuple[str, ...] = ()  # words without a vector, alphabetical
+
+    @property
+    def sign_changes(self) -> bool:
+        """Whether lists of equal length turn the score's direction round."""
+        return self.srb is not None and self.srb_matched is not None and self.srb * self.srb_matched < 0
+
+    def row(self, vectors: str) -> dict[str, object]:
+        """Columns of srb.csv but model, occupation and control; `vectors` names the vector model."""
+        numbers = {name: getattr(self, name) for name in _COLUMNS}
+        return {"gender": self.gender, **numbers, "vectors": vectors, "reason": self.reason}
+
+
+_COLUMNS = (
+    *("srb", "distance_female", "distance_male", "n_candidates", "n_target_female", "n_target_male"),
+    *("n_oov", "overlap_only", "srb_matched", "srb_seed_sd", "null_mean", "null_sd", "p_value", "srb_z"),
+)
+
+
+# --- two sets of words ---------------------------------------------------------------------------
+
+
+def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
+    """Mean distance of each candidate to its nearest target.
+
+    Formula: mean over c of min over t of (1 − cos(c, t)), as one matrix product.
+    Arguments: candidates `(n, d)`, targets `(m, d)`, vectors of any length above zero.
+    Returns: in [0, 2]; 0 when every candidate is a target. Not symmetric.
+    Errors: UsageError for an empty set, a vector of zeros, or two sets of other dimensions.
+    Reference: METHODS §2.6; checked against a double loop.
+    """
+    c, t = _unit_rows(candidates, "candidates"), _unit_rows(targets, "targets")
+    if c.shape[1] != t.shape[1]:
+        raise UsageError(f"Candidates have {c.shape[1]} dimensions, targets {t.shape[1]}: use one model.")
+    return _mean_nearest(_distances(c, t))
+
+
+def srb(
+    candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
+) -> float | None:
+    """Subset Representational Bias score of a list of words, nothing removed from it.
+
+    Formula: CH(candidates, female) − CH(candidates, male).
+    Returns: in [−2, 2]; negative = closer to `female`. Words without a vector are left out.
+    Missing or empty input: None when a list has no word with a vector.
+    Reference: METHODS §2.6; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
+        women's minimum for the men.
+    """
+    c, f, m = (vectors.rows(words)[0] for words in (candidates, female, male))
+    if not (len(c) and len(f) and len(m)):
+        return None
+    return _mean_nearest(_distances(c, f)) - _mean_nearest(_distances(c, m))
+
+
+def overlap_only(candidates: Collection[str], female: Collection[str], male: Collection[str]) -> float | None:
+    """What remains of the score when words are only equal or different.
+
+    Formula: (|C ∩ M| − |C ∩ F|) / |C|.
+    Returns: in [−1, 1]; negative = more candidates stand in `female`.
+    Missing or empty input: None without candidates.
+    Reference: METHODS §2.6.
+    """
+    c = set(candidates)
+    return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
+
+
+def _unit_rows(vectors: ArrayLike, what: str) -> FloatArray:
+    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not rows.size or not (lengths > 0).all():
+        raise UsageError(f"The {what} are empty or hold a vector of zeros: leave such words out.")
+    unit: FloatArray = rows / lengths
+    return unit
+
+
+def _distances(candidates: FloatArray, targets: FloatArray) -> FloatArray:
+    """1 − cosine of unit rows, `(n, m)`; without the −1e−16 of a word and itself."""
+    return np.clip(1.0 - candidates @ targets.T, 0.0, 2.0)
+
+
+def _mean_nearest(distances: FloatArray) -> float:
+    return float(distances.min(axis=1).mean())
+
+
+# --- the lists of one occupation -----------------------------------------------------------------
+
+
+def srb_scores(
+    candidates: Mapping[str, Sequence[str]],
+    targets: Mapping[str, Sequence[Marked]],
+    vectors: Sequence[Vectors],
+    *,
+    null: Callable[[], ShuffledZ] | str,
+    pronouns: str = "all",
+    names: Collection[str] = frozenset(),
+) -> dict[str, SrbScore]:
+    """Scores of one occupation, one for each gender that has candidates.
+
+    Arguments: candidates, gender → words marked for it where no gender is in the prompt; targets, female
+        and male → words marked for it where that gender is; vectors, one model per seed with the same
+        words; null, what makes z of the specified texts under shuffled labels (called once, and only when
+        there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names, words
+        that leave all lists, the shuffled ones too.
+    Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
+    Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
+    Reference: METHODS §2.6.
+    """
+    from threadpoolctl import threadpool_limits
+
+    removed = PRONOUNS[pronouns].union(names)
+    kept_out = removed if pronouns == "all" else frozenset(names)
+    ordered = {gender: _by_z(targets[gender], kept_out) for gender in PAIR}
+    lists = _Targets(ordered, vectors, kept_out, null)
+    # Sums in one thread: their last digits must not depend on the number of cores.
+    with threadpool_limits(limits=1):
+        return {
+            gender: _score(gender, [word for word in words if word not in removed], lists)
+            for gender, words in candidates.items()
+        }
+
+
+def _by_z(marked: Sequence[Marked], kept_out: Collection[str]) -> list[Marked]:
+    return sorted((m for m in marked if m.word not in kept_out), key=lambda m: (-m.z, m.word))
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """The target lists of an occupation, and the same under shuffled labels."""
+
+    ordered: Mapping[str, Sequence[Marked]]  # by z, names and pronouns left out
+    vectors: Sequence[Vectors]
+    kept_out: Collection[str]
+    null: Callable[[], ShuffledZ] | str
+
+    @cached_property
+    def words(self) -> dict[str, list[str]]:
+        """Words with a vector."""
+        return {
+            gender: [m.word for m in marked if self.has(m.word)] for gender, marked in self.ordered.items()
+        }
+
+    @cached_property
+    def matched(self) -> dict[str, int]:
+        """How many words of each list are kept at the length of the shorter one."""
+        shorter = min(len(words) for words in self.words.values())
+        return {
+            gender: _cut([m.z for m in marked if self.has(m.word)], shorter)
+            for gender, marked in self.ordered.items()
+        }
+
+    @cached_property
+    def shuffled(self) -> _ShuffledLists | str:
+        """Lists of the observed lengths under shuffled labels, or why there are none."""
+        if isinstance(self.null, str):
+            return self.null
+        shuffled = self.null()
+        allowed = [self.has(word) and word not in self.kept_out for word in shuffled.words]
+        lengths = {gender: len(words) for gender, words in self.words.items()}
+        return _shuffled_lists(shuffled, np.array(allowed), lengths)
+
+    def has(self, word: str) -> bool:
+        """Whether the word has a vector in every model."""
+        return all(word in words for words in self._vocabularies)
+
+    @cached_property
+    def _vocabularies(self) -> list[Mapping[str, int]]:
+        """What the models know; seeds of one corpus share one mapping."""
+        return list({id(vectors.words): vectors.words for vectors in self.vectors}.values())
+
+    @property
+    def all_words(self) -> list[str]:
+        """Words of both lists, those without a vector too."""
+        return [m.word for marked in self.ordered.values() for m in marked]
+
+
+def _cut(z: Sequence[float], n: int) -> int:
+    """How many of z, in descending order, are at least the n-th: equal z at a cut keeps both."""
+    return sum(value >= z[n - 1] for value in z) if n else 0
+
+
+def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
+    known = [word for word in candidates if targets.has(word)]
+    female, male = (targets.words[gender] for gender in PAIR)
+    oov = tuple(sorted({*candidates, *targets.all_words}.difference(known, female, male)))
+    bare = SrbScore(
+        gender,
+        n_candidates=len(known),
+        n_target_female=len(female),
+        n_target_male=len(male),
+        n_oov=len(oov),
+        oov=oov,
+    )
+    missing = _missing(candidates, known, targets)
+    if missing:
+        return replace(bare, reason=joined([missing, _left_out(oov)]))
+    of_seeds = np.array([_of_seed(known, targets, vectors) for vectors in targets.vectors])
+    distance_female, distance_male, score, matched = of_seeds.mean(axis=0).tolist()
+    scores = of_seeds[:, 2]
+    null = _against_null(known, float(scores[0]), targets)
+    found = replace(
+        bare,
+        srb=score,
+        distance_female=distance_female,
+        distance_male=distance_male,
+        overlap_only=overlap_only(known, female, male),
+        srb_matched=matched,
+        srb_seed_sd=float(scores.std(ddof=1)) if len(scores) > 1 else None,
+        null_mean=null.mean,
+        null_sd=null.sd,
+        p_value=null.p_value,
+        srb_z=null.z,
+    )
+    return replace(
+        found,
+        reason=joined(
+            [
+                null.reason,
+                None if len(scores) > 1 else "one vector model: no srb_seed_sd",
+                "the sign changes when both target lists have one length" if found.sign_changes else None,
+                _left_out(oov),
+            ]
+        ),
+    )
+
+
+def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets) -> str | None:
+    """Why there is no score."""
+    if not candidates:
+        return "no candidate words"
+    for gender in PAIR:
+        if not targets.ordered[gender]:
+            return f"no words for specified {NAMED[gender]}"
+    if not known:
+        return "no candidate word has a vector"
+    for gender in PAIR:
+        if not targets.words[gender]:
+            return f"no word for specified {NAMED[gender]} has a vector"
+    return None
+
+
+def _left_out(oov: Sequence[str]) -> str | None:
+    if not oov:
+        return None
+    more = f" and {len(oov) - WORDS_NAMED} more" if len(oov) > WORDS_NAMED else ""
+    return f"left out, without a vector: {' '.join(oov[:WORDS_NAMED])}{more}"
+
+
+def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
+    """Distance to the women's and to the men's words, their difference, and it at equal lengths."""
+    c = vectors.rows(candidates)[0]
+    far = {gender: _distances(c, vectors.rows(targets.words[gender])[0]) for gender in PAIR}
+    female, male = (_mean_nearest(far[gender]) for gender in PAIR)
+    cut = [_mean_nearest(far[gender][:, : targets.matched[gender]]) for gender in PAIR]
+    return female, male, female - male, cut[0] - cut[1]
+
+
+# --- shuffled labels -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledZ:
+    """z of the words of the specified texts, women against men, under n shuffles of their labels."""
+
+    words: Sequence[str]  # [W]
+    z: FloatArray  # [n, W]; positive = marked for women; NaN along a shuffle whose z is undefined
+    in_female: BoolArray  # [n, W]: the word occurs in the texts then labelled women's
+    in_male: BoolArray
+
+
+def shuffled_z(
+    counts: csr_matrix,
+    *,
+    words: Sequence[str],
+    genders: Sequence[str],
+    strata: Sequence[str],
+    z_of: Callable[[FloatArray, FloatArray], FloatArray],
+    rng: np.random.Generator,
+    n_shuffles: int = N_SHUFFLES,
+) -> ShuffledZ:
+    """Shuffle the labels of specified texts within their strata and compute z for each shuffle.
+
+    Arguments: counts `[documents, W]` of women's and men's texts, in an order that does not depend on how
+        they are stored; words `[W]`; genders, strata `[documents]`, the stratum being the prompt; z_of,
+        from counts of women and of men `[b, W]` to z of women against men `[b, W]`.
+    Reference: METHODS §2.6.
+    """
+    z, in_female, in_male = [], [], []
+    for female, male in permuted_counts(counts, genders, strata, rng, n_shuffles):
+        z.append(z_of(female, male))
+        in_female.append(female > 0)
+        in_male.append(male > 0)
+    return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
+
+
+@dataclass(frozen=True, slots=True)
+class _ShuffledLists:
+    """Places in `words` of the words of each shuffle's two lists."""
+
+    words: Sequence[str]
+    female: Sequence[NDArray[np.intp]]  # [n]
+    male: Sequence[NDArray[np.intp]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Null:
+    mean: float | None = None
+    sd: float | None = None
+    p_value: float | None = None
+    z: float | None = None
+    reason: str | None = None
+
+
+def _shuffled_lists(shuffled: ShuffledZ, allowed: BoolArray, n: Mapping[str, int]) -> _ShuffledLists | str:
+    """The n top words by z of both genders in every shuffle, whatever the threshold."""
+    undefined = int(np.isnan(shuffled.z.sum(axis=1)).sum())
+    if undefined:
+        return f"{undefined} of {len(shuffled.z)} shuffles leave a gender without calibration words: no null"
+    female = _top(np.where(shuffled.in_female & allowed, shuffled.z, -np.inf), n["female"])
+    male = _top(np.where(shuffled.in_male & allowed, -shuffled.z, -np.inf), n["male"])
+    empty = sum(not (f.size and m.size) for f, m in zip(female, male, strict=True))
+    if empty:
+        return f"{empty} of {len(shuffled.z)} shuffles leave a gender without words: no null"
+    return _ShuffledLists(shuffled.words, female, male)
+
+
+def _top(z: FloatArray, n: int) -> list[NDArray[np.intp]]:
+    """Places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
+    last = max(z.shape[1] - n, 0)
+    cut = np.partition(z, last, axis=1)[:, last : last + 1]
+    return [np.flatnonzero(row) for row in (z >= cut) & (z > -np.inf)]
+
+
+def _against_null(candidates: Sequence[str], observed: float, targets: _Targets) -> _Null:
+    """Where the first seed's score lies among those with shuffled labels, candidates and vectors fixed."""
+    lists = targets.shuffled
+    if isinstance(lists, str):
+        return _Null(reason=lists)
+    vectors = targets.vectors[0]
+    used = np.unique(np.concatenate([*lists.female, *lists.male]))
+    c = vectors.rows(candidates)[0]
+    t = vectors.rows([lists.words[place] for place in used])[0]
+    far = np.empty((len(lists.words), len(c)))  # (words, candidates): rows are gathered fastest
+    far[used] = _distances(t, c)
+    scores = np.array(
+        [
+            far[female].min(axis=0).mean() - far[male].min(axis=0).mean()
+            for female, male in zip(lists.female, lists.male, strict=True)
+        ]
+    )
+    mean, sd = float(scores.mean()), float(scores.std(ddof=1))
+    extreme = reaches(np.abs(scores - mean), abs(observed - mean))
+    p_value = (1 + int(extreme.sum())) / (len(scores) + 1)
+    if not varies(scores, scores):
+        return _Null(mean, sd, p_value, None, "the null has no spread: no srb_z")
+    return _Null(mean, sd, p_value, (observed - mean) / sd)

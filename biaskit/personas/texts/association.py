@@ -1,0 +1,257 @@
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected, with its evidence (METHODS §2.2).
+
+Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data,
+so that an association can name the rule, and `trace` every place in the text that counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from biaskit.errors import UsageError, nearest
+from biaskit.personas.texts.tokens import tokenise
+
+Honorifics = Literal["paper", "titles"]
+
+GENDERS = ("female", "male", "nonbinary")
+"""The genders a text can be associated with, in the order of every table."""
+
+
+# --- words and rules -----------------------------------------------------------------------------
+
+NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
+"""Searched in the lower-cased text, also inside words; one is enough."""
+
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("she", "her", "hers", "herself", "female"), "female"),
+        **dict.fromkeys(("he", "his", "him", "himself", "male"), "male"),
+        **dict.fromkeys(("they", "their"), "neutral"),
+    }
+)
+
+WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}),
+        "titles": _WORDS,
+    }
+)
+"""The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
+
+TITLES: Mapping[str, str] = MappingProxyType(
+    {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
+)
+"""What `honorifics = titles` counts instead of ms, mrs and mr, where a capitalised word follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The text is of `gender` when the class `more` counts more than the classes `than` together."""
+
+    id: str
+    gender: str
+    nonbinary_present: bool | None  # what the rule asks of the non-binary terms; None: nothing
+    more: str
+    than: tuple[str, ...]
+
+    def fires(self, counts: Mapping[str, int], nonbinary_present: bool) -> bool:
+        """Whether the rule holds for the counts of the classes."""
+        asked = self.nonbinary_present
+        return asked in (None, nonbinary_present) and counts[self.more] > sum(counts[c] for c in self.than)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("nonbinary", "nonbinary", True, "neutral", ("male", "female")),
+    Rule("male", "male", False, "male", ("female",)),
+    Rule("male-majority", "male", None, "male", ("female", "neutral")),
+    Rule("female", "female", False, "female", ("male",)),
+    Rule("female-majority", "female", None, "female", ("male", "neutral")),
+)
+"""Tried in this order; the first that fires decides."""
+
+
+# --- the association of a text ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """The gender a text is associated with, the rule that said so, and what was counted."""
+
+    gender: str | None  # female, male, nonbinary; None: no rule fired
+    rule_id: str | None
+    n_female: int
+    n_male: int
+    n_neutral: int
+    nonbinary_present: bool
+
+
+def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Association:
+    """Associate a text with a gender by its pronouns, its honorifics and its words for non-binary people.
+
+    `honorifics = paper` counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms;
+    `titles` counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
+
+    The rule is the released one: the printed Algorithm 1 lists "him" twice and "himself" never. It is
+    counting, not reading: a text about a woman that mentions her husband often is a man's, "they" may be a
+    team, a first-person text has no gender, "she/her", "he's" and "woman—she" count nothing. Any string has
+    an association; what is no string, or an unknown `honorifics`, is a `UsageError`.
+    """
+    classes = _classes(honorifics)
+    if not isinstance(text, str):
+        raise UsageError(
+            f"A text is to be associated with a gender, and this is no text but {type(text).__name__}."
+        )
+    lowered = text.lower()
+    counts = dict.fromkeys(("female", "male", "neutral"), 0)
+    for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
+        if word != "ms" or "ms." in lowered:
+            counts[classes[word]] += n
+    if honorifics == "titles":
+        for title in _titles(text):
+            counts[title.counts_as] += 1
+    present = any(term in lowered for term in NONBINARY_TERMS)
+    rule = next((rule for rule in RULES if rule.fires(counts, present)), None)
+    return Association(
+        rule.gender if rule else None,
+        rule.id if rule else None,
+        counts["female"],
+        counts["male"],
+        counts["neutral"],
+        present,
+    )
+
+
+NOT_ASSOCIATED = ("refusal", "filter")
+"""Finishes of a text that is of nobody, whatever it says (METHODS §2.1)."""
+
+
+def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
+    """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
+    found = associate_gender(text, honorifics=honorifics)
+    if finish in NOT_ASSOCIATED or not text.strip():
+        return replace(found, gender=None, rule_id=None)
+    return found
+
+
+def associate_many(texts: Iterable[str], *, honorifics: Honorifics = "paper") -> list[Association]:
+    """Associate many texts, in their order: 10,000 of 300 words in under a second on one core."""
+    if isinstance(texts, str):
+        raise UsageError("associate_many takes a list of texts; for one text there is associate_gender.")
+    return [associate_gender(text, honorifics=honorifics) for text in texts]
+
+
+def _classes(honorifics: str) -> Mapping[str, str]:
+    if honorifics not in WORDS:
+        raise UsageError(f"honorifics is {honorifics!r}, not paper or titles.{nearest(honorifics, WORDS)}")
+    return WORDS[honorifics]
+
+
+# --- the evidence in a text ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A place that counted: `text[start:end]`, the whole token as it was written."""
+
+    start: int
+    end: int
+    word: str  # as counted: "ms" where the text has "M.S."
+    counts_as: str  # female, male, neutral, nonbinary
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """An association with every place in the text that counted, from the first to the last."""
+
+    association: Association
+    counted: tuple[Counted, ...]
+
+
+def trace(text: str, *, honorifics: Honorifics = "paper") -> Trace:
+    """Show why a text is associated as it is: `association`, and the places that counted for it.
+
+    The places of a class are as many as the association counts; those of the class `nonbinary` are the
+    terms that made `nonbinary_present` true.
+    """
+    association = associate_gender(text, honorifics=honorifics)
+    places = [*_words(text, _classes(honorifics)), *_terms(text)]
+    if honorifics == "titles":
+        places += _titles(text)
+    return Trace(association, tuple(sorted(places, key=lambda place: (place.start, place.end))))
+
+
+_TOKEN = re.compile(r"\S+")
+_TERM = re.compile("|".join(map(re.escape, NONBINARY_TERMS)))
+# What follows is no letter or digit (for \b "_" is one, but Markdown writes _Ms_). The `*+` never goes back.
+_TITLE = re.compile(rf"({'|'.join(TITLES)})(?![^\W_])\.?\s*+(?=(.))", re.DOTALL)
+
+
+def _words(text: str, classes: Mapping[str, str]) -> Iterator[Counted]:
+    has_ms = "ms." in text.lower()
+    for token in _TOKEN.finditer(text):
+        for word in tokenise(token[0]):
+            if word in classes and (word != "ms" or has_ms):
+                yield Counted(token.start(), token.end(), word, classes[word])
+
+
+def _titles(text: str) -> Iterator[Counted]:
+    for found in _TITLE.finditer(text):
+        # What stands before is looked at here: a pattern that begins with a lookbehind is slow to search.
+        if found[2].isupper() and not text[found.start() - 1 : found.start()].isalnum():
+            yield Counted(found.start(1), found.end(1), found[1], TITLES[found[1]])
+
+
+def _terms(text: str) -> Iterator[Counted]:
+    # Lower-casing can lengthen a text ("İ" becomes two characters): back to where each one came from.
+    origin = [i for i, character in enumerate(text) for _ in character.lower()]
+    for found in _TERM.finditer(text.lower()):
+        yield Counted(origin[found.start()], origin[found.end() - 1] + 1, found[0], "nonbinary")
+
+
+# --- how well it does ------------------------------------------------------------------------------
+
+
+def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Hold associations against the genders that were asked for: the rows of association_validation.csv.
+
+    `rows` have `model`, `specified_gender` and `gender` as in associations.csv; those without a specified
+    gender do not enter. One row per model, in order of appearance, and specified gender, by name;
+    n_texts = n_correct + n_incorrect + n_not_captured. As Table 1 of GAS(P), in counts.
+    """
+    counts: dict[str, Counter[tuple[str, str]]] = {}
+    for row in rows:
+        asked, found = row["specified_gender"], row["gender"]
+        if not asked:
+            continue
+        outcome = "n_not_captured" if not found else "n_correct" if found == asked else "n_incorrect"
+        counts.setdefault(str(row["model"]), Counter())[str(asked), outcome] += 1
+    outcomes = ("n_correct", "n_incorrect", "n_not_captured")
+    return [
+        {
+            "model": model,
+            "specified_gender": asked,
+            "n_texts": sum(seen[asked, outcome] for outcome in outcomes),
+            **{outcome: seen[asked, outcome] for outcome in outcomes},
+        }
+        for model, seen in counts.items()
+        for asked in sorted({asked for asked, _ in seen})
+    ]
+
+
+def captured(rows: Iterable[Mapping[str, object]]) -> dict[str, tuple[int, int]]:
+    """Count by model the texts with an association and all texts, of those without a specified gender.
+
+    As Table 2 of GAS(P), in counts; `rows` as for `validation`. Texts without an association are not
+    missing at random, so the number belongs beside every share.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if not row["specified_gender"]:
+            n_captured, n_texts = counts.get(str(row["model"]), (0, 0))
+            counts[str(row["model"])] = (n_captured + bool(row["gender"]), n_texts + 1)
+    return counts

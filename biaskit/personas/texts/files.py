@@ -1,0 +1,309 @@
+"""Texts that users already have, as records: .csv, .tsv, .jsonl, .ndjson, .parquet files and DataFrames.
+
+A source can be read more than once, each time as a stream, so that no file is too long. Nothing is guessed
+and nothing is converted: text is text, and a record that is not whole is an error with its line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import gzip
+import hashlib
+import importlib
+import io
+import json
+import stat
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from biaskit.corpora.sources import shown, unlimited_fields
+from biaskit.errors import CorpusError, MissingExtraError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PARQUET_BATCH = 1024
+
+Record = tuple[int, Mapping[str, object]]
+"""The line (or row, from 1) where a record begins, and its values by what they are: text, gender, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """Records that can be read more than once, and the digest that tells them from all others."""
+
+    where: str  # as messages name it
+    unit: str  # what a record's number counts: line or row
+    columns: Mapping[str, str]  # text, gender, occupation, model → the column that holds it
+    digest: str  # SHA-256, hex
+    records: Callable[[], Iterator[Record]]
+
+
+def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
+    """A file of texts by its suffix; its digest is that of its bytes, compressed or not.
+
+    `columns` names the column of the text and of whatever else is wanted. A file that changes between two
+    readings is a `CorpusError`, as is whatever is wrong with it; pyarrow missing a `MissingExtraError`.
+    """
+    path = Path(path).expanduser()
+    where = one_line(str(path))
+    reader, unit = _reader_of(path, where)
+    state = _state(path, where)
+    with _readable(path, where), path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return TextSource(
+        where, unit, columns, digest, lambda: _unchanged(path, where, state, reader(path, where, columns))
+    )
+
+
+def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
+    """The columns used of a DataFrame, taken once: changing the frame afterwards changes nothing.
+
+    Rows count from 1 whatever the index; what pandas calls missing is None.
+    """
+    where = "the DataFrame"
+    values: dict[str, list[object]] = {}
+    for role, position in _positions([str(name) for name in df.columns], columns, where).items():
+        series = df.iloc[:, position]
+        pairs = zip(series.tolist(), series.isna().tolist(), strict=True)
+        values[role] = [None if missing else value for value, missing in pairs]
+    digest = hashlib.sha256(json.dumps(list(values)).encode("ascii"))
+    for record in zip(*values.values(), strict=True):
+        digest.update(json.dumps(record, default=repr, skipkeys=True).encode("ascii") + b"\n")
+    return TextSource(where, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1))
+
+
+def one_line(name: str) -> str:
+    """A file's or column's name inside a message of one line."""
+    return name if name.isprintable() else repr(name)
+
+
+# --- readers ---------------------------------------------------------------------------------------
+
+Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
+
+
+def _csv_records(path: Path, where: str, columns: Mapping[str, str], *, delimiter: str) -> Iterator[Record]:
+    # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
+    with _open(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        header: list[str] = []
+        positions: dict[str, int] = {}
+        line = 1  # where the record to come begins
+        try:
+            while (fields := _next_fields(reader)) is not None:
+                if fields and not header:
+                    header, positions = fields, _positions(fields, columns, where)
+                elif fields:
+                    if len(fields) != len(header):
+                        raise CorpusError(
+                            f"{where}, line {line}: fields here {len(fields)}, in the header {len(header)}."
+                            " Put a text that holds a delimiter or a line break in double quotes."
+                        )
+                    yield line, {role: fields[position] for role, position in positions.items()}
+                line = reader.line_num + 1
+        except csv.Error as error:
+            reason = str(error).partition(" - ")[0]  # what follows is advice to programmers
+            raise CorpusError(
+                f"{where}, line {line} is not valid CSV: {reason}. Put texts that hold quotes or line breaks"
+                " in double quotes, and double the quotes inside."
+            ) from None
+    if not header:
+        raise CorpusError(f"{where} is empty. Write a header line, and a line for each text.")
+
+
+def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
+    """The fields of the next record, none for a blank line; None at the end."""
+    # The limit is the process's: it is lifted for one record, not while a stream waits for its consumer.
+    with unlimited_fields():
+        return next(reader, None)
+
+
+def _positions(header: Sequence[str], columns: Mapping[str, str], where: str) -> dict[str, int]:
+    """Where each column that is asked for stands."""
+    for column in columns.values():
+        if column not in header:
+            semicolons = len(header) == 1 and ";" in header[0]
+            hint = " Part the columns with commas." if semicolons else nearest(column, header)
+            raise _no_column(where, column, header, hint)
+        if header.count(column) > 1:
+            raise CorpusError(f"{where} has the column {shown(column)} twice. Remove or rename one.")
+    return {role: header.index(column) for role, column in columns.items()}
+
+
+def _no_column(where: str, column: str, known: Sequence[str], hint: str) -> CorpusError:
+    listed = ", ".join(map(shown, known[:12])) + (", …" if len(known) > 12 else "")
+    return CorpusError(
+        f"{where} has no column {shown(column)}; it has {listed or 'none'}.{hint or ' Name one of these.'}"
+    )
+
+
+def _json_records(path: Path, where: str, columns: Mapping[str, str]) -> Iterator[Record]:
+    first: tuple[str, ...] | None = None  # keys of the first object
+    gender_met = False
+    with _open(path) as file:
+        # Lines of bytes end in "\n" alone: U+2028 and a lone "\r" are characters of a text.
+        for number, line in enumerate(file, start=1):
+            text = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode("utf-8")
+            if not text.strip(" \t\r\n"):
+                continue
+            here = f"{where}, line {number}"
+            values = _json_object(text, here, set(columns.values()))
+            first = tuple(values) if first is None else first
+            gender_met = gender_met or columns.get("gender") in values
+            for role, column in columns.items():
+                if role != "gender" and column not in values:
+                    raise _no_column(here, column, list(values), nearest(column, values))
+            yield number, {role: values.get(column) for role, column in columns.items()}
+    if first is None:
+        raise CorpusError(f"{where} is empty. Write a JSON object on a line for each text.")
+    if "gender" in columns and not gender_met:
+        raise _no_column(where, columns["gender"], first, nearest(columns["gender"], first))
+
+
+def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, object]:
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            for key in wanted & made.keys():
+                if sum(name == key for name, _ in pairs) > 1:
+                    raise CorpusError(f"{where} has the key {shown(key)} twice. Remove or rename one.")
+        return made
+
+    try:
+        found = json.loads(line, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:  # ValueError: also integers of too many digits
+        reason = str(error).partition(": line ")[0]  # of the file we say it ourselves
+        raise CorpusError(f"{where} is not valid JSON: {reason}. Write one object on a line.") from None
+    if not isinstance(found, dict):
+        raise CorpusError(f"{where} is {shown(found)}, not an object. Write one object on a line.")
+    return found
+
+
+def _parquet_records(path: Path, where: str, columns: Mapping[str, str]) -> Iterator[Record]:
+    arrow, parquet = _require_pyarrow(where)
+    number = 1
+    try:
+        with parquet.ParquetFile(path) as file:
+            _positions(file.schema_arrow.names, columns, where)
+            for batch in file.iter_batches(_PARQUET_BATCH, columns=list(columns.values())):
+                names = batch.schema.names
+                values = {role: batch.column(names.index(name)).to_pylist() for role, name in columns.items()}
+                yield from _numbered(values, number)
+                number += batch.num_rows
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow checks the encoding of a text only when it is turned into one.
+        raise CorpusError(
+            f"{where} cannot be read as Parquet, near row {number}: {' '.join(str(error).split())[:200]}."
+            " Write the file again."
+        ) from None
+
+
+def _require_pyarrow(where: str) -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise MissingExtraError(
+            f'{where}: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
+        ) from error
+
+
+def _numbered(values: Mapping[str, Sequence[object]], start: int) -> Iterator[Record]:
+    for number, record in enumerate(zip(*values.values(), strict=True), start):
+        yield number, dict(zip(values, record, strict=True))
+
+
+# --- files -----------------------------------------------------------------------------------------
+
+_READERS: Mapping[str, Reader] = {
+    ".csv": partial(_csv_records, delimiter=","),
+    ".tsv": partial(_csv_records, delimiter="\t"),
+    ".jsonl": _json_records,
+    ".ndjson": _json_records,
+    ".parquet": _parquet_records,
+}
+
+
+def _reader_of(path: Path, where: str) -> tuple[Reader, str]:
+    """The reader for a file's name, and what it numbers."""
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    if suffix not in _READERS or (suffix == ".parquet" and name.endswith(".gz")):
+        raise CorpusError(
+            f"{where}: a file of texts ends in {', '.join(_READERS)} (all but the last also with .gz),"
+            f" not in {shown(path.suffix)}."
+        )
+    return _READERS[suffix], "row" if suffix == ".parquet" else "line"
+
+
+def _open(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _unchanged(path: Path, where: str, state: object, records: Iterator[Record]) -> Iterator[Record]:
+    """The records of a file, as long as it is the file whose digest is in every key."""
+    _check_state(path, where, state)
+    with _readable(path, where):
+        yield from records
+    _check_state(path, where, state)
+
+
+def _check_state(path: Path, where: str, state: object) -> None:
+    if _state(path, where) != state:
+        raise CorpusError(f"{where} changed while it was read. Give the command again when it is complete.")
+
+
+def _state(path: Path, where: str) -> object:
+    with _readable(path, where):
+        try:
+            found = path.stat()
+        except ValueError:  # a NUL in the path
+            raise FileNotFoundError from None
+    if not stat.S_ISREG(found.st_mode):
+        raise CorpusError(f"{where} is not a plain file, and it is read more than once. Copy it to one.")
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@contextlib.contextmanager
+def _readable(path: Path, where: str) -> Iterator[None]:
+    """What can go wrong with a file, in one line each."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise CorpusError(f"There is no file {where}. Check the path.") from None
+    except UnicodeDecodeError:
+        raise _not_utf8(path, where) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{where} cannot be unpacked: {error}. Compress the file again.") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise CorpusError(f"{where} cannot be read: {reason}. Give the path of a readable file.") from None
+
+
+def _not_utf8(path: Path, where: str) -> CorpusError:
+    """Find the first byte that is not UTF-8; a stream's own decoder knows its position in a buffer only."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    start, line, chunk = 0, 1, b" "
+    with _open(path) as file:
+        while chunk:
+            chunk = file.read(1 << 20)
+            pending = decoder.getstate()[0]
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                content = pending + chunk
+                position = start - len(pending) + error.start
+                line += content.count(b"\n", 0, error.start)
+                return CorpusError(
+                    f"{where}, line {line} is not UTF-8: byte 0x{content[error.start]:02x} at position"
+                    f" {position}. Save the file as UTF-8."
+                )
+            start += len(chunk)
+            line += chunk.count(b"\n")
+    return CorpusError(f"{where} changed while it was read. Give the command again when it is complete.")

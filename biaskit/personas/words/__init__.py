@@ -1,0 +1,1 @@
+"""Which words mark each gender: log-odds, lists and their nulls, calibration."""

@@ -1,0 +1,100 @@
+"""Which texts are compared with which: eligibility, the first n of each prompt and gender (METHODS §2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from biaskit.personas.sampling.rounds import Filling
+from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.records import Gender
+from biaskit.stats.resampling import generator
+from biaskit.study.keys import PersonasStudy
+
+GENDERS: tuple[Gender, ...] = ("female", "male", "nonbinary")
+BOTH = ("female", "male")
+
+
+@dataclass(frozen=True, slots=True)
+class TextComparison:
+    """The texts of one model, occupation and origin that are compared; none where the reason says why."""
+
+    model: str
+    occupation: str
+    origin: str
+    texts: tuple[TextDocument, ...]
+    reason: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Names its row and its random numbers."""
+        return (self.model, self.occupation, self.origin)
+
+    @property
+    def genders(self) -> tuple[str, ...]:
+        """Of each text."""
+        return tuple(text.gender or "" for text in self.texts)
+
+
+def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator[TextComparison]:
+    """Every model and occupation, texts without and with a gender in the prompt."""
+    groups: dict[tuple[str, str, str], list[TextDocument]] = {}
+    for text in documents.texts:
+        groups.setdefault((text.model, text.occupation, text.origin), []).append(text)
+    for model in documents.models:
+        for occupation in documents.occupations:
+            for origin in (ASSOCIATED, SPECIFIED):
+                if origin not in documents.origins:
+                    continue
+                found = groups.get((model, occupation, origin), [])
+                if not found and documents.imported:
+                    continue
+                yield _comparison(documents, study, model, occupation, origin, found)
+
+
+def _comparison(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    model: str,
+    occupation: str,
+    origin: str,
+    found: Sequence[TextDocument],
+) -> TextComparison:
+    usable = [text for text in found if text.gender is not None]
+    if documents.imported:
+        return TextComparison(model, occupation, origin, tuple(usable))
+    if origin == ASSOCIATED and not study.hold_out:
+        reason = _why_ineligible(documents, study, usable, len(found))
+        if reason:
+            return TextComparison(model, occupation, origin, (), reason)
+    chosen: list[TextDocument] = []
+    for template in documents.template_ids:
+        for gender in GENDERS:
+            texts = [t for t in usable if t.template_id == template and t.gender == gender]
+            chosen += _first(texts, study, (model, occupation, origin, template, gender))
+    return TextComparison(model, occupation, origin, tuple(chosen))
+
+
+def _first(texts: Sequence[TextDocument], study: PersonasStudy, row: Sequence[str]) -> list[TextDocument]:
+    """The first n in draw order; `balance = sample` draws n of them (as released)."""
+    n = study.per_gender
+    if study.balance == "first" or len(texts) <= n:
+        return list(texts[:n])
+    picked = generator(study.seed, "balance", row).permutation(len(texts))[:n]
+    return [texts[i] for i in sorted(picked.tolist())]
+
+
+def _why_ineligible(
+    documents: TextDocuments, study: PersonasStudy, texts: Sequence[TextDocument], n_drawn: int
+) -> str | None:
+    """Why an occupation has no lists: a prompt that did not reach n women and n men."""
+    if not n_drawn:
+        return "no texts were drawn"
+    filling = Filling.of(study)
+    short = []
+    for template in documents.template_ids:
+        of_template = [text for text in texts if text.template_id == template]
+        women, men = (sum(t.gender == gender for t in of_template) for gender in BOTH)
+        if min(women, men) < filling.n:
+            short.append(f"prompt {template} has {women} texts of women and {men} of men")
+    return f"{'; '.join(short)}; {filling.n} of each are needed" if short else None

@@ -1,0 +1,71 @@
+"""Which words an instruction adds to free text, and which it takes away (METHODS §2.10; Mattern §5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from biaskit.personas.texts.documents import TextDocument, TextDocuments
+from biaskit.personas.words.lists import WordList, word_lists
+from biaskit.personas.words.run_lists import Row, is_pronoun, prior_of
+from biaskit.records import NO_INSTRUCTION
+from biaskit.study.keys import PersonasStudy
+
+MARKED_FOR = {"female": "instruction", "male": "none"}
+"""The lists are made as those of two genders are; here the groups are texts under it and without it."""
+
+
+def instruction_word_rows(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    english: Mapping[str, int],
+    forms: Mapping[str, str],
+) -> Iterator[Row]:
+    """instruction_words.csv: per model and instruction, all occupations together, pronouns left out."""
+    for model in documents.models:
+        texts = [text for text in documents.texts if text.model == model and not text.empty]
+        for number in sorted(
+            {t.instruction_id for t in texts if t.instruction_id not in (None, NO_INSTRUCTION)}
+        ):
+            for found in _lists(documents, study, english, model, number, texts):
+                yield from _rows(found, model, number, forms.get(model, ""))
+
+
+def _lists(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    english: Mapping[str, int],
+    model: str,
+    number: int,
+    texts: Sequence[TextDocument],
+) -> list[WordList]:
+    compared = [text for text in texts if text.instruction_id in (number, NO_INSTRUCTION)]
+    counts, words = documents.tokens.counts(), documents.tokens.words
+    return word_lists(
+        counts[[text.place for text in compared]],
+        words=words,
+        genders=["female" if text.instruction_id == number else "male" for text in compared],
+        # An occupation and its template have as many texts under the instruction as without it.
+        strata=[f"{text.occupation}\n{text.template_id}" for text in compared],
+        english=np.array([english.get(word, 0) for word in words], dtype=np.float64),
+        seed=study.seed,
+        row_key=[model, "instruction", str(number)],
+        prior=prior_of(study),
+        n_shuffles=0,
+    )
+
+
+def _rows(found: WordList, model: str, number: int, form: str) -> Iterator[Row]:
+    kept = [marked for marked in found.words if not is_pronoun(marked.word)]
+    for rank, marked in enumerate(kept, start=1):
+        yield {
+            "model": model,
+            "setting": "plain",
+            "prompt_form": form,
+            "instruction_id": number,
+            "marked_for": MARKED_FOR[found.gender],
+            "method": found.method,
+            **asdict(replace(marked, rank=rank)),
+        }

@@ -1,0 +1,251 @@
+"""The marked words of every model, occupation and origin of a run, and the tables made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.personas.srb.score import PRONOUNS
+from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.personas.texts.names import names_among
+from biaskit.personas.texts.tokens import letters
+from biaskit.personas.words.comparisons import BOTH, GENDERS, TextComparison, text_comparisons
+from biaskit.personas.words.lists import WordList, compare_lists, overlap, word_lists
+from biaskit.personas.words.log_odds import METHODS, Prior, topic_share
+from biaskit.study.keys import PersonasStudy
+
+Row = dict[str, object]
+FloatArray = NDArray[np.float64]
+CALIBRATED = "calibrated"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLists:
+    """Every comparison with its lists; the names among the words of each model."""
+
+    of: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]]
+    names: Mapping[str, frozenset[str]]
+    english: FloatArray  # of the tokens' vocabulary
+
+    def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
+        """The calibrated list of women against men or of men against women."""
+        _, lists = self.of.get((model, occupation, origin), (None, ()))
+        other = BOTH[1 - BOTH.index(gender)]
+        wanted = (gender, other, CALIBRATED)
+        return next((one for one in lists if (one.gender, one.against, one.method) == wanted), None)
+
+
+def prior_of(study: PersonasStudy) -> Prior:
+    """The study's prior of Calibrated Marked Words."""
+    return Prior(
+        alpha=study.alpha,
+        c=study.c,
+        c_topic=study.c_topic,
+        c_english=study.c_english,
+        rounding=study.prior,
+        scale=study.prior_scale,
+    )
+
+
+def make_lists(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    english: Mapping[str, int],
+    progress: Callable[[int, int], None] | None = None,
+) -> RunLists:
+    """The lists of every comparison, in study order (METHODS §2.5, §2.7)."""
+    counts, words = documents.tokens.counts(), documents.tokens.words
+    of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
+    compared = list(text_comparisons(documents, study))
+    found: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
+    for done, one in enumerate(compared):
+        if progress:
+            progress(done, len(compared))
+        if one.reason is not None:
+            found[one.key] = one, tuple(_none(one.reason))
+            continue
+        lists = word_lists(
+            counts[[text.place for text in one.texts]],
+            words=words,
+            genders=one.genders,
+            strata=[text.template_id for text in one.texts],
+            english=of_english,
+            seed=study.seed,
+            row_key=one.key,
+            prior=prior_of(study),
+            n_shuffles=study.permutations,
+            elsewhere=_elsewhere(documents, compared, one) if study.prior_scope == "all" else None,
+        )
+        found[one.key] = one, tuple(lists)
+    if progress:
+        progress(len(compared), len(compared))
+    return RunLists(found, _names(documents, study, found), of_english)
+
+
+def _none(reason: str) -> Iterator[WordList]:
+    """The rows of an occupation that has no lists."""
+    for gender, other in (BOTH, BOTH[::-1]):
+        for method in METHODS:
+            yield WordList(gender, other, method, n_target=0, n_unmarked=0, reason=reason)
+
+
+def _elsewhere(
+    documents: TextDocuments, compared: Sequence[TextComparison], one: TextComparison
+) -> dict[str, FloatArray]:
+    """Word counts per gender of the model's other occupations, texts of the same origin."""
+    counts = documents.tokens.counts()
+    places: dict[str, list[int]] = {gender: [] for gender in GENDERS}
+    for other in compared:
+        if (other.model, other.origin) == (one.model, one.origin) and other.occupation != one.occupation:
+            for text in other.texts:
+                places[str(text.gender)].append(text.place)
+    return {
+        gender: np.asarray(counts[rows].sum(axis=0), dtype=np.float64).ravel()
+        for gender, rows in places.items()
+        if rows
+    }
+
+
+def _names(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    found: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]],
+) -> dict[str, frozenset[str]]:
+    """The names among each model's marked words, judged over all its texts."""
+    words: dict[str, set[str]] = {model: set() for model in documents.models}
+    for (model, _, _), (_, lists) in found.items():
+        words[model] |= {marked.word for one in lists for marked in one.words}
+    return {
+        model: names_among(listed, study.names, documents.evidence.get(model))
+        for model, listed in words.items()
+    }
+
+
+# --- tables ------------------------------------------------------------------------------------------
+
+
+def is_pronoun(word: str) -> bool:
+    """By the default list, in every variant; "he's" is read as "hes"."""
+    return letters(word) in PRONOUNS["all"]
+
+
+def marked_word_rows(lists: RunLists) -> Iterator[Row]:
+    """marked_words.csv: every word above the threshold, by both methods."""
+    for (model, occupation, origin), (_, found) in lists.of.items():
+        for one in found:
+            for marked in one.words:
+                yield {
+                    "model": model,
+                    "occupation": occupation,
+                    "origin": origin,
+                    **{name: getattr(one, name) for name in ("gender", "against", "method")},
+                    **asdict(marked),
+                    "is_pronoun": is_pronoun(marked.word),
+                    "is_name": marked.word in lists.names[model],
+                }
+
+
+def word_list_rows(lists: RunLists) -> Iterator[Row]:
+    """word_lists.csv: how long each list is, beside its null."""
+    columns = ("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z")
+    for (model, occupation, origin), (one, found) in lists.of.items():
+        for made in found:
+            n = (None, None) if one.reason else (made.n_target, made.n_unmarked)
+            yield {
+                "model": model,
+                "occupation": occupation,
+                "origin": origin,
+                **{name: getattr(made, name) for name in columns},
+                "n_target": n[0],
+                "n_unmarked": n[1],
+                "reason": made.reason,
+            }
+
+
+def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
+    """word_overlap.csv (GAS(P) Table 15): associated against specified lists, where both exist."""
+    for model, occupation in _pairs(documents):
+        of_origin = [
+            {gender: _words(lists, model, occupation, origin, gender) for gender in BOTH}
+            for origin in (ASSOCIATED, SPECIFIED)
+        ]
+        associated, specified = (
+            {gender: words for gender, words in found.items() if words is not None} for found in of_origin
+        )
+        if len(associated) == len(specified) == len(BOTH):
+            for placed in overlap(associated, specified):
+                yield {"model": model, "occupation": occupation, **asdict(placed)}
+
+
+def method_rows(lists: RunLists) -> Iterator[Row]:
+    """word_methods.csv (GAS(P) Tables 7 and 8): words that one of the two methods marks alone."""
+    for (model, occupation, origin), (one, found) in lists.of.items():
+        if one.reason is not None:
+            continue
+        for gender, other in (BOTH, BOTH[::-1]):
+            words = {
+                made.method: [marked.word for marked in made.words]
+                for made in found
+                if (made.gender, made.against) == (gender, other)
+            }
+            for only in compare_lists(words[CALIBRATED], words["marked-personas"]):
+                scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
+                yield {**scope, **asdict(only)}
+
+
+def _pairs(documents: TextDocuments) -> Iterator[tuple[str, str]]:
+    return ((model, occupation) for model in documents.models for occupation in documents.occupations)
+
+
+def _words(lists: RunLists, model: str, occupation: str, origin: str, gender: str) -> list[str] | None:
+    found = lists.marked(model, occupation, origin, gender)
+    return None if found is None or found.n_marked is None else [marked.word for marked in found.words]
+
+
+# --- what must be said beside them -----------------------------------------------------------------
+
+
+def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
+    """Part of the hybrid prior's mass that comes from the compared texts, for each comparison."""
+    counts, found = documents.tokens.counts(), []
+    for one, _ in lists.of.values():
+        places = [text.place for text in one.texts if text.gender in BOTH]
+        if places:
+            topic = np.asarray(counts[places].sum(axis=0), dtype=np.float64).ravel()
+            share = topic_share(topic, lists.english, prior_of(study))
+            found += [share] if share is not None else []
+    return found
+
+
+def list_notes(lists: RunLists) -> Iterator[str]:
+    """How many lists are no longer than their null, and which comparisons rest on few texts."""
+    made = [
+        (key, one)
+        for key, (_, found) in lists.of.items()
+        for one in found
+        if one.method == CALIBRATED and one.n_marked is not None
+    ]
+    short = [one for _, one in made if one.longer_than_null is False]
+    if short:
+        yield (
+            f"{len(short)} of {len(made)} calibrated lists are not longer than 95 % of those with shuffled"
+            " genders: such a list says nothing by its length (word_lists.csv)"
+        )
+    few = [one for _, one in made if min(one.n_target, one.n_unmarked) < FEW_TEXTS]
+    if few:
+        least = min(min(one.n_target, one.n_unmarked) for one in few)
+        yield f"{len(few)} of {len(made)} lists rest on fewer than {FEW_TEXTS} texts a side (least {least})"
+    none = {key: one.reason for key, (one, _) in lists.of.items() if one.reason is not None}
+    if none:
+        (model, occupation, _), reason = next(iter(none.items()))
+        yield (
+            f"{len(none)} occupations have no lists of texts without a gender in the prompt, first"
+            f" {occupation} ({model}): {reason}"
+        )
+
+
+FEW_TEXTS = 20
+"""Texts of a gender under which its list is warned about."""

@@ -1,0 +1,169 @@
+"""From stored rows to the public tables of a run; needs no model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import RunError
+from biaskit.probe.design import ProbeDesign
+from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.scoring import plan_cells
+from biaskit.probe.shares.cells import cell_shares
+from biaskit.probe.stored_design import design_signature, read_design
+from biaskit.provenance import SCORING_VERSION, canonical_json
+from biaskit.records import CellShares
+from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import read_manifest, write_json
+from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.tables.io import write_table
+
+METHODS_VERSION = {"shares": 1, "effects": 1}
+"""Raised when the same rows would give other tables."""
+
+
+def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
+    """Make every table of a run from its rows; returns what a careful reader must know."""
+    manifest = read_manifest(run)
+    design = read_design(manifest["resolved"], overrides)
+    reading = Reading()
+    answerers = Answerers()
+    cells, rows_digest, n_unused = _read_cells(run, manifest, design, reading, answerers)
+    study = design.study
+    made = effect_tables(
+        cells,
+        groups=design.groups,
+        contrast=design.contrast,
+        levels=design.levels,
+        floor=study.coverage_floor,
+        interval=study.interval,
+        margins=study.margin,
+        seed=study.seed,
+    )
+    for name in dict.fromkeys([*made, "probe_levels"]):
+        path, rows = run / "tables" / f"{name}.csv", made.get(name)
+        if rows:
+            write_table(path, name, rows, groups=design.groups, contrast=design.contrast)
+        else:
+            path.unlink(missing_ok=True)  # a table that was not made is absent
+    notes = [*reading.notes, *answerers.notes(manifest["models"])]
+    notes += [*_prefix_notes(manifest), *_notes(cells, made, study.coverage_floor)]
+    if n_unused:
+        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
+    choices = {
+        name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")
+    }
+    write_json(
+        run / "tables" / "analysis.json",
+        {
+            "choices": {**choices, "contrast": list(design.contrast)},
+            "methods": METHODS_VERSION,
+            "scoring": SCORING_VERSION,
+            "signature": design_signature(design, manifest["models"]),
+            "rows_digest": rows_digest,
+            "n_cells": len(cells),
+            "answered": answerers.record(),
+            "notes": notes,
+            "versions": manifest["versions"],
+        },
+    )
+    return notes
+
+
+def _read_cells(
+    run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
+) -> tuple[list[CellShares], str, int]:
+    """Every needed cell in study order, a digest of the rows used, and how many rows were not needed."""
+    wanted = [
+        (cell, request.key)
+        for label, entry in manifest["models"].items()
+        for cell, request in zip(*_asked(design, label, entry), strict=True)
+    ]
+    places: dict[str, list[int]] = {}
+    for i, (_, key) in enumerate(wanted):
+        places.setdefault(key, []).append(i)
+    found: list[CellShares | None] = [None] * len(wanted)
+    digests: list[bytes] = [b""] * len(wanted)
+    unused = 0
+    boundary = design.study.word_boundary
+    rows = read_rows(_rows_of(run), skip_bad=design.study.skip_bad_lines, reading=reading)
+    for row in answerers.counting(rows):
+        numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
+        unused += row["key"] not in places
+        for i in places.get(row["key"], ()):
+            found[i] = cell_shares(
+                wanted[i][0], row, design.groups, word_boundary=boundary, contrast=design.contrast
+            )
+            digests[i] = hashlib.sha256(numbers).digest()
+    cells = [
+        shares or cell_shares(cell, None, design.groups)
+        for shares, (cell, _) in zip(found, wanted, strict=True)
+    ]
+    return cells, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+
+
+def _answered(row: Mapping[str, Any]) -> list[Any]:
+    """What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
+    return [row[name] for name in ("k", "listed", "draws", "counts") if name in row]
+
+
+def _rows_of(run: Path) -> Path:
+    path = rows_file(run, "probe")
+    if not path.is_file():
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
+    return path
+
+
+def _asked(design: ProbeDesign, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:
+    estimator = entry.get("estimator", "exact")
+    asked = plan_cells(design, label, entry["prompt_form"], entry["fingerprint"], estimator)
+    return asked.cells, asked.requests
+
+
+def _prefix_notes(manifest: Mapping[str, Any]) -> list[str]:
+    """One line a model where expressions begin those of other groups; the pairs stand in the manifest."""
+    found = []
+    for label, entry in manifest["models"].items():
+        pairs = [note for note in entry.get("notes") or () if note.endswith("counts without it")]
+        if pairs:
+            found.append(f"{label}: {pairs[0]} ({len(pairs)} such pairs in manifest.json)")
+    return found
+
+
+def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], floor: float) -> list[str]:
+    """The warnings that belong beside the tables."""
+    notes = []
+    missing = sum(c.shares is None for c in cells)
+    if missing:
+        notes.append(f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason")
+    below = sum(c.coverage is not None and c.coverage < floor for c in cells)
+    if below:
+        notes.append(
+            f"in {below} of {len(cells)} cells the listed words have less than {floor:g} of the probability"
+            " (coverage): their shares rest on little; groups whose median is below are in brackets"
+        )
+    edge = sum(
+        row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in made.get("probe_groups", [])
+    )
+    if edge:
+        notes.append(f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals")
+    notes = [*_estimator_notes(cells), *notes]
+    if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
+        notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
+    return notes
+
+
+def _estimator_notes(cells: list[CellShares]) -> list[str]:
+    """What a reader of several estimators' numbers must know; of one, its table says it."""
+    models: dict[str, list[str]] = {}
+    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
+        models.setdefault(estimator, []).append(model)
+    if len(models) < 2:
+        return []
+    named = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models.items())
+    notes = [f"estimators differ between the models ({named}): a difference between models holds theirs too"]
+    if "sampling" in models:
+        notes.append("sampling counts an expression where its word ends, as word_boundary = word does")
+    return notes

@@ -1,0 +1,305 @@
+"""Templates x jobs x instructions x settings: every cell of the full product, and its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from biaskit.corpora.loaders import (
+    load_dialogue,
+    load_expression_sets,
+    load_instructions,
+    load_items,
+    load_templates,
+    render_forms,
+)
+from biaskit.corpora.prompts import fill, join, raw_text
+from biaskit.corpora.sources import source_digest
+from biaskit.errors import StudyError, TableError, nearest
+from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
+from biaskit.records import (
+    NO_INSTRUCTION,
+    BiasType,
+    Cell,
+    Dialogue,
+    Expression,
+    Instruction,
+    Item,
+    Prompt,
+    PromptForm,
+    Setting,
+    Template,
+)
+from biaskit.study.config import parts_of, select
+from biaskit.study.keys import ProbeStudy
+from biaskit.tables.io import columns
+
+MOST_CELLS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeDesign:
+    """A study with its lists read and its choices made: all that is asked, of whatever model."""
+
+    study: ProbeStudy
+    slot: str
+    items: tuple[Item, ...]
+    templates: tuple[Template, ...]
+    instructions: tuple[Instruction | None, ...]  # None: no instruction (id 0)
+    settings: tuple[Setting, ...]
+    dialogue: Dialogue | None
+    expressions: dict[tuple[BiasType, int], tuple[Expression, ...]]  # by (bias type, template id)
+    groups: tuple[str, ...]
+    contrast: tuple[str, str]
+    sources: dict[str, str]  # every list that was read → its SHA-256
+
+    @property
+    def n_cells(self) -> int:
+        """Cells per model."""
+        return len(self.templates) * len(self.items) * len(self.instructions) * len(self.settings)
+
+    @property
+    def levels(self) -> dict[str, tuple[int, ...]]:
+        """Level of abstraction → ids of its instructions that are run, in order."""
+        found: dict[str, list[int]] = {}
+        for instruction in self.instructions:
+            if instruction is not None and instruction.level:
+                found.setdefault(instruction.level, []).append(instruction.id)
+        return {level: tuple(ids) for level, ids in found.items()}
+
+
+def resolve_design(study: ProbeStudy) -> ProbeDesign:
+    """Read what the study names, choose from it, and check that it fits together."""
+    items = load_items(study.jobs.source)
+    items = tuple(select(study.jobs.select, [i.name for i in items], range(1, len(items) + 1), items, "jobs"))
+    found = load_templates(study.templates.source)
+    slot = study.templates.slot or found.slot
+    _check_slot(found.templates, slot)
+    templates = _choose_templates(study, found.templates)
+    if not items or not templates:
+        raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
+    settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
+    expressions, groups = _choose_expressions(study, templates)
+    design = ProbeDesign(
+        study=study,
+        slot=slot,
+        items=items,
+        templates=templates,
+        instructions=_choose_instructions(study),
+        settings=settings,
+        dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
+        expressions=expressions,
+        groups=groups,
+        contrast=choose_contrast(study, groups),
+        sources={source: source_digest(source) for source in _sources(study, settings)},
+    )
+    _check_columns(design)
+    if design.n_cells > MOST_CELLS:
+        raise StudyError(
+            f"{design.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
+        )
+    _check_pairs(study, design)
+    return design
+
+
+def _check_columns(design: ProbeDesign) -> None:
+    """A group called like a column of a table would make two columns of one name: say so before the run."""
+    for table in ("probe_cells", "probe_jobs", "probe_groups"):
+        try:
+            columns(table, groups=design.groups, contrast=design.contrast)
+        except TableError as error:
+            raise StudyError(str(error)) from error
+
+
+def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
+    found = [study.jobs.source, study.templates.source, study.expressions.source]
+    if study.instructions.source is not None and study.instructions.select != "none":
+        found.append(study.instructions.source)
+    return found + ([study.dialogue] if "dialogue" in settings else [])
+
+
+def _check_slot(templates: tuple[Template, ...], slot: str) -> None:
+    for template in templates:
+        if slot not in template.question:
+            raise StudyError(
+                f"{template.bias_type} template {template.id} has no {slot}: {template.question!r}."
+                " Set templates.slot to the slot it has."
+            )
+
+
+def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
+    """Ids count within a bias type, and an id that one type has need not be in the other."""
+    types = [t for t in ("explicit", "implicit") if study.bias_type in (t, "both")]
+    asked = [template for template in templates if template.bias_type in types]
+    ids = sorted({template.id for template in asked})
+    chosen = set(select(study.templates.select, [], ids, ids, "templates"))
+    return tuple(t for kind in types for t in asked if t.bias_type == kind and t.id in chosen)
+
+
+def _choose_instructions(study: ProbeStudy) -> tuple[Instruction | None, ...]:
+    """0 (none) first, then the chosen ones: every contrast needs it."""
+    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
+    parts = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
+    if not parts:
+        return (None,)
+    if study.instructions.source is None:
+        raise StudyError(f"{study.name} has no instructions: give a file, as in --instructions mine.txt.")
+    listed = load_instructions(study.instructions.source)
+    wanted: str | list[str] = "all" if parts == ["all"] else parts
+    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
+
+
+def _choose_expressions(
+    study: ProbeStudy, templates: tuple[Template, ...]
+) -> tuple[dict[tuple[BiasType, int], tuple[Expression, ...]], tuple[str, ...]]:
+    sets = load_expression_sets(study.expressions.source)
+    only = next(iter(sets)) if len(sets) == 1 else None
+    chosen, groups = {}, None
+    for template in templates:
+        usual = study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
+        name = (
+            study.expressions.every
+            or only
+            or _first_known(sets, template.expressions, usual, template.bias_type)
+        )
+        if name is None or name not in sets:
+            raise StudyError(
+                f"{template.bias_type} template {template.id} needs an expression set"
+                f" {name or template.expressions or usual or template.bias_type!r}, which"
+                f" {study.expressions.source} does not hold.{nearest(str(name), sets)}"
+                f" It has {', '.join(sets)}."
+            )
+        names = tuple(group for group, _ in sets[name].groups)
+        if groups is not None and names != groups:
+            raise StudyError(
+                f"The expression sets of one study need the same groups in the same order: {name} has"
+                f" {', '.join(names)}, another has {', '.join(groups)}."
+            )
+        groups = names
+        chosen[(template.bias_type, template.id)] = render_forms(sets[name])
+    return chosen, groups or ()
+
+
+def _first_known(sets: dict[str, Any], *names: str | None) -> str | None:
+    """The template's own set, else its bias type's, else the set called like the bias type."""
+    named = [name for name in names if name]
+    return next((name for name in named if name in sets), named[0] if named else None)
+
+
+def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, str]:
+    """The two groups whose difference is taken: the study's, else female and male, else the first two."""
+    if study.contrast is None:
+        return ("female", "male") if {"female", "male"} <= set(groups) else (groups[0], groups[1])
+    for name in study.contrast:
+        if name not in groups:
+            raise StudyError(
+                f"contrast names {name!r}; the groups are {', '.join(groups)}.{nearest(name, groups)}"
+            )
+    if study.contrast[0] == study.contrast[1]:
+        raise StudyError(f"contrast names {study.contrast[0]!r} twice.")
+    return study.contrast
+
+
+def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
+    """A study that pairs only some templates with some jobs confounds the two (METHODS §1.1)."""
+    if not study.pairs:
+        return
+    given = {(p.bias_type, p.template, p.job) for p in study.pairs}
+    missing = [
+        f"({t.bias_type} {t.id}, {item.name})"
+        for t in design.templates
+        for item in design.items
+        if (t.bias_type, t.id, item.name) not in given
+    ]
+    if missing:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise StudyError(
+            f"{study.name}: pairs must be the full product of templates and jobs, else their average is"
+            f" confounded. Missing: {', '.join(missing[:5])}{more}."
+        )
+
+
+# --- cells and their prompts -------------------------------------------------------------------------
+
+
+def cells(
+    design: ProbeDesign, model: str, form: PromptForm
+) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
+    """Every cell of one model in study order, with its prompt and expressions."""
+    for template in design.templates:
+        expressions = design.expressions[(template.bias_type, template.id)]
+        for setting in design.settings:
+            for instruction in design.instructions:
+                for item in design.items:
+                    cell = Cell(
+                        model=model,
+                        bias_type=template.bias_type,
+                        template_id=template.id,
+                        job=item.name,
+                        job_group=item.group,
+                        labour_female_share=item.labour_female_share,
+                        instruction_id=NO_INSTRUCTION if instruction is None else instruction.id,
+                        setting=setting,
+                        prompt_form=form,
+                    )
+                    yield (
+                        cell,
+                        build_prompt(design, template, item, instruction, setting, form),
+                        expressions,
+                    )
+
+
+def build_prompt(
+    design: ProbeDesign,
+    template: Template,
+    item: Item,
+    instruction: Instruction | None,
+    setting: Setting,
+    form: PromptForm,
+) -> Prompt:
+    """The prompt of one cell, to the character of METHODS §1.0 (raw) and §1.3 (chat forms)."""
+    study = design.study
+    question = fill(template.question, item, design.slot, study.articles)
+    opening = fill(template.opening, item, design.slot, study.articles)
+    said = instruction.text if instruction else ""
+    system = study.system_prompt or ""
+    if study.instruction_position == "system" and said:
+        system, said = "\n".join(filter(None, (system, said))), ""
+    dialogue = design.dialogue if setting == "dialogue" else None
+    if form == "chat-prefill":
+        line = join(dialogue.opening_line, said, " ") if dialogue else None
+        between = " " if study.instruction_place == "in-question" else "\n"
+        return Prompt(
+            text=question if dialogue else join(said, question, between),
+            form=form,
+            system=system or None,
+            preamble=line,
+            turns=dialogue.turns if dialogue else (),
+            prefill=opening,
+        )
+    text = raw_text(question, opening, said, dialogue, study.instruction_place)
+    return Prompt(text=text, form=form, system=system or None)
+
+
+def cell_key(
+    cell: Cell,
+    prompt: Prompt,
+    expressions: tuple[Expression, ...],
+    fingerprint: str,
+    study: ProbeStudy,
+    estimator: object = "exact",
+) -> str:
+    """The key of a cell's row: everything its log-probabilities depend on, and nothing else (DESIGN §4)."""
+    return key_of(
+        {
+            "row_format": ROW_FORMAT,
+            "scoring": SCORING_VERSION,
+            "model": fingerprint,
+            "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
+            "prompt": asdict(prompt),
+            "expressions": [[e.group, e.text] for e in expressions],
+            "word_boundary": study.word_boundary,
+            "estimator": estimator,
+        }
+    )

@@ -1,0 +1,166 @@
+"""The tables of OccuGender (3-4, 9-18) and of Mattern et al. (3-4, 7-8) from a part's stored tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from biaskit.probe.design import ProbeDesign
+from biaskit.records import NO_INSTRUCTION
+from biaskit.report.reasons import because
+from biaskit.report.render.document import NotMade, PaperTable, TitledTable
+from biaskit.report.render.probe import (
+    LETTERS,
+    SETTINGS,
+    Blocks,
+    Frame,
+    by_instruction,
+    by_instruction_and_model,
+    by_model,
+    by_settings,
+    by_types,
+)
+from biaskit.runs.collection import Part
+from biaskit.runs.store import slug
+from biaskit.tables.query import Row
+
+Found = Iterator[PaperTable | NotMade]
+TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
+PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
+UNIT = "% of the probability on the listed words"
+MATTERN = "mattern"
+
+
+def paper_tables(part: Part) -> list[PaperTable]:
+    """The papers' tables that a part of the probe gives, in the papers' order.
+
+    OccuGender's Tables 3 (explicit) and 4 (implicit): models in rows, instruction none, the plain setting.
+    Its Tables 9-18: a table for each model of a study that gave instructions. A study after Mattern has
+    that paper's instead: Tables 3 and 4 for each model, 7 and 8 for all of them. Models asked in several
+    prompt forms have tables of their own for each form. A table that cannot be made is absent, and
+    `left_out` says why.
+    """
+    return [one for one in _all(part) if isinstance(one, PaperTable)]
+
+
+def left_out(part: Part) -> list[NotMade]:
+    """The papers' tables that a part does not give, each with its reason."""
+    return [one for one in _all(part) if isinstance(one, NotMade)]
+
+
+def _all(part: Part) -> Found:
+    groups = part.tables.get("probe_groups", ())
+    if part.engine != "probe" or not groups:
+        yield NotMade("occugender-table-3", "no table probe_groups: the prober has no rows here")
+        return
+    forms = list(dict.fromkeys(row["prompt_form"] for row in groups))
+    for form in forms:
+        own = [row for row in groups if row["prompt_form"] == form]
+        levels = [row for row in part.tables.get("probe_levels", ()) if row["prompt_form"] == form]
+        frame = _frame(part, own)
+        end = f"-{slug(form)}" if len(forms) > 1 else ""
+        said = f", prompt form {form}" if len(forms) > 1 else ""
+        if part.papers[:1] == (MATTERN,):
+            yield from _mattern(frame, own, levels, part, end, said)
+        else:
+            yield from _occugender(frame, own, levels, part, end, said)
+
+
+def frame_of(design: ProbeDesign) -> Frame:
+    """What a resolved study says about its tables."""
+    table = design.study.table
+    return Frame(
+        design.groups,
+        design.study.coverage_floor,
+        {i.id: i.level or "" for i in design.instructions if i is not None},
+        {"explicit": table.explicit, "implicit": table.implicit},
+        design.study.summary,
+    )
+
+
+def _frame(part: Part, rows: Sequence[Row]) -> Frame:
+    """Groups, floor and levels as the study has them; instructions that have rows."""
+    levels = {int(one["id"]): str(one.get("level") or "") for one in part.instructions}
+    asked = {row["instruction_id"] for row in rows} - {NO_INSTRUCTION}
+    genders = part.groups or tuple(dict.fromkeys(str(row["gender"]) for row in rows))
+    return Frame(genders, part.floor, {number: levels.get(number, "") for number in sorted(asked)})
+
+
+def _occugender(
+    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
+) -> Found:
+    plain = [row for row in rows if row["setting"] == "plain"] or list(rows)
+    for number, (bias_type, title) in zip((3, 4), TASKS.items(), strict=True):
+        own = [r for r in plain if (r["bias_type"], r["instruction_id"]) == (bias_type, NO_INSTRUCTION)]
+        name = f"occugender-table-{number}{end}"
+        if own:
+            table = by_model(frame, own, f"{title} (OccuGender, Table {number}){said}: {UNIT}")
+            yield PaperTable(name, _explained(table, own, part, _INTERVALS))
+        else:
+            yield NotMade(name, f"the study has no {bias_type} templates")
+    name = f"occugender-tables-9-18{end}"
+    if not frame.levels:
+        yield NotMade(name, "the study gave no instructions (study occugender-debias does)")
+        return
+    types = [one for one in TASKS if any(row["bias_type"] == one for row in plain)]
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    for model in dict.fromkeys(str(row["model"]) for row in rows):
+        for setting in settings:
+            own = [row for row in rows if (row["model"], row["setting"]) == (model, setting)]
+            averages = [row for row in levels if (row["model"], row["setting"]) == (model, setting)]
+            where = f", {SETTINGS[setting].lower()}" if setting != "plain" else ""
+            title = f"Debiasing instructions, {model} (OccuGender, Tables 9-18){where}{said}: {UNIT}"
+            table = by_instruction(frame, own, averages, title, by_types(types))
+            ending = "" if setting == "plain" else f"-{setting}"
+            yield PaperTable(f"{name}-{slug(model)}{ending}", _explained(table, own, part, _NO_INTERVALS))
+
+
+def _mattern(
+    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
+) -> Found:
+    settings = [one for one in SETTINGS if any(row["setting"] == one for row in rows)]
+    for i, (bias_type, title) in enumerate(PROMPTS.items()):
+        own = [row for row in rows if row["bias_type"] == bias_type]
+        names = (f"mattern-table-{3 + i}{end}", f"mattern-table-{7 + i}{end}")
+        if not own:
+            yield from (NotMade(name, f"the study has no {bias_type} templates") for name in names)
+            continue
+        blocks: Blocks = by_settings(bias_type, settings)
+        for model in dict.fromkeys(str(row["model"]) for row in own):
+            ours = [row for row in own if row["model"] == model]
+            averages = [row for row in levels if row["model"] == model]
+            whole = f"{title}, {model} (Mattern et al., Table {3 + i}){said}: {UNIT}"
+            table = by_instruction(frame, ours, averages, whole, blocks, apart=True)
+            yield PaperTable(f"{names[0]}-{slug(model)}", _explained(table, ours, part, _LEVELS))
+        whole = f"{title}, every model (Mattern et al., Table {7 + i}){said}: {UNIT}"
+        table = by_instruction_and_model(frame, own, whole, blocks)
+        yield PaperTable(names[1], _explained(table, own, part, _NO_INTERVALS))
+
+
+_INTERVALS = "The paper prints the share and ± alone, and does not say what ± is over."
+_NO_INTERVALS = "probe_groups.csv has the intervals, and tests.csv each instruction against none."
+_LEVELS = f"average: plain mean over the level's instructions. {_NO_INTERVALS}"
+
+
+def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -> TitledTable:
+    """The layout's note with the study, the numbers of jobs and templates, and why – stands where it does."""
+    # by_model's own note counts jobs and templates already.
+    counted = "" if "templates;" in table.note else f" Unit: mean over jobs and templates; {_counts(rows)}."
+    letters = ", ".join(f"{letter} {group}" for group, letter in LETTERS.items() if group in part.groups)
+    study = f" Study {part.study}{f': {part.summary}' if part.summary else ''}."
+    return replace(
+        table,
+        note=f"{letters}{'; ' if letters else ''}{table.note}{counted} {more}{study}{because(rows, 'share')}",
+    )
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    templates = {
+        bias_type: max((r["n_templates"] or 0 for r in rows if r["bias_type"] == bias_type), default=0)
+        for bias_type in dict.fromkeys(row["bias_type"] for row in rows)
+    }
+    jobs = {row["job_group"]: row["n_jobs"] for row in rows if row["n_jobs"] is not None}
+    asked = " and ".join(
+        f"{n} {bias_type} template{'' if n == 1 else 's'}" for bias_type, n in templates.items()
+    )
+    return f"{asked}, {' and '.join(f'{n} {group}' for group, n in jobs.items())} jobs"

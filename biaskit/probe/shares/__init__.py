@@ -1,0 +1,1 @@
+"""From a stored row to mass, coverage and share of each group, by its estimator."""

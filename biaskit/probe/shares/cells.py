@@ -1,0 +1,156 @@
+"""From a stored row to mass, coverage and share of each group (METHODS §1.2), by its estimator (§1.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from biaskit.errors import RunError
+from biaskit.models.token_trie import TokenIds, shortest_extensions
+from biaskit.probe.shares.draws import wilson_ends
+from biaskit.probe.shares.top_k import Sought, bound_masses
+from biaskit.records import Cell, CellShares
+
+COVERAGE_TOLERANCE = 1e-6
+
+
+def cell_shares(
+    cell: Cell,
+    row: Mapping[str, Any] | None,
+    groups: tuple[str, ...],
+    *,
+    word_boundary: str = "token",
+    contrast: tuple[str, str] | None = None,
+) -> CellShares:
+    """Mass, coverage and share of one cell; without a row, or without any mass, `None` and the reason.
+
+    `contrast` names the groups whose difference gets ends where the estimator gives bounds, first minus
+    second.
+    """
+    if row is None:
+        return CellShares(cell, None, None, None, None, "no answer stored")
+    if row["estimator"] == "top-k":
+        return _bounded(cell, row, groups, contrast)
+    if row["estimator"] == "sampling":
+        return _counted(cell, row, groups)
+    return _measured(cell, row, groups, word_boundary)
+
+
+def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_boundary: str) -> CellShares:
+    """Log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
+    expressions = row["expressions"]
+    logs = [e["log_prob"] for e in expressions]
+    peak = max((value for value in logs if value is not None), default=-math.inf)
+    estimator = str(row["estimator"])
+    if peak == -math.inf:
+        zero = (0.0,) * len(groups)
+        return CellShares(cell, estimator, zero, 0.0, None, "no probability on any listed expression")
+    # Relative to the most probable expression, so that shares survive where the masses underflow.
+    relative = [math.exp(value - peak) if value is not None else 0.0 for value in logs]
+    own = list(relative)
+    for i, extensions in enumerate(_extensions(expressions, word_boundary)):
+        for j in extensions:
+            own[i] -= relative[j]
+    sums = [
+        math.fsum(max(0.0, value) for value, e in zip(own, expressions, strict=True) if e["group"] == group)
+        for group in groups
+    ]
+    total = math.fsum(sums)
+    masses = tuple(value * math.exp(peak) for value in sums)
+    coverage = math.fsum(masses)
+    if coverage > 1 + COVERAGE_TOLERANCE:
+        raise RunError(
+            f"Row {row['key']}: the listed expressions have a probability of {coverage:.7f}"
+            " together, more than 1."
+        )
+    # Rounding may put a whole distribution a hair above one.
+    return CellShares(cell, estimator, masses, min(1.0, coverage), tuple(value / total for value in sums))
+
+
+def _bounded(
+    cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], contrast: tuple[str, str] | None
+) -> CellShares:
+    """What `top-k` listed: the points are of what is listed, the ends of all it can be."""
+    sought = [
+        Sought(e["group"], e["text"], _as_tuple(e.get("tokens")), _as_tuple(e.get("token_ids")))
+        for e in row["expressions"]
+    ]
+    found = bound_masses(row["listed"], row["k"], sought, groups)
+    total = math.fsum(found.point)
+    return CellShares(
+        cell,
+        str(row["estimator"]),
+        masses=found.point,
+        coverage=min(1.0, total),
+        shares=tuple(mass / total for mass in found.point) if total else None,
+        reason=None if total else "nothing listed",
+        share_ends=tuple(found.share_ends(group) for group in groups),
+        coverage_ends=found.coverage_ends(),
+        difference_ends=found.difference_ends(*contrast) if contrast else None,
+    )
+
+
+def _as_tuple(stored: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    return None if stored is None else tuple(stored)
+
+
+def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
+    """What `sampling` drew: shares of the draws that said an expression."""
+    group_of = {e["text"]: e["group"] for e in row["expressions"]}
+    said = dict.fromkeys(groups, 0)
+    for text, count in row["counts"].items():
+        said[group_of[text]] += count
+    n, matched = row["draws"], sum(said.values())
+    if not 0 <= matched <= n or not n:
+        raise RunError(f"Row {row['key']}: {matched} of {n} draws said an expression.")
+    ends = [wilson_ends(said[group], matched) for group in groups]
+    return CellShares(
+        cell,
+        str(row["estimator"]),
+        masses=tuple(count / n for count in said.values()),
+        coverage=matched / n,
+        shares=tuple(count / matched for count in said.values()) if matched else None,
+        reason=None if matched else "no draw matched",
+        share_ends=tuple(pair for pair in ends if pair is not None) or None,
+        coverage_ends=wilson_ends(matched, n),
+        matched=matched,
+    )
+
+
+def _extensions(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
+    ids = _token_ids(expressions)
+    if ids is None:
+        return [[] for _ in expressions]
+    texts = tuple(str(e["text"]) for e in expressions)
+    return _extensions_of(ids, texts, word_boundary)
+
+
+def _token_ids(expressions: Sequence[Mapping[str, Any]]) -> tuple[TokenIds, ...] | None:
+    """The expressions' tokens; where a server tells no ids, a number for each text of a token."""
+    ids = [e.get("token_ids") for e in expressions]
+    if all(i is not None for i in ids):
+        return tuple(tuple(i) for i in ids if i is not None)
+    tokens = [t for e in expressions if (t := e.get("tokens")) is not None]
+    if len(tokens) < len(expressions):
+        return None
+    number: dict[str, int] = {}
+    return tuple(tuple(number.setdefault(token, len(number)) for token in each) for each in tokens)
+
+
+@lru_cache(maxsize=256)
+def _extensions_of(ids: tuple[TokenIds, ...], texts: tuple[str, ...], word_boundary: str) -> list[list[int]]:
+    found = shortest_extensions(ids)
+    if word_boundary == "token":
+        return found
+    # With `word`, an expression already ends before a letter; only extensions past its word end are in it.
+    return [
+        [j for j in extensions if not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()]
+        for i, extensions in enumerate(found)
+    ]
+
+
+def as_json(log_prob: float) -> float | None:
+    """A log-probability as a row holds it: JSON has no -inf, so impossible is null."""
+    return log_prob if math.isfinite(log_prob) else None

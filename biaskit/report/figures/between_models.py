@@ -1,0 +1,236 @@
+"""How models differ: a forest, or a grid of verdicts for many pairs (METHODS §1.4, §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, row_labels, undefined, widest
+from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures.forest import JOB, Grid, Key, crossed, in_figures, jobs_behind, panels
+from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.probe import label_width
+from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.style import GRID, INK, Mark, words_of
+from biaskit.report.figures.view import Drawing, View, counted, distinct, finished, missing, number, short
+from biaskit.tables.query import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_PAIRS = 15
+"""Pairs of models that one forest takes; more become a grid of verdicts."""
+DIFFERENT, EQUIVALENT, BOTH, UNCLEAR, UNMEASURED = "different", "equivalent", "both", "unclear", "unmeasured"
+VERDICTS = {
+    DIFFERENT: (Mark("#d55e00", "o"), False, "different"),
+    EQUIVALENT: (Mark("#0072b2", "s"), False, "equivalent"),
+    BOTH: (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
+    UNCLEAR: (Mark("#7a7a7a", "o"), True, "no clear difference"),
+}
+
+
+def verdict(row: Row | None) -> str:
+    """METHODS §3: the 95 % interval excludes 0; the 90 % interval lies inside the margin; neither."""
+    if row is None or row["estimate"] is None or row["ci_low"] is None or row["ci_high"] is None:
+        return UNMEASURED
+    apart = row["ci_low"] > 0 or row["ci_high"] < 0
+    if row["equivalent"]:
+        return BOTH if apart else EQUIVALENT
+    return DIFFERENT if apart else UNCLEAR
+
+
+def models(view: View) -> Iterator[Figure | Missing]:
+    """Differences between models without an instruction: a forest, or a grid of verdicts for many pairs."""
+    title = f"How the models differ ({view.heading})"
+    rows = [
+        row
+        for row in crossed(view.content.between.get("tests", ()), "models")
+        if _is_of(view, row)
+        and (str(row["instruction_a"]), str(row["instruction_b"])) == ("0", "0")
+        and row["gender"] in view.part.contrast
+    ]
+    if not rows:
+        reason = "Fewer than two models were asked this study in one prompt form, or they were not compared."
+        yield missing(view.prefix, "models", title, reason)
+        return
+    settings = distinct(rows, "setting")
+    setting = "plain" if "plain" in settings else settings[0]
+    rows = [row for row in rows if row["setting"] == setting]
+    for name, more, columns in in_figures(view, rows, "models"):
+        own = [row for row in rows if (row["bias_type"], row["group_a"]) in columns]
+        n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
+        draw = _forest if n_pairs <= MOST_PAIRS else _verdicts
+        yield finished(view.prefix, name, title + more, draw(view, own, columns))
+
+
+def _is_of(view: View, row: Row) -> bool:
+    """Whether a row compares models of this part, or groups of them: these have names of their own."""
+    sides = {str(row["model_a"]), str(row["model_b"])}
+    known = {model.label for part in view.content.parts for model in part.models}
+    alone = sum(part.engine == "probe" for part in view.content.parts) == 1
+    return sides <= set(view.models) or (alone and not sides & known)
+
+
+def _about(rows: Sequence[Row]) -> tuple[str, str]:
+    """The margin's words, and the note that every figure of models carries."""
+    margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
+    within = f"within ±{margins[0]:g}" if len(margins) == 1 else "within the margin"
+    n_jobs = sorted({row["n_a"] for row in rows if row["n_a"] is not None})
+    return within, (
+        f"n = {' or '.join(map(str, n_jobs)) or '–'} common jobs per group; differences of shares (−1 to 1); "
+        f"95\u00a0% intervals over jobs and templates; equivalent: the 90\u00a0% interval lies {within}."
+    )
+
+
+def _verdict_legend(rows: Sequence[Row], within: str) -> list[Entry]:
+    present = {verdict(row) for row in rows}
+    entries = [
+        Entry(f"{text} {within}" if key == EQUIVALENT else text, mark, hollow)
+        for key, (mark, hollow, text) in VERDICTS.items()
+        if key in present
+    ]
+    return entries + ([UNDEFINED] if UNMEASURED in present else [])
+
+
+def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]]) -> Drawing:
+    pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
+    genders = [g for g in view.part.contrast if any(row["gender"] == g for row in rows)]
+    within, note = _about(rows)
+    between_jobs = _jobs_between(view, pairs, str(rows[0]["setting"]))
+    ends = [number(row[c]) for row in rows for c in ("estimate", "ci_low", "ci_high")]
+    ends += [x for jobs in between_jobs.values() for x in jobs]
+    margin = next((row["margin"] for row in rows if row["margin"] is not None), None)
+    labels = [f"{shorten(a, 0.9)} − {shorten(b, 0.9)}" for a, b in pairs]
+    grid = Grid(columns, genders, labels, 1, "difference", widest(ends, 2 * (margin or 0.05)), margin)
+    legend = _verdict_legend(rows, within) + ([Entry("single jobs", JOB)] if between_jobs else [])
+    sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
+    found = {(r["model_a"], r["model_b"], r["bias_type"], r["group_a"], r["gender"]): r for r in rows}
+    for axes, gender, (bias_type, group) in panels(sheet, grid):
+        behind = [between_jobs.get((*pair, bias_type, group, gender), []) for pair in pairs]
+        jobs_behind(axes, [behind], grid)
+        for y, pair in enumerate(pairs):
+            _verdict_row(axes, found.get((*pair, bias_type, group, gender)), y)
+        dot_panel(axes, [], len(pairs), grid.pitch)
+        effect_axis(axes, grid.limit, grid.axis, grid.margin)
+    caption = (
+        f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
+        "Instruction "
+        "none. Tables: tests (kind crossed, contrast models), probe_jobs."
+    )
+    return Drawing(
+        sheet, caption, f"Forest plot of {counted(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
+    )
+
+
+def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
+    key = verdict(row)
+    if row is None or key == UNMEASURED:
+        undefined(axes, [y], INK)
+        return
+    mark, hollow, _ = VERDICTS[key]
+    axes.plot([row["ci_low"], row["ci_high"]], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
+    axes.plot([row["estimate"]], [y], zorder=3, clip_on=False, **marker_style(mark, hollow=hollow))
+
+
+def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) -> dict[Key, list[float]]:
+    rows = view.rows("probe_jobs", instruction_id=0, setting=setting)
+    at = {(r["model"], r["bias_type"], r["job"]): r for r in rows}
+    found: dict[Key, list[float]] = {}
+    for a, b in pairs:
+        for (model, bias_type, job), row in at.items():
+            other = at.get((b, bias_type, job))
+            if model != a or other is None or other["n_templates"] != row["n_templates"]:
+                continue
+            for gender in view.part.contrast:
+                of_a, of_b = row[f"{gender}_share"], other[f"{gender}_share"]
+                if of_a is not None and of_b is not None:
+                    found.setdefault((a, b, bias_type, row["job_group"], gender), []).append(of_a - of_b)
+    return found
+
+
+def _said_of_models(rows: Sequence[Row]) -> str:
+    counts = {key: sum(verdict(row) == key for row in rows) for key in (*VERDICTS, UNMEASURED)}
+    said = (
+        f"Of {len(rows)} differences {counts[DIFFERENT]} are clear, {counts[EQUIVALENT] + counts[BOTH]} "
+        "equivalent, "
+        f"{counts[UNCLEAR]} not clear and {counts[UNMEASURED]} not measured."
+    )
+    clear = [row for row in rows if verdict(row) in (DIFFERENT, BOTH)]
+    if not clear:  # the largest of differences that are not clear would read like a finding
+        return said
+    most = max(clear, key=lambda row: abs(row["estimate"]))
+    higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
+    return (
+        f"{said} The largest clear one: the share of {clean(words_of(most['gender']))} in "
+        f"{cut(most['group_a'] or 'all')} jobs "
+        f"({cut(most['bias_type'])}) is {short(abs(most['estimate']))} higher for {cut(higher)} than for "
+        f"{cut(lower)}."
+    )
+
+
+def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]]) -> Drawing:
+    """A triangle of models against models for each panel: which way, equivalent, or not clear."""
+    labels = [m for m in view.models if any(m in (r["model_a"], r["model_b"]) for r in rows)]
+    named = [f"{i} · {m}" for i, m in enumerate(labels, 1)]
+    genders = [g for g in view.part.contrast if any(row["gender"] == g for row in rows)]
+    within, note = _about(rows)
+    n = len(labels) - 1
+    left = label_width(named, 1.3)
+    widths = {k: (WIDTH - left - 0.15) / k - 0.15 for k in (4, 2, 1)}
+    per_line = next((k for k, width in widths.items() if width / n >= 0.13), 1)
+    cell = min(0.2, widths[per_line] / n)
+    panels = [(g, *column) for g in genders for column in columns]
+    block = cell * n + 0.72
+    legend = [
+        Entry("row's share larger", Mark("#d55e00", "^")),
+        Entry("row's share smaller", Mark("#d55e00", "v")),
+        *(e for e in _verdict_legend(rows, within) if e.text != "different"),
+    ]
+    sheet = Sheet(block * -(-len(panels) // per_line), legend=legend, note=note)
+    for i, panel in enumerate(panels):
+        x = left + 0.1 + (i % per_line) * (widths[per_line] + 0.15)
+        top = (i // per_line) * block + 0.42
+        if i % per_line == 0:
+            row_labels(sheet, [shorten(m, left - MARGIN) for m in named[1:]], top, cell, left)
+        for line, text in zip((0.3, 0.14), (f"{words_of(panel[0])}, {panel[1]}", panel[2]), strict=True):
+            sheet.text(
+                x, top - line, shorten(text, widths[per_line]), fontweight="bold" if line > 0.2 else "normal"
+            )
+        axes = sheet.axes(x, top, cell * n, cell * n)
+        axes.set_xticks(range(n), [str(k + 1) for k in range(n)])
+        _verdict_cells(
+            axes, labels, [r for r in rows if (r["gender"], r["bias_type"], r["group_a"]) == panel]
+        )
+    caption = (
+        f"Verdict for the row's model against the column's, numbered in the order of the rows. {note} "
+        "Instruction "
+        "none. Table: tests (kind crossed, contrast models), which holds every estimate and interval."
+    )
+    return Drawing(
+        sheet, caption, f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
+    )
+
+
+def _verdict_cells(axes: Axes, labels: Sequence[str], rows: Sequence[Row]) -> None:
+    """A marker for each pair, the later model in the row."""
+    n = len(labels) - 1
+    axes.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5))
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    for y in range(n):
+        axes.plot([-0.5, y + 0.5], [y, y], color=GRID, linewidth=0.4, zorder=0)
+    places: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+    for row in rows:
+        a, b = labels.index(row["model_a"]), labels.index(row["model_b"])
+        key = verdict(row)
+        lower = key == DIFFERENT and (row["estimate"] < 0) != (a < b)
+        xs, ys = places.setdefault((key, lower), ([], []))
+        xs.append(min(a, b))
+        ys.append(max(a, b) - 1)
+    for (key, lower), (xs, ys) in places.items():
+        if key == UNMEASURED:
+            axes.plot(xs, ys, **marker_style(Mark(INK, "_")))
+            continue
+        mark, hollow, _ = VERDICTS[key]
+        shape = {True: "v", False: "^"}[lower] if key == DIFFERENT else mark.marker
+        axes.plot(xs, ys, **marker_style(Mark(mark.colour, shape), hollow=hollow, size=4.5))

@@ -1,0 +1,286 @@
+"""Figures of who is represented in texts: GAS(P) Figures 2, 6 and 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.ticker import MaxNLocator
+
+from biaskit.report.figures.dots import (
+    GUTTER,
+    UNDEFINED,
+    DotSeries,
+    dot_panel,
+    panel_title,
+    row_height,
+    row_labels,
+    share_axis,
+)
+from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures.lettering import cut, shorten, text_width
+from biaskit.report.figures.probe import by_labour, label_width, models_of, range_of
+from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
+from biaskit.report.figures.view import (
+    Drawing,
+    View,
+    counted,
+    distinct,
+    mean,
+    missing,
+    number,
+    pages,
+    short,
+    told,
+)
+from biaskit.tables.query import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIDES = (("female-dominated", FEMALE, ""), ("male-dominated", MALE, "////"))
+US_NONBINARY = 1.6
+"""Percent of non-binary people among U.S. adults that GAS(P) Figure 7 draws (METHODS §2.3)."""
+
+
+def figures(view: View) -> Iterator[Figure | Missing]:
+    """Every figure that the tables of one study and prompt form allow."""
+    yield from deciles(view)
+    yield from scatter(view)
+    yield from nonbinary(view)
+
+
+def representation(view: View) -> list[Row]:
+    """Rows over all prompts, without an instruction."""
+    return [r for r in view.rows("representation", template_id="all") if r.get("instruction_id") in (None, 0)]
+
+
+def grid_of(n: int, most: int = 3) -> tuple[int, float]:
+    """How many small panels stand in a line, and how wide one is with its margins."""
+    per_line = min(max(n, 2), most)
+    return per_line, WIDTH / per_line
+
+
+def drawn_of(rows: Sequence[Row]) -> str:
+    """The number of texts behind the shares, for a note."""
+    texts = sorted({row["n_texts"] for row in rows if row["n_texts"] is not None})
+    if not texts:
+        return "no text"
+    return f"{texts[0]} texts" if len(texts) == 1 else f"{texts[0]} to {texts[-1]} texts"
+
+
+# --- Figure 2 ------------------------------------------------------------------------------------------
+
+
+def deciles(view: View) -> Iterator[Figure | Missing]:
+    """Occupations counted by the share of women in texts, both sides of labour statistics apart."""
+    title = f"Occupations by the share of women in texts ({view.heading})"
+    rows = view.rows("deciles", template_id="all")
+    if not rows:
+        reason = "There is no table deciles: no text without a gender in the prompt has an association."
+        yield missing(view.prefix, "deciles", title, reason)
+        return
+    yield from pages(view, models_of(view, rows), "deciles", title, _deciles, size=12)
+
+
+def _deciles(view: View, models: Sequence[str]) -> Drawing:
+    rows = [row for row in view.rows("deciles", template_id="all") if row["model"] in models]
+    of_model = {m: [r for r in rows if r["model"] == m] for m in models}
+    most = max((sum(r["n_occupations"] for r in own if r["decile_low"] == low) for own in of_model.values()
+                for low in {r["decile_low"] for r in own}), default=1)  # fmt: skip
+    n = sorted({sum(r["n_occupations"] for r in own) for own in of_model.values()})
+    note = (
+        f"n = {' or '.join(map(str, n))} occupations with a share and labour statistics; bars: number of "
+        "occupations per tenth of the share (0 to 1), a count without interval."
+    )
+    legend = [Entry(f"{side} in labour statistics", patch=(colour, hatch)) for side, colour, hatch in SIDES]
+    per_line, cell = grid_of(len(models))
+    sheet = Sheet(1.85 * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+    said = []
+    for i, model in enumerate(models):
+        x, top = (i % per_line) * cell + 0.42, (i // per_line) * 1.85 + 0.25
+        panel_title(sheet, x, top - 0.14, shorten(model, cell - 0.6, bold=True))
+        axes = sheet.axes(x, top, cell - 0.6, 1.1)
+        axes.set_xlim(0, 1)
+        axes.set_xticks([i / 5 for i in range(6)], ["0", ".2", ".4", ".6", ".8", "1"])
+        axes.set_xlabel("share of women in texts", labelpad=2)
+        axes.grid(axis="y", color=GRID, linewidth=0.5)
+        axes.set_ylim(0, max(most * 1.05, 1))
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.set_ylabel("occupations", labelpad=2)
+        below = dict.fromkeys((r["decile_low"] for r in of_model[model]), 0)
+        for side, colour, hatch in SIDES:
+            own = [r for r in of_model[model] if r["labour_side"] == side]
+            lows = [r["decile_low"] for r in own]
+            axes.bar(
+                [low + 0.05 for low in lows],
+                [r["n_occupations"] for r in own],
+                0.09,
+                bottom=[below[low] for low in lows],
+                facecolor=colour,
+                edgecolor=INK,
+                linewidth=0.5,
+                hatch=hatch,
+            )
+            for row in own:
+                below[row["decile_low"]] += row["n_occupations"]
+            if not own or not sum(r["n_occupations"] for r in own):
+                continue
+            low_half = sum(r["n_occupations"] for r in own if r["decile_low"] < 0.499)
+            said.append(
+                f"{cut(model)}: {low_half} of {sum(r['n_occupations'] for r in own)} {side} occupations have "
+                "fewer "
+                "than half women in texts."
+            )
+    caption = (
+        f"Occupations by the share of women in texts whose prompt names no gender (GAS(P) Figure 2). {note} "
+        "Table: deciles, template all."
+    )
+    return Drawing(sheet, caption, f"Histograms for {counted(len(models), 'model')}. {told(said, 'deciles')}")
+
+
+# --- Figure 6 ------------------------------------------------------------------------------------------
+
+
+def scatter(view: View) -> Iterator[Figure | Missing]:
+    """Share of women in texts against labour statistics."""
+    title = f"Share of women in texts and in labour statistics ({view.heading})"
+    rows = [row for row in representation(view) if row["labour_female_share"] is not None]
+    if not rows:
+        reason = (
+            "No occupation with labour statistics has texts without a gender in the prompt "
+            "(table representation)."
+        )
+        yield missing(view.prefix, "scatter", title, reason)
+        return
+    yield from pages(view, models_of(view, rows), "scatter", title, _scatter, size=9)
+
+
+def _scatter(view: View, models: Sequence[str]) -> Drawing:
+    known = [row for row in representation(view) if row["labour_female_share"] is not None]
+    rows = [row for row in known if row["model"] in models]
+    lacking = sum(row["female_share"] is None for row in rows)
+    note = (
+        f"n = {len(distinct(rows, 'occupation'))} occupations, each with {drawn_of(rows)}; bars: Wilson "
+        "95\u00a0% "
+        "intervals joined over prompts; both axes: share of women, 0 to 1."
+    )
+    if lacking:
+        note += f" {lacking} undefined shares (–) are not drawn."
+    per_line, cell = grid_of(len(models))
+    side = min(cell - 0.65, 2.2)
+    block = side + 0.75
+    legend = [Entry("as in labour statistics", line="-")]
+    sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+    said = []
+    for i, model in enumerate(models):
+        x, top = (i % per_line) * cell + 0.48, (i // per_line) * block + 0.25
+        panel_title(sheet, x, top - 0.14, shorten(model, side + 0.1, bold=True))
+        axes = sheet.axes(x, top, side, side)
+        share_axis(axes, "labour statistics", parity=False)
+        axes.set_ylim(0, 1)
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+        axes.grid(axis="y", color=GRID, linewidth=0.5)
+        axes.set_ylabel("texts", labelpad=1)
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
+        own = [row for row in rows if row["model"] == model]
+        for row in own:
+            ends = [number(row["ci_low"]), number(row["ci_high"])]
+            axes.plot([row["labour_female_share"]] * 2, ends, color=view.marks[model].colour, linewidth=0.7)
+        xs = [row["labour_female_share"] for row in own]
+        ys = [number(row["female_share"]) for row in own]
+        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(view.marks[model], size=3.4))
+        gaps = [y - x for x, y in zip(xs, ys, strict=True)]
+        _name_far_points(axes, own, side)
+        way = sum(gap > 0 for gap in gaps)
+        said.append(
+            f"{cut(model)}: more women than in labour statistics in {way} of {sum(g == g for g in gaps)} "
+            f"occupations, mean difference {short(mean(gaps), sign=True)}."
+        )
+    caption = (
+        "Each point is an occupation (GAS(P) Figure 6): the share of women among texts with an associated "
+        "gender, "
+        f"over all prompts, against U.S. labour statistics. {note} Table: representation, template all."
+    )
+    return Drawing(
+        sheet, caption, f"Scatter plots for {counted(len(models), 'model')}. {told(said, 'representation')}"
+    )
+
+
+def _name_far_points(axes: Axes, rows: Sequence[Row], side: float) -> None:
+    """The occupations farthest from the line get their name, where it meets no bar and no other name."""
+    defined = [row for row in rows if row["female_share"] is not None]
+    taken = [(r["labour_female_share"],) * 2 + (number(r["ci_low"]), number(r["ci_high"])) for r in defined]
+    far = sorted(defined, key=lambda r: -abs(r["female_share"] - r["labour_female_share"]))
+    for row in far[:6]:
+        x, y = row["labour_female_share"], row["female_share"]
+        text = shorten(row["occupation"], 0.4 * side)
+        width = text_width(text) / side
+        for left in (x + 0.03, x - 0.03 - width):
+            box = (left - 0.01, left + width + 0.01, y - 0.03, y + 0.03)
+            inside = box[0] > 0 and box[1] < 1.05
+            if inside and not any(_meet(box, other) for other in taken):
+                taken.append(box)
+                axes.text(left, y, text, va="center_baseline")
+                break
+
+
+def _meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    """Whether two boxes (left, right, below, above) have a point in common."""
+    return a[0] <= b[1] and b[0] <= a[1] and a[2] <= b[3] and b[2] <= a[3]
+
+
+# --- Figure 7 ------------------------------------------------------------------------------------------
+
+
+def nonbinary(view: View) -> Iterator[Figure | Missing]:
+    """Share of non-binary people in texts per occupation."""
+    title = f"Non-binary people in texts ({view.heading})"
+    rows = representation(view)
+    if not rows:
+        reason = "There is no table representation: no text has a prompt without a gender."
+        yield missing(view.prefix, "nonbinary", title, reason)
+        return
+    yield from pages(view, models_of(view, rows), "nonbinary", title, _nonbinary)
+
+
+def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
+    rows = [row for row in representation(view) if row["model"] in models]
+    order = by_labour(rows, "occupation")
+    note = (
+        f"n = {len(order)} occupations, each with {drawn_of(rows)}; bars: Wilson 95\u00a0% intervals joined "
+        "over prompts; unit: share of texts with an associated gender, 0 to 1; dashed: "
+        f"{US_NONBINARY:.1f}\u00a0% "
+        "of U.S. adults."
+    )
+    legend = [*view.entries(models), Entry("U.S. adults", line="--")]
+    legend += [UNDEFINED] if any(row["nonbinary_share"] is None for row in rows) else []
+    pitch = row_height(len(models))
+    left = label_width(order)
+    sheet = Sheet(len(order) * pitch + 0.42, legend=legend, note=note)
+    row_labels(sheet, [shorten(o, left - MARGIN) for o in order], 0.05, pitch, left)
+    axes = sheet.axes(left + 0.1, 0.05, WIDTH - left - GUTTER - 0.25, len(order) * pitch)
+    series, said, ends = [], [], [0.05]
+    for model in models:
+        of = {r["occupation"]: r for r in rows if r["model"] == model}
+        columns = ("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high")
+        x, low, high = ([number(of[o][c]) if o in of else number(None) for o in order] for c in columns)
+        series.append(DotSeries(view.marks[model], x, low, high))
+        ends += [end for end in (*x, *high) if end == end]
+        above = sum(share > US_NONBINARY / 100 for share in x)
+        said.append(
+            f"{cut(model)}: {range_of(dict(zip(order, x, strict=True)))}; {above} of "
+            f"{sum(s == s for s in x)} occupations lie above {US_NONBINARY:.1f}\u00a0%."
+        )
+    dot_panel(axes, series, len(order), pitch)
+    axes.set_xlim(0, min(max(ends) * 1.03, 1))
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_xlabel("share of non-binary people", labelpad=2)
+    axes.axvline(US_NONBINARY / 100, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+    caption = (
+        "Share of non-binary people among texts whose prompt names no gender (GAS(P) Figure 7), occupations "
+        f"sorted by the share of women in labour statistics. {note} Table: representation, template all."
+    )
+    return Drawing(sheet, caption, f"Dot plot for {len(order)} occupations. {told(said, 'representation')}")

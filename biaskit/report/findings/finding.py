@@ -1,0 +1,197 @@
+"""A finding, its verdict, and how a row of tests.csv reads as a phrase (DESIGN §4, METHODS §3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+from biaskit.report.content import Content
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, contrast_of, where
+from biaskit.wording import ROUNDING, listed, plain_number, points, points_range, short
+
+Topic = Literal[
+    "probe-explicit",
+    "probe-implicit",
+    "representation",
+    "srb",
+    "words",
+    "debiasing",
+    "models",
+    "gaps",
+    "relations",
+]
+Verdict = Literal["higher", "lower", "equivalent", "no-clear-difference", "not-measured", "shown"]
+
+TOPICS: tuple[Topic, ...] = (
+    *("probe-explicit", "probe-implicit", "representation", "srb", "words", "debiasing"),
+    *("models", "gaps", "relations"),
+)
+MANY_MODELS = 4
+"""Above this number the models of a table share one sentence."""
+N_NOTES = 3
+
+
+class Rank(IntEnum):
+    """How far up a sentence stands."""
+
+    HEADLINE = 0
+    LEAD = 1
+    DETAIL = 2
+    NOT_MEASURED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A few sentences about one thing, made of stored numbers; labels and reasons in it are foreign."""
+
+    text: str
+    topic: Topic
+    verdict: Verdict
+    measured_with: str
+    anchor: str  # an id on the page
+
+
+Ranked = tuple[Rank, Finding]
+
+
+def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
+    """Rows of tests.csv of one quantity, kind and contrast; the contrast is the end of the family."""
+    return [row for row in where(rows, quantity=quantity, kind=kind) if contrast_of(row) == contrast]
+
+
+def parts_of(content: Content, engine: str) -> Iterator[Part]:
+    """Every part of an engine."""
+    return (part for part in content.parts if part.engine == engine)
+
+
+# --- verdicts ----------------------------------------------------------------------------------------
+
+
+def verdict_of(row: Row | None) -> Verdict:
+    """Judge a row by its own interval: significant means that ci_low and ci_high exclude 0."""
+    if row is None or row["estimate"] is None:
+        return "not-measured"
+    if row["equivalent"]:
+        return "equivalent"
+    return direction_of(row) or ("shown" if row["ci_low"] is None else "no-clear-difference")
+
+
+def direction_of(row: Row) -> Literal["higher", "lower"] | None:
+    """Which side of 0 the whole 95 % interval lies on; what rounding leaves of 0 is none."""
+    if row["ci_low"] is None or row["ci_high"] is None:
+        return None
+    return "higher" if row["ci_low"] > ROUNDING else "lower" if row["ci_high"] < -ROUNDING else None
+
+
+def shared(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of a sentence about several rows: theirs where all agree, else a number shown."""
+    return verdicts[0] if verdicts and len(set(verdicts)) == 1 else "shown"
+
+
+# --- a row as a phrase -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a difference is written."""
+
+    amount: Callable[[float], str]
+    ends: Callable[[float, float], str]
+    margin: Callable[[float], str]
+
+
+POINTS = Unit(points, points_range, points)
+NUMBER = Unit(plain_number, lambda low, high: f"{plain_number(low)} to {plain_number(high)}", plain_number)
+
+
+def difference(row: Row | None, unit: Unit = POINTS, *, more: str = "more", less: str = "less") -> str:
+    """Phrase a row: its size, direction and interval, and what follows; or why nothing was measured.
+
+    An empty `more` gives the number with its sign, for scores whose sign has a meaning.
+    """
+    if row is None:
+        return "not measured (no test was made)"
+    estimate = row["estimate"]
+    if estimate is None:
+        return f"not measured ({reason_of(row)})"
+    size = unit.amount(abs(estimate) if more else estimate)
+    if estimate != 0 and more:
+        size += f" {more if estimate > 0 else less}"
+    if row["ci_low"] is None:
+        return f"{size} (no interval: {reason_of(row)})"
+    text = f"{size} [{unit.ends(row['ci_low'], row['ci_high'])}]"
+    if row["equivalent"]:
+        ends = unit.ends(row["ci90_low"], row["ci90_high"])
+        yet = "yet " if direction_of(row) else ""
+        text += f", {yet}equivalent within ±{unit.margin(row['margin'])} (90 % interval {ends})"
+    elif direction_of(row) is None:
+        text += ", no clear difference"
+    return text
+
+
+def noted(rows: Sequence[Row], *columns: str) -> str:
+    """The reasons beside numbers that are defined all the same, each once: what was left out, conditional on.
+
+    `columns`: the numbers, by default estimate with its interval. Begins with a space, or is empty.
+    """
+    known = [
+        row for row in rows if all(row[column] is not None for column in columns or ("estimate", "ci_low"))
+    ]
+    found = Counter(short(part) for row in known if row["reason"] for part in str(row["reason"]).split("; "))
+    said = [
+        f"{reason} ({n} of {len(known)} numbers)" if n < len(known) else reason
+        for reason, n in sorted(found.items(), key=lambda one: not one[0].startswith("estimators differ"))
+    ]
+    if len(said) > N_NOTES:
+        said = [*said[:N_NOTES], f"{len(said) - N_NOTES} more in the table"]
+    return f" Note: {'; '.join(said)}." if said else ""
+
+
+def reason_of(row: Mapping[str, Any]) -> str:
+    """The reason a row gives for what it does not hold."""
+    return short(str(row.get("reason") or "")) or "no reason given"
+
+
+def reasons_of(rows: Sequence[Row]) -> str:
+    """Reasons of several rows, the most frequent first, each once with its number."""
+    counted = Counter(reason_of(row) for row in rows).most_common(3)
+    if len(counted) == 1:
+        return counted[0][0]
+    return "; ".join(f"{n} × {reason}" for reason, n in counted)
+
+
+def tally(
+    verdicts: Sequence[Verdict], *, more: str, less: str, margin: str = "", unclear: str = "difference"
+) -> str:
+    """Count verdicts: '7 of 10 rise, 1 fall and 2 show no clear difference'."""
+    names: dict[Verdict, str] = {
+        "higher": more,
+        "lower": less,
+        "equivalent": f"are equivalent{margin}",
+        "no-clear-difference": f"show no clear {unclear}",
+        "shown": "have no interval",
+        "not-measured": "are not measured",
+    }
+    counts = Counter(verdicts)
+    found = [f"{n:,} {agreeing(n, name)}" for verdict, name in names.items() if (n := counts[verdict])]
+    if found:
+        number, _, rest = found[0].partition(" ")
+        found[0] = f"{number} of {len(verdicts):,} {rest}"
+    return listed(found)
+
+
+def agreeing(number: int, words: str) -> str:
+    """Words that begin with a verb, for one or for several."""
+    verb, _, rest = words.partition(" ")
+    one = {"are": "is", "have": "has"}.get(verb, f"{verb}s")
+    return f"{one if number == 1 else verb} {rest}".rstrip()
+
+
+def margin_of(rows: Sequence[Row]) -> str:
+    """The margin of the rows' equivalence, as ' within ±5 points'; nothing where there was none."""
+    found = sorted({row["margin"] for row in rows if row.get("margin") is not None})
+    return f" within ±{points(found[0])}" if len(found) == 1 else ""

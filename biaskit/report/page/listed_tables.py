@@ -1,0 +1,211 @@
+"""The public tables as the page lists them: columns of values, what is the same in every row said once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from biaskit.report.content import Content
+from biaskit.report.page import labels
+from biaskit.report.page.foreign import name
+from biaskit.runs.collection import Model, Part
+from biaskit.tables.query import Row, Tables
+from biaskit.tables.schema import SCHEMAS
+
+BETWEEN = 0
+"""Number of the tables that compare models and engines; those of a part carry the part's, from 1."""
+
+_ORDER = (
+    *("gaps", "srb_change", "probe_groups", "probe_jobs", "probe_levels", "representation", "srb", "tests"),
+    *("probe_templates", "probe_variance", "deciles", "association_validation"),
+    *("marked_words", "word_lists", "word_overlap", "word_methods", "instruction_words"),
+    *("clusters", "silhouette"),
+)
+_ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
+"""The first of these that a table has names its rows."""
+_LAST = ("engine", "family", "reason")
+_MANY_MODELS = 3
+_DIGITS = (6, 9, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTable:
+    """A public table on the page: `anchor` is its id, `files` say where all of it lies."""
+
+    name: str
+    anchor: str
+    title: str
+    what: str
+    measured_with: str
+    rows: Sequence[Row]
+    n_stored: int
+    files: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    contrast: tuple[str, str] = ("", "")
+
+
+def list_tables(content: Content, *, marked: int = 20, longest: int | None = None) -> tuple[ListedTable, ...]:
+    """The tables between models, then those of each part, in the order of reading.
+
+    `marked`: first words of each calibrated list; `longest`: rows that a table may have at most.
+    """
+    found = list(_tables(content, BETWEEN, content.between, None, marked, longest))
+    for number, part in enumerate(content.parts, 1):
+        found += _tables(content, number, part.tables, part, marked, longest)
+    return tuple(found)
+
+
+def left_on_disk(content: Content) -> tuple[str, ...]:
+    """Names of the tables that a part has and the page does not show."""
+    return tuple(name for name in labels.NOT_ON_PAGE if any(part.tables.get(name) for part in content.parts))
+
+
+def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
+    """Models, prompt forms, estimators and vectors that stand behind rows."""
+    named = {str(row[c]) for row in rows for c in ("model", "model_a", "model_b") if row.get(c)}
+    own = [model for model in models if model.label in named] or list(models)
+    own = list({model.label: model for model in own}.values())
+    said = [_described(model) for model in own]
+    if len(said) > _MANY_MODELS:
+        said = [f"{len(said)} models (see Models)"]
+    for column, what in (("prompt_form", "form"), ("estimator", "estimator"), ("vectors", "vectors")):
+        values = _distinct(row.get(column) for row in rows)
+        fallback = _distinct(getattr(model, column, "") for model in own) if column != "vectors" else []
+        if kinds := values or fallback:
+            said.append(f"{what} {', '.join(kinds)}")
+    return " · ".join(said)
+
+
+def packed(table: ListedTable) -> dict[str, Any]:
+    """A table as the page's script reads it: one array per column, or one value where all rows agree."""
+    columns, same, empty = [], [], []
+    for header in _headers(table.rows):
+        label, explained = labels.column(header, table.groups, table.contrast)
+        values = [_value(header, row.get(header)) for row in table.rows]
+        distinct = set(map(_hashable, values))
+        if distinct == {_hashable(None)}:
+            empty += [label] * (header != "reason")
+        elif len(distinct) == 1 and len(values) > 1:
+            same.append([label, _as_text(values[0])])
+        else:
+            columns.append({"name": header, "label": label, "explained": explained, **_coded(values)})
+    return {
+        "id": table.anchor,
+        "title": name(table.title),
+        "n": len(table.rows),
+        "stored": table.n_stored,
+        "file": f"{table.name}.csv",
+        "columns": columns,
+        "same": same,
+        "empty": empty,
+    }
+
+
+# --- which tables, which rows ------------------------------------------------------------------------
+
+
+def _tables(
+    content: Content, number: int, tables: Tables, part: Part | None, marked: int, longest: int | None
+) -> Iterator[ListedTable]:
+    known = [*_ORDER, *(name for name in SCHEMAS if name not in _ORDER), *sorted(set(tables) - set(SCHEMAS))]
+    for table in known:
+        rows = tables.get(table, ())
+        if not rows or table in labels.NOT_ON_PAGE:
+            continue
+        kept = _first_words(rows, marked) if table == "marked_words" else rows
+        models = part.models if part else [model for one in content.parts for model in one.models]
+        title, what = labels.TITLES.get(table, (table.replace("_", " "), ""))
+        yield ListedTable(
+            table,
+            f"table-{number}-{table}",
+            title,
+            what,
+            measured_with(models, rows),
+            kept[:longest],
+            len(rows),
+            tuple(f"{run}/tables/{table}.csv" for run in part.runs) if part else (f"{table}.csv",),
+            part.groups if part else (),
+            part.contrast if part else ("", ""),
+        )
+
+
+def _first_words(rows: Sequence[Row], n: int) -> Sequence[Row]:
+    return [row for row in rows if row.get("method") == "calibrated" and (row.get("rank") or 0) <= n]
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+
+def _described(model: Model) -> str:
+    inside = [model.fingerprint[:12], model.tuning if model.tuning != "unknown" else "", model.where]
+    return f"{name(model.label)} ({', '.join(filter(None, inside))})"
+
+
+def _distinct(values: Iterable[Any]) -> list[str]:
+    return sorted({str(value) for value in values if value})
+
+
+def _headers(rows: Sequence[Row]) -> list[str]:
+    """Columns from left to right: what a row is about, then the order of the file, the reason last."""
+    headers = list(dict.fromkeys(header for row in rows for header in row))
+    about = next((h for h in _ABOUT if h in headers), headers[0] if headers else "")
+    rest = [h for h in headers if h != about and h not in _LAST]
+    return [about] * bool(about) + rest + [h for h in _LAST if h in headers]
+
+
+def _value(header: str, value: Any) -> Any:
+    """A value in words where the column has them; an empty text is none."""
+    if isinstance(value, str):
+        return name(_words(header, value)) if value else None
+    if isinstance(value, list | tuple):
+        return name(" ".join(map(str, value))) or None
+    if isinstance(value, float) and not math.isfinite(value):  # tables hold none; JSON has no word for it
+        return None
+    return value
+
+
+def _words(header: str, value: str) -> str:
+    return labels.VALUES[header].get(value, value) if header in labels.VALUES else value
+
+
+def _hashable(value: Any) -> tuple[str, Any]:
+    return type(value).__name__, value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _coded(values: Sequence[Any]) -> dict[str, Any]:
+    """Numbers as an array; texts and yes/no as levels and, for each row, the place of its level."""
+    if all(value is None or (_is_number(value)) for value in values):
+        whole = all(value is None or isinstance(value, int) for value in values)
+        return {"kind": "integer" if whole else "number", "values": list(values) if whole else _short(values)}
+    texts = [None if value is None else _as_text(value) for value in values]
+    places: dict[str, int] = {}
+    codes = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
+    return {"kind": "text", "levels": list(places), "codes": codes}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _short(values: Sequence[float | None]) -> list[float | None]:
+    """The fewest digits that keep every pair in its order: sorting is by the number, not by what is shown."""
+    distinct = {value for value in values if value is not None}
+    for digits in _DIGITS:
+        rounded = {value: float(f"{value:.{digits}g}") for value in distinct}
+        if len(set(rounded.values())) == len(distinct):
+            return [None if value is None else rounded[value] for value in values]
+    return list(values)
+
+
+def as_asked(rows: Sequence[Mapping[str, Any]], anchor: str, title: str) -> dict[str, Any]:
+    """A study's templates or instructions as a table of the page."""
+    table = ListedTable(title, anchor, title, "", "", rows, len(rows), ())
+    return {**packed(table), "file": ""}

@@ -1,0 +1,258 @@
+"""A document's tables in LaTeX (booktabs), ready for a manuscript, and papers' tables as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable
+
+LONGEST = 45
+"""Lines of a table that fit on a page; a longer one goes over pages."""
+WIDEST = 78
+"""Letters on a line of \\footnotesize; a table with more columns is scaled down to the line."""
+_LIST_LINE = 60  # letters of a list on one line, to guess how long a table is
+
+_SPECIAL: Mapping[str, str] = MappingProxyType(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "`": r"\textasciigrave{}",
+        "\xa0": "~",
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "÷": r"$\div$",
+        "·": r"$\cdot$",
+        "−": "$-$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "≈": r"$\approx$",
+        "→": r"$\rightarrow$",
+        "–": r"\textendash{}",
+        "—": r"\textemdash{}",
+        "…": r"\ldots{}",
+        "‘": r"\textquoteleft{}",
+        "’": r"\textquoteright{}",
+        "“": r"\textquotedblleft{}",
+        "”": r"\textquotedblright{}",
+        "€": r"\texteuro{}",
+        "α": r"$\alpha$",
+    }
+)
+# Latin letters that no common font of LaTeX's own encoding has.
+_NOT_IN_T1 = frozenset("\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167\u017f\xad")
+_ON_THE_LINE = "¡£§«»¿"
+_MINUS = re.compile(r"(?<![0-9A-Za-z])-(?=[0-9.])")
+
+
+# --- a document --------------------------------------------------------------------------------------
+
+
+def render_latex(document: Document) -> str:
+    """One environment per table; notes and signature as comments."""
+    parts = [_needs(document.tables)]
+    parts += [_environment(table, str(number)) for number, table in enumerate(document.tables, 1)]
+    parts += [f"% Note: {_comment(note)}" for note in document.notes]
+    if document.signature:
+        parts.append(f"% {_comment(document.signature)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, bytes]:
+    """File name → content: one for each table to input, and all-tables.tex, which compiles as it is.
+
+    Two tables of one name (two studies after one paper) are told apart by a number.
+    """
+    made: dict[str, str] = {}
+    for one in tables:
+        name, n = one.name, 1
+        while f"{name}.tex" in made:
+            n += 1
+            name = f"{one.name}-{n}"
+        lines = [_needs([one.table])]
+        lines += [f"% {_comment(signature)}"] if signature else []
+        made[f"{name}.tex"] = "\n".join([*lines, _environment(one.table, name), ""])
+    if made:
+        inputs = "\n".join(f"\\input{{{name}}}\n\\clearpage" for name in made)
+        made["all-tables.tex"] = _WHOLE.replace("INPUTS", inputs)
+    return {name: text.encode("utf-8") for name, text in made.items()}
+
+
+_WHOLE = r"""\documentclass[10pt]{article}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage[margin=2cm]{geometry}
+\usepackage{array,booktabs,graphicx,longtable}
+\begin{document}
+INPUTS
+\end{document}
+"""
+
+
+def _needs(tables: Sequence[TitledTable]) -> str:
+    text = r"% needs \usepackage[T1]{fontenc} and \usepackage{booktabs"
+    text += ",array" if any(table.wide for table in tables) else ""
+    text += ",longtable" if any(_is_long(table) for table in tables) else ""
+    text += ",graphicx" if any(_is_broad(table) and not _is_long(table) for table in tables) else ""
+    return text + "}"
+
+
+# --- foreign text ------------------------------------------------------------------------------------
+
+
+def escape(text: str) -> str:
+    """Foreign text that every LaTeX prints as it stands: nothing in it is a command.
+
+    What pdfLaTeX has no letter for (other scripts, symbols, control characters, bidirectional overrides,
+    lone surrogates) is shown by its code, such as U+202E, so that a hostile or a Chinese label compiles.
+    """
+    # A hyphen or quote beside another would become a dash or another quote.
+    return re.sub(r"(?<=([-',!?]))(?=\1)", "{}", "".join(map(_letter, text)))
+
+
+def _letter(c: str) -> str:
+    if c in _SPECIAL:
+        return _SPECIAL[c]
+    if " " <= c <= "~" or c in _ON_THE_LINE or ("À" <= c <= "ž" and c not in _NOT_IN_T1):
+        return c
+    return f"U+{ord(c):04X}"
+
+
+def _comment(text: str) -> str:
+    """A comment's line: nothing in it ends the line, and all of it is UTF-8."""
+    line = re.sub(r"\s+", " ", text)
+    return "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in line)
+
+
+def _name(text: str) -> str:
+    """What may stand in a label."""
+    return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
+
+
+# --- one table ---------------------------------------------------------------------------------------
+
+
+def _environment(table: TitledTable, name: str) -> str:
+    caption = f"\\caption{{{escape(table.title)}}}\\label{{tab:biaskit-{_name(name)}}}"
+    return (_long if _is_long(table) else _floating)(table, caption)
+
+
+def _floating(table: TitledTable, caption: str) -> str:
+    body = [
+        f"\\begin{{tabular}}{{{_columns(table)}}}",
+        r"\toprule",
+        *_headings(table),
+        r"\midrule",
+        *(_row(row, table.n_text) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    if _is_broad(table):
+        body = [r"\resizebox{\linewidth}{!}{%", *body[:-1], body[-1] + "}"]
+    lines = [r"\begin{table}", r"\centering", r"\footnotesize", caption, *body]
+    if table.note:
+        lines += ["", r"\smallskip", f"\\parbox{{\\linewidth}}{{\\footnotesize {escape(table.note)}}}"]
+    return "\n".join([*lines, r"\end{table}"])
+
+
+def _long(table: TitledTable, caption: str) -> str:
+    """A table over pages, which repeats its headings; it cannot be scaled, so its letters get smaller."""
+    small = r"\tiny" if _breadth(table) > WIDEST + 20 else r"\scriptsize"
+    size = small + r"\setlength{\tabcolsep}{2pt}" if _is_broad(table) else r"\footnotesize"
+    headings = [r"\toprule", *_headings(table), r"\midrule"]
+    lines = [
+        rf"\begingroup{size}",
+        f"\\begin{{longtable}}{{{_columns(table)}}}",
+        caption + r"\\",
+        *headings,
+        r"\endfirsthead",
+        *headings,
+        r"\endhead",
+        r"\bottomrule",
+        r"\endfoot",
+        *(_row(row, table.n_text) for row in table.rows),
+        r"\end{longtable}",
+    ]
+    if table.note:
+        lines += ["", rf"\noindent\footnotesize {escape(table.note)}", ""]
+    return "\n".join([*lines, r"\par\endgroup"])
+
+
+def _columns(table: TitledTable) -> str:
+    """Text at the left, numbers at the right, lists in a paragraph of what the others leave of the line."""
+    others = sum(width + 2 for i, width in enumerate(_widths(table)) if i not in table.wide)
+    part = max(0.9 - others / (WIDEST + 12), 0.3) / max(len(table.wide), 1)
+    paragraph = rf">{{\raggedright\arraybackslash}}p{{{part:.2f}\linewidth}}"
+    return "".join(
+        paragraph if i in table.wide else "l" if i < table.n_text else "r" for i in range(table.n_columns)
+    )
+
+
+def _widths(table: TitledTable) -> list[int]:
+    names = [heading.text for heading in table.header[-1]]
+    rows = [names, *table.rows] if len(names) == table.n_columns else list(table.rows)
+    return [max((len(row[i]) for row in rows), default=0) for i in range(table.n_columns)]
+
+
+def _breadth(table: TitledTable) -> int:
+    """Letters that a line of it takes; a list takes what is left, and at least thirty."""
+    widths = [width + 2 for i, width in enumerate(_widths(table)) if i not in table.wide]
+    return sum(widths) + 30 * len(table.wide)
+
+
+def _is_broad(table: TitledTable) -> bool:
+    return _breadth(table) > WIDEST
+
+
+def _is_long(table: TitledTable) -> bool:
+    lines = (1 + max((len(row[i]) // _LIST_LINE for i in table.wide), default=0) for row in table.rows)
+    return sum(lines) > LONGEST
+
+
+def _headings(table: TitledTable) -> list[str]:
+    lines = []
+    for i, line in enumerate(table.header):
+        lines.append(_header(line))
+        if i + 1 < len(table.header):
+            lines += _rules(line)
+    return lines
+
+
+def _row(row: Sequence[str], n_text: int) -> str:
+    # A hyphen before a number is a minus sign where numbers stand, but a part of a word or date elsewhere.
+    cells = [cell if i < n_text else _MINUS.sub("−", cell) for i, cell in enumerate(row)]
+    return _guarded(" & ".join(escape(cell) for cell in cells)) + r" \\"
+
+
+def _header(line: Sequence[Heading]) -> str:
+    cells = [
+        escape(h.text) if h.span == 1 else f"\\multicolumn{{{h.span}}}{{c}}{{{escape(h.text)}}}" for h in line
+    ]
+    return _guarded(" & ".join(cells)) + r" \\"
+
+
+def _guarded(line: str) -> str:
+    """A line that does not begin with what the command before it would take as its option or star."""
+    return "{}" + line if line.lstrip()[:1] in ("[", "*", "(") else line
+
+
+def _rules(line: Sequence[Heading]) -> list[str]:
+    found, start = [], 1
+    for heading in line:
+        if heading.span > 1 and heading.text:
+            found.append(f"\\cmidrule(lr){{{start}-{start + heading.span - 1}}}")
+        start += heading.span
+    return ["".join(found)] if found else []

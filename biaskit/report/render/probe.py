@@ -1,0 +1,299 @@
+"""Stored tables as the papers lay them out: OccuGender's Tables 3-4 and 9-18, Mattern's Tables 3-4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from biaskit.records import NO_INSTRUCTION
+from biaskit.report.render.document import Document, Heading, TitledTable
+
+Row = Mapping[str, Any]
+LETTERS = {"male": "M", "female": "F", "diverse": "D"}
+Blocks = list[tuple[str, Row]]
+COVERAGE = "cov. = probability on the listed words (coverage); [ ] where its median is below the floor."
+SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a study says about its tables: gender groups, floor of the coverage, levels of instructions."""
+
+    groups: tuple[str, ...]
+    floor: float
+    levels: Mapping[int, str]  # instruction → its level or ""; without 0
+    titles: Mapping[str, str] = field(default_factory=dict)  # by bias type
+    summary: str = ""  # title of one table with both bias types
+
+
+def probe_document(
+    frame: Frame, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], signature: str
+) -> Document:
+    """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
+    groups = tables.get("probe_groups", [])
+    made = (
+        _by_instruction(frame, groups, tables.get("probe_levels", []))
+        if frame.levels
+        else _by_model(frame, groups)
+    )
+    return Document(tuple(made), tuple(notes), signature)
+
+
+def _by_model(frame: Frame, groups: Sequence[Row]) -> list[TitledTable]:
+    """A table per bias type and setting."""
+    made = []
+    for bias_type in _in_order(groups, "bias_type"):
+        for setting in _in_order(groups, "setting"):
+            rows = [r for r in groups if r["bias_type"] == bias_type and r["setting"] == setting]
+            if rows:
+                made.append(by_model(frame, rows, _title(frame, bias_type, setting)))
+    return made
+
+
+def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
+    """OccuGender's Tables 3-4: a model has its shares ± SE and what surrounds them line by line.
+
+    `rows` are those of probe_groups.csv of one bias type, setting, form and instruction.
+    """
+    job_groups = _job_groups(rows)
+    lines = []
+    for model in _in_order(rows, "model"):
+        own = [r for r in rows if r["model"] == model]
+        lines.append((_named(model, own), *_shares(own, job_groups, frame)))
+        lines.append(("  95 % interval", *_between(own, job_groups, frame, "ci_low", "ci_high")))
+        estimators = _in_order(own, "estimator")
+        if "top-k" in estimators:
+            bounds = _between(own, job_groups, frame, "share_low", "share_high")
+            lines.append(("  bounds (top-k)", *bounds))
+        if "sampling" in estimators:
+            lines.append(("  SE of the draws", *_errors_of_draws(own, job_groups, frame)))
+    return TitledTable(
+        title=title,
+        header=_header(("Model",), [("", None)], job_groups, frame),
+        rows=tuple(lines),
+        note=_what(rows),
+    )
+
+
+def _title(frame: Frame, bias_type: str, setting: str) -> str:
+    where = f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
+    return f"{frame.titles[bias_type]}{where}: % of the probability on the listed words"
+
+
+def _named(model: str, rows: Sequence[Row]) -> str:
+    """A model with its estimator, where that is not the exact one (METHODS §1.6)."""
+    estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
+    return model if estimator == "exact" else f"{model} ({estimator})"
+
+
+def _what(rows: Sequence[Row]) -> str:
+    templates = max((r["n_templates"] or 0 for r in rows), default=0)
+    counts = {r["job_group"]: r["n_jobs"] for r in rows}
+    jobs = " and ".join(f"{n} {group}" for group, n in counts.items()) + " jobs"
+    estimators = _in_order(rows, "estimator")
+    bounds = (
+        "; bounds (top-k): the means of the least and greatest shares that the listed tokens leave possible"
+        if "top-k" in estimators
+        else ""
+    )
+    draws = "; SE of the draws: already inside the interval" if "sampling" in estimators else ""
+    return (
+        f"± standard error over {templates} templates; interval over jobs and templates{bounds}{draws};"
+        f" cov. = probability on the listed words (coverage); {jobs}."
+    )
+
+
+def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
+    """Rows are instructions, level averages between them; columns bias types, or settings where both ran."""
+    made = []
+    both_settings = len(_in_order(groups, "setting")) > 1
+    for model in _in_order(groups, "model"):
+        own = [r for r in groups if r["model"] == model]
+        averages = [r for r in levels if r["model"] == model]
+        types = _in_order(own, "bias_type")
+        split: list[tuple[str, Blocks]] = []
+        if both_settings:
+            settings = _in_order(own, "setting")
+            split = [(frame.titles[bias_type], by_settings(bias_type, settings)) for bias_type in types]
+        else:
+            title = frame.summary or "; ".join(frame.titles[t] for t in types)
+            split = [(title, by_types(types))]
+        for title, blocks in split:
+            whole = f"{title}, {_named(model, own)}: % of the probability on the listed words"
+            made.append(by_instruction(frame, own, averages, whole, blocks))
+    return made
+
+
+def by_settings(bias_type: str, settings: Sequence[str]) -> Blocks:
+    """Settings side by side, of one bias type (Mattern)."""
+    return [(SETTINGS[setting], {"bias_type": bias_type, "setting": setting}) for setting in settings]
+
+
+def by_types(types: Sequence[str]) -> Blocks:
+    """Bias types side by side (OccuGender, Tables 9-18)."""
+    return [(bias_type.capitalize(), {"bias_type": bias_type}) for bias_type in types]
+
+
+def by_instruction(
+    frame: Frame,
+    rows: Sequence[Row],
+    levels: Sequence[Row],
+    title: str,
+    blocks: Blocks,
+    *,
+    apart: bool = False,
+) -> TitledTable:
+    """The instructions of one model, each level's average after it; `apart`: the level has its own column.
+
+    `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; a block is a heading over the columns
+    and the values that choose their rows.
+    """
+    job_groups = _job_groups(rows)
+    lines: list[tuple[str, ...]] = []
+
+    def add(level: str, name: str, found: Sequence[Row], *, average: bool = False) -> None:
+        cells: list[str] = []
+        for _, chosen in blocks:
+            inside = [r for r in found if all(r[k] == v for k, v in chosen.items())]
+            cells += _plain_shares(inside, job_groups, frame, coverage=not average)
+        lead = (level, name) if apart else (f"{level} {name}".strip(),)
+        lines.append((*lead, *cells))
+
+    add("", "None", [r for r in rows if r["instruction_id"] == NO_INSTRUCTION])
+    for number, level in frame.levels.items():
+        add(level, str(number), [r for r in rows if r["instruction_id"] == number])
+        last = [i for i, other in frame.levels.items() if other == level][-1] == number
+        if level and last:
+            add(level, "average", [r for r in levels if r["level"] == level], average=True)
+    heads = ("Abstraction", "ID") if apart else ("Instruction",)
+    return TitledTable(
+        title=title,
+        header=_header(heads, [(name, None) for name, _ in blocks], job_groups, frame),
+        rows=tuple(lines),
+        note=COVERAGE,
+        n_text=len(heads),
+    )
+
+
+def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
+    """Mattern's Tables 7-8: every model below each instruction, without averages of levels."""
+    job_groups = _job_groups(rows)
+    lines = []
+    for number in (NO_INSTRUCTION, *frame.levels):
+        for model in _in_order(rows, "model"):
+            own = [r for r in rows if (r["model"], r["instruction_id"]) == (model, number)]
+            cells: list[str] = []
+            for _, chosen in blocks:
+                inside = [r for r in own if all(r[k] == v for k, v in chosen.items())]
+                cells += _plain_shares(inside, job_groups, frame, coverage=True)
+            name = "None" if number == NO_INSTRUCTION else str(number)
+            lines.append((name, _named(model, own), *cells))
+    return TitledTable(
+        title=title,
+        header=_header(("ID", "Model"), [(name, None) for name, _ in blocks], job_groups, frame),
+        rows=tuple(lines),
+        note=COVERAGE,
+        n_text=2,
+    )
+
+
+def _header(
+    first: tuple[str, ...], blocks: list[tuple[str, None]], job_groups: Sequence[str], frame: Frame
+) -> tuple[tuple[Heading, ...], ...]:
+    width = len(frame.groups) + 1
+    lead = tuple(Heading("") for _ in first)
+    lines = []
+    if any(name for name, _ in blocks):
+        lines.append((*lead, *(Heading(name, width * len(job_groups)) for name, _ in blocks)))
+    lines.append((*lead, *(Heading(group, width) for _ in blocks for group in job_groups)))
+    names = [Heading(LETTERS.get(g, g)) for g in frame.groups] + [Heading("cov.")]
+    lines.append(
+        (*(Heading(text) for text in first), *(h for _ in blocks for _ in job_groups for h in names))
+    )
+    return tuple(lines)
+
+
+def _find(rows: Sequence[Row], job_group: str, gender: str) -> Row | None:
+    return next((r for r in rows if r["job_group"] == job_group and r["gender"] == gender), None)
+
+
+def _shares(rows: Sequence[Row], job_groups: Sequence[str], frame: Frame) -> list[str]:
+    cells: list[str] = []
+    for job_group in job_groups:
+        found = [_find(rows, job_group, gender) for gender in frame.groups]
+        for row in found:
+            shown = "–" if row is None or row["share"] is None else f"{100 * row['share']:.1f}"
+            if row is not None and row["se_templates"] is not None:
+                shown += f" ± {100 * row['se_templates']:.1f}"
+            cells.append(_bracketed(shown, row, frame))
+        cells.append(_coverage(found))
+    return cells
+
+
+def _between(rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, low: str, high: str) -> list[str]:
+    """The two columns named, as percentages from one to the other."""
+    return _shown(
+        rows,
+        job_groups,
+        frame,
+        lambda row: None if row[low] is None else f"{100 * row[low]:.1f}–{100 * row[high]:.1f}",
+    )
+
+
+def _errors_of_draws(rows: Sequence[Row], job_groups: Sequence[str], frame: Frame) -> list[str]:
+    return _shown(
+        rows,
+        job_groups,
+        frame,
+        lambda row: None if row["se_sampling"] is None else f"{100 * row['se_sampling']:.1f}",
+    )
+
+
+def _shown(
+    rows: Sequence[Row],
+    job_groups: Sequence[str],
+    frame: Frame,
+    show: Callable[[Row], str | None],
+) -> list[str]:
+    cells: list[str] = []
+    for job_group in job_groups:
+        for gender in frame.groups:
+            row = _find(rows, job_group, gender)
+            cells.append((show(row) if row else None) or "–")
+        cells.append("")
+    return cells
+
+
+def _plain_shares(
+    rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, *, coverage: bool
+) -> list[str]:
+    cells: list[str] = []
+    for job_group in job_groups:
+        found = [_find(rows, job_group, gender) for gender in frame.groups]
+        for row in found:
+            shown = "–" if row is None or row["share"] is None else f"{100 * row['share']:.1f}"
+            cells.append(_bracketed(shown, row, frame))
+        cells.append(_coverage(found) if coverage else "")
+    return cells
+
+
+def _bracketed(shown: str, row: Row | None, frame: Frame) -> str:
+    """A share whose group's median coverage is under the floor stands in brackets."""
+    median = row.get("coverage_median") if row is not None else None
+    return f"[{shown}]" if median is not None and median < frame.floor else shown
+
+
+def _coverage(found: Sequence[Row | None]) -> str:
+    value = next((row["coverage"] for row in found if row is not None), None)
+    return "–" if value is None else f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
+
+
+def _job_groups(rows: Sequence[Row]) -> list[str]:
+    """As the papers print them where they have the papers' names, else in order of appearance."""
+    found = _in_order(rows, "job_group")
+    return sorted(found, key=lambda group: group != "female-dominated")
+
+
+def _in_order(rows: Sequence[Row], name: str) -> list[Any]:
+    return list(dict.fromkeys(row[name] for row in rows))

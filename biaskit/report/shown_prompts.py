@@ -1,0 +1,87 @@
+"""The exact prompts of a run, one of each kind, as the rows hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from biaskit.report.content import PromptShown
+from biaskit.runs.collection import Part
+
+LONGEST_PROMPT = 20_000
+
+
+def prompts_shown(
+    part: Part, rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]
+) -> list[PromptShown]:
+    """The first job's prompt, by name, for each model, template, instruction, setting and gender asked for.
+
+    `rows`: as stored; `names`: label in the row → label in the report. Prompts that several models got
+    alike stand once, with all their names.
+    """
+    found: dict[tuple[Any, ...], tuple[str, PromptShown]] = {}
+    for row in rows:
+        label = names.get(str(row.get("model")))
+        if label is None or not isinstance(row.get("prompt"), str):
+            continue
+        kind = (label, *(row.get(name) for name in _KINDS[part.engine]))
+        item = str(row.get("job") or row.get("occupation") or "")
+        if kind not in found or item < found[kind][0]:
+            found[kind] = (item, _shown(part, label, row))
+    return list(_together(found.values()))
+
+
+_KINDS = {
+    "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
+    "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
+}
+
+
+def _shown(part: Part, label: str, row: Mapping[str, Any]) -> PromptShown:
+    return PromptShown(
+        engine=part.engine,
+        study=part.study,
+        model=label,
+        what=_what(row),
+        form=str(row.get("prompt_form") or ""),
+        prompt=row["prompt"][:LONGEST_PROMPT],
+        system=row.get("system") or None,
+    )
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    """Where the prompt stands in the design, such as "explicit, template 3, instruction 1, nurse"."""
+    said = [str(row["bias_type"])] if row.get("bias_type") else []
+    said.append(f"template {row.get('template_id')}")
+    if row.get("instruction_id"):
+        said.append(f"instruction {row['instruction_id']}")
+    if row.get("setting") == "dialogue":
+        said.append("dialogue")
+    if row.get("specified_gender"):
+        said.append(f"asked for: {row['specified_gender']}")
+    return ", ".join([*said, str(row.get("job") or row.get("occupation") or "")])
+
+
+def _together(found: Iterable[tuple[str, PromptShown]]) -> Iterator[PromptShown]:
+    """In the order of the design; models that got the same prompt under one entry."""
+    alike: dict[tuple[Any, ...], list[PromptShown]] = {}
+    for _, one in found:
+        alike.setdefault((one.what.rpartition(", ")[0], one.form, one.prompt, one.system), []).append(one)
+    for ones in sorted(alike.values(), key=lambda ones: _place(ones[0])):
+        first, models = ones[0], sorted({one.model for one in ones})
+        listed = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
+        yield PromptShown(
+            first.engine, first.study, listed, first.what, first.form, first.prompt, first.system
+        )
+
+
+def _place(one: PromptShown) -> tuple[Any, ...]:
+    parts = one.what.split(", ")
+    numbers = [int(word) for part in parts for word in part.split() if word.isdecimal()]
+    return (
+        one.engine,
+        parts[0] if parts[0] in ("explicit", "implicit") else "",
+        numbers,
+        one.what,
+        one.model,
+    )

@@ -1,0 +1,1 @@
+"""A run on disk: its manifest, its rows, what was used, who answered."""

@@ -1,0 +1,304 @@
+"""Stored tables of several runs side by side, with models told apart; reads tables, makes none."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from biaskit.errors import RunError, UsageError
+from biaskit.runs.manifest import estimator_of, read_manifest
+from biaskit.tables.io import read_table_rows
+from biaskit.tables.query import Row, Tables
+
+ENGINES = ("probe", "personas")
+MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
+SUM = "all"
+"""What a table calls the sum over its models; no model has this label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model of a run, as its manifest and rows tell it."""
+
+    label: str  # as the tables of the report name it
+    spec: str
+    fingerprint: str
+    tuning: str  # base | instruct | unknown
+    where: str  # local | api | scripted | texts
+    prompt_form: str  # "" for imported texts
+    estimator: str  # "exact", "top-k(k=20)", …; "" in the generation engine
+    run: str  # the folder its rows lie in, as the user named it
+    answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
+    first_answered: str | None = None  # UTC date of the first and of the last row
+    last_answered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One engine's study with the tables of every run that asked it; models are unique in it."""
+
+    engine: Literal["probe", "personas"]
+    study: str
+    summary: str
+    tables: Tables
+    models: tuple[Model, ...]
+    runs: tuple[str, ...]
+    signatures: tuple[str, ...]  # one per run
+    notes: tuple[str, ...]  # what a careful reader must know, from the runs' analyses
+    analyses: tuple[Mapping[str, Any], ...]  # analysis.json of each run
+    papers: tuple[str, ...] = ()  # corpora whose papers are cited
+    groups: tuple[str, ...] = ()  # gender groups of the prober
+    contrast: tuple[str, str] = ("", "")
+    floor: float = 0.01  # of coverage
+    templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
+    instructions: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
+    commands: tuple[str, ...] = ()  # how each run was made
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run with its tables; its models are named as in the whole collection."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    analysis: Mapping[str, Any]
+    tables: Tables
+    names: Mapping[str, str]  # label in the run's rows → label in the collection
+
+    @property
+    def engine(self) -> str:
+        """Which engine asked: probe or personas."""
+        return str(self.manifest["engine"])
+
+    @property
+    def question(self) -> Mapping[str, Any]:
+        """What was asked, as far as two runs could differ in it."""
+        question: Mapping[str, Any] = self.manifest["question"]
+        return question
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Runs in the order they were named, and their tables by engine and study."""
+
+    runs: tuple[StoredRun, ...]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def manifests(self) -> tuple[Mapping[str, Any], ...]:
+        """One for each run; models are named as in the tables."""
+        return tuple(run.manifest for run in self.runs)
+
+    def runs_of(self, part: Part) -> tuple[StoredRun, ...]:
+        """The runs whose tables a part holds."""
+        return tuple(run for run in self.runs if run.engine == part.engine and str(run.path) in part.runs)
+
+
+def gather(paths: Sequence[Path]) -> Collection:
+    """Read the stored tables of runs of either engine; nothing is computed.
+
+    A label that stands in two runs of one engine becomes `label (folder)`, so that two versions of a model
+    can be held against each other. Runs of the prober that asked one study become one part, unless their
+    templates or expressions differ; every run of the generation engine is a part of its own, since its
+    word vectors are (METHODS §2.6).
+    """
+    stored = [_read(path) for path in paths]
+    twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
+    if twice:
+        raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")
+    names = _names(stored)
+    notes = [
+        f"{label} stands in several runs and is called {new} in the tables of {run.path}"
+        for run, renamed in zip(stored, names, strict=True)
+        for label, new in renamed.items()
+        if label != new
+    ]
+    runs = [_renamed(run, renamed) for run, renamed in zip(stored, names, strict=True)]
+    return Collection(tuple(runs), tuple(_parts(runs)), tuple(notes))
+
+
+# --- one run -----------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> StoredRun:
+    manifest = read_manifest(path)
+    if manifest["engine"] not in ENGINES:
+        raise RunError(
+            f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
+        )
+    file = path / "tables" / "analysis.json"
+    try:
+        analysis = json.loads(file.read_text("ascii"))
+    except FileNotFoundError:
+        raise RunError(f"{path} has no tables yet: `biaskit analyze {path}` makes them.") from None
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{file} cannot be read: {error}; `biaskit analyze {path}` makes the tables again."
+        ) from error
+    tables = {table.stem: read_table_rows(table) for table in sorted(file.parent.glob("*.csv"))}
+    return StoredRun(path, manifest, analysis, tables, {label: label for label in manifest["models"]})
+
+
+def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:
+    """For each run: label → label in the collection."""
+    counts = Counter((run.engine, label) for run in stored for label in run.manifest["models"])
+    folders = _folders([run.path for run in stored])
+    taken = set(counts)
+    found = []
+    for run, folder in zip(stored, folders, strict=True):
+        renamed = {}
+        for label in run.manifest["models"]:
+            new = label if counts[run.engine, label] == 1 else f"{label} ({folder})"
+            if new != label and (run.engine, new) in taken:
+                raise UsageError(f"Two models would be called {new!r}: give one of them another label.")
+            renamed[label] = new
+        found.append(renamed)
+    return found
+
+
+def _folders(paths: Sequence[Path]) -> list[str]:
+    """The shortest ends of the paths that tell all of them apart."""
+    parts = [path.resolve().parts for path in paths]
+    longest = max((len(own) for own in parts), default=1)
+    for n in range(1, longest + 1):
+        ends = ["/".join(own[-n:]) for own in parts]
+        if len(set(ends)) == len(ends):
+            return ends
+    return ["/".join(own) for own in parts]
+
+
+def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
+    if all(label == new for label, new in names.items()):
+        return run
+    manifest = {
+        **run.manifest,
+        "models": {names[label]: entry for label, entry in run.manifest["models"].items()},
+    }
+    tables = {name: [_with_names(row, names) for row in rows] for name, rows in run.tables.items()}
+    analysis = dict(run.analysis)
+    if isinstance(answered := analysis.get("answered"), Mapping):
+        analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}
+    return StoredRun(run.path, manifest, analysis, tables, names)
+
+
+def _with_names(row: Row, names: Mapping[str, str]) -> Row:
+    return {
+        column: names.get(value, value) if column in MODEL_COLUMNS and isinstance(value, str) else value
+        for column, value in row.items()
+    }
+
+
+# --- parts -------------------------------------------------------------------------------------------
+
+
+def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
+    together: list[list[StoredRun]] = []
+    for run in runs:
+        same = (group for group in together if run.engine == "probe" and _one_study(group, run))
+        if (group := next(same, None)) is not None:
+            group.append(run)
+        else:
+            together.append([run])
+    folders = dict(zip((run.path for run in runs), _folders([run.path for run in runs]), strict=True))
+    counts = Counter((group[0].engine, _study(group[0])) for group in together)
+    for group in together:
+        study = _study(group[0])
+        alone = counts[group[0].engine, study] == 1
+        yield _part(group, study if alone else f"{study} ({folders[group[0].path]})")
+
+
+def _study(run: StoredRun) -> str:
+    return str(run.manifest["study"])
+
+
+def _one_study(group: Sequence[StoredRun], run: StoredRun) -> bool:
+    """Whether a probe run asks what the others ask: the same study, groups, templates and expressions."""
+    return all(
+        other.engine == run.engine
+        and _study(other) == _study(run)
+        and other.manifest["resolved"]["groups"] == run.manifest["resolved"]["groups"]
+        and not any(_entries_apart(other.question, run.question, name) for name in ("texts", "expressions"))
+        for other in group
+    )
+
+
+def _entries_apart(a: Mapping[str, Any], b: Mapping[str, Any], name: str) -> list[str]:
+    """Entries that both questions have and that say different things."""
+    one, two = a.get(name, {}), b.get(name, {})
+    return [entry for entry in one if entry in two and one[entry] != two[entry]]
+
+
+def _part(group: Sequence[StoredRun], study: str) -> Part:
+    first = group[0]
+    resolved = first.manifest["resolved"]
+    choices = first.analysis.get("choices", {})
+    asked = resolved["study"]
+    return Part(
+        engine="probe" if first.engine == "probe" else "personas",
+        study=study,
+        summary=str(asked.get("summary", "")),
+        tables=_union([run.tables for run in group]),
+        models=tuple(model for run in group for model in _models(run)),
+        runs=tuple(str(run.path) for run in group),
+        signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
+        notes=tuple(dict.fromkeys(str(note) for run in group for note in run.analysis.get("notes", ()))),
+        analyses=tuple(run.analysis for run in group),
+        papers=tuple(asked.get("papers", ())),
+        groups=tuple(resolved.get("groups", ())),
+        contrast=_pair(choices.get("contrast") or resolved.get("contrast")),
+        floor=float(choices.get("coverage_floor", asked.get("coverage_floor", 0.01))),
+        templates=_entries(group, "templates") or _entries(group, "prompts"),
+        instructions=_entries(group, "instructions"),
+        commands=tuple(str(run.manifest.get("command", "")) for run in group),
+    )
+
+
+def _pair(value: Any) -> tuple[str, str]:
+    return (str(value[0]), str(value[1])) if value else ("", "")
+
+
+def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
+    """What the runs asked, each once, in order of appearance."""
+    found: list[Row] = []
+    for run in group:
+        found += [one for one in run.manifest["resolved"].get(name, ()) if one and one not in found]
+    return tuple(found)
+
+
+def _union(tables: Sequence[Tables]) -> dict[str, list[Row]]:
+    """Rows of every run; a table that only some runs have holds theirs. Tests between models are left out."""
+    found: dict[str, list[Row]] = {}
+    for own in tables:
+        for name, rows in own.items():
+            kept = [row for row in rows if name != "tests" or not str(row["family"]).endswith("/models")]
+            if kept and name not in ("srb_change", "gaps"):
+                found.setdefault(name, []).extend(kept)
+    return found
+
+
+def _models(run: StoredRun) -> Iterator[Model]:
+    answered = run.analysis.get("answered") or {}
+    for label, entry in run.manifest["models"].items():
+        seen = answered.get(label) or {}
+        yield Model(
+            label=label,
+            spec=str(entry.get("spec", "")),
+            fingerprint=str(entry.get("fingerprint", "")),
+            tuning=str(entry.get("tuning", "unknown")),
+            where=str(entry.get("where", "")),
+            prompt_form=str(entry.get("prompt_form", "")),
+            estimator=estimator_of(entry) if run.engine == "probe" else "",
+            run=str(run.path),
+            answered_by=tuple(seen.get("by", ())),
+            first_answered=_day(seen.get("first")),
+            last_answered=_day(seen.get("last")),
+        )
+
+
+def _day(stamp: Any) -> str | None:
+    return str(stamp)[:10] if stamp else None

@@ -1,0 +1,111 @@
+"""Who answered: notices that another model answers under the same name, and tells it beside the tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, TypeVar
+
+from biaskit.errors import AskingStopped
+from biaskit.records import ANSWERED_SEPARATOR, Draw, ModelIdentity, Scored
+
+A = TypeVar("A")
+
+
+class Drift:
+    """Notices that another model answers under the same name (DESIGN §4).
+
+    Known are the names of the stored rows, else the first that answers.
+    """
+
+    def __init__(self, identity: ModelIdentity, stored: Collection[str], *, accept: bool) -> None:
+        self._watches = identity.where == "api" and not accept
+        self._label = identity.label
+        self._known = {model_of(by) for by in stored}
+
+    def watch(self, groups: Iterable[Sequence[A]]) -> Iterator[Sequence[A]]:
+        """The answers as they come, up to the first of a model that is not in the stored rows.
+
+        Raises `AskingStopped` there; those before it in its group are handed on, to be stored.
+        """
+        for group in groups:
+            n_known = sum(1 for _ in takewhile(self._is_known, group))
+            if n_known:
+                yield group[:n_known]
+            self.check(group[n_known : n_known + 1])
+
+    def check(self, answers: Sequence[object]) -> None:
+        """Raise `AskingStopped` at the first answer of a model that is not in the stored rows."""
+        for answer in answers:
+            if not self._is_known(answer):
+                raise AskingStopped(
+                    f"{self._label} now answers as {_name_of(answer)!r}; the stored rows are of"
+                    f" {', '.join(sorted(self._known))}. They are kept. To mix both: --accept-drift"
+                )
+
+    def _is_known(self, answer: object) -> bool:
+        name = _name_of(answer)
+        if not self._watches or name is None:
+            return True
+        self._known = self._known or {name}
+        return name in self._known
+
+
+def _name_of(answer: object) -> str | None:
+    """The model's name in an answer; None where there is no answer."""
+    return model_of(answer.answered.by) if isinstance(answer, Draw | Scored) else None
+
+
+class Answerers:
+    """Which models answered, from when to when, read off the rows: for the notes beside the tables."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Counter[str]]] = {}
+        self._dates: dict[str, tuple[str, str]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one row."""
+        label, by, at = row.get("model"), row.get("answered_by"), row.get("answered_at")
+        if not isinstance(label, str) or not isinstance(by, str) or not isinstance(at, str):
+            return
+        names = self._rows.setdefault(label, {})
+        names.setdefault(model_of(by), Counter())[by] += 1
+        first, last = self._dates.get(label, (at, at))
+        self._dates[label] = min(first, at), max(last, at)
+
+    def counting(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The same rows, counted as they go by."""
+        for row in rows:
+            self.add(row)
+            yield row
+
+    def record(self) -> dict[str, dict[str, Any]]:
+        """By label: who answered, and the days of the first and the last answer; for analysis.json."""
+        return {
+            label: {"by": sorted(self._rows[label]), "first": first[:10], "last": last[:10]}
+            for label, (first, last) in self._dates.items()
+        }
+
+    def notes(self, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """A sentence for each API model, and a warning where its answers are of several."""
+        found = []
+        for label, entry in models.items():
+            names = self._rows.get(label)
+            if entry.get("where") != "api" or not names:
+                continue
+            first, last = (at[:10] for at in self._dates[label])
+            when = first if first == last else f"{first} to {last}"
+            if len(names) > 1:
+                listed = ", ".join(f"{name} ({sum(by.values())} rows)" for name, by in names.items())
+                found.append(f"{label} is a mixture: its answers ({when}) are of {listed}")
+                continue
+            name, by = next(iter(names.items()))
+            systems = f", {len(by)} system fingerprints" if len(by) > 1 else ""
+            found.append(f"{label}: answered as {name}, {when}{systems}")
+        return found
+
+
+def model_of(answered_by: str) -> str:
+    """The model's name in `answered_by`, without the server's fingerprint."""
+    return answered_by.split(ANSWERED_SEPARATOR)[0]

@@ -1,0 +1,157 @@
+"""A run's manifest: what was asked of which models; read, written, and held against a new command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import RunError
+from biaskit.files import write_atomically
+from biaskit.models.api.endpoint import hide_urls
+from biaskit.provenance import canonical_json, digest, versions
+from biaskit.records import ModelIdentity, PromptForm
+
+RUN_FORMAT = 1
+
+COMPARISON = "compare"
+"""The engine that a comparison's manifest names: a folder with tables of several runs and no rows."""
+
+MANIFEST = "manifest.json"
+
+PROMISED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a folder holds what `compare` wrote; a manifest that cannot be read is no comparison's."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("engine") == COMPARISON
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """A run's manifest; a newer format is refused by name."""
+    file = path / MANIFEST
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        number = manifest["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(
+            f"{file} cannot be read: {error}. Restore it from a backup; the rows are unharmed."
+        ) from error
+    if not isinstance(number, int) or number > RUN_FORMAT:
+        raise RunError(
+            f"{path} has run format {number}, this biaskit reads up to {RUN_FORMAT}: install a newer biaskit."
+        )
+    if lacking := [name for name in PROMISED if name not in manifest]:
+        raise RunError(f"{file} lacks {', '.join(lacking)}: it is damaged. Restore it from a backup.")
+    return dict(manifest)
+
+
+def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Write manifest.json, whole or not at all."""
+    _or_run_error(path / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=True) + "\n")
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write another of a run's JSON files in the same way."""
+    _or_run_error(path, json.dumps(content, indent=1, ensure_ascii=True, sort_keys=True) + "\n")
+
+
+def _or_run_error(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text.encode("ascii"))
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
+        ) from error
+
+
+def estimator_of(entry: Mapping[str, Any]) -> str:
+    """A model's estimator as its manifest entry names it; with its settings where it has any."""
+    kept = entry.get("estimator", "exact")
+    if not isinstance(kept, Mapping):
+        return str(kept)
+    settings = [f"{name}={value}" for name, value in kept.items() if name != "name"]
+    return f"{kept['name']}({','.join(settings)})" if settings else str(kept["name"])
+
+
+def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
+    """A model as the manifest holds it."""
+    found = {} if identity.found is None else {"found": dict(identity.found)}
+    return {
+        **found,
+        "spec": identity.spec,
+        "fingerprint": identity.fingerprint,
+        "tuning": identity.tuning,
+        "where": identity.where,
+        "prompt_form": form,
+        "details": dict(identity.details),
+    }
+
+
+def start_manifest(
+    run: Path,
+    engine: str,
+    study: str,
+    *,
+    question: Mapping[str, Any],
+    resolved: Mapping[str, Any],
+    command: str,
+) -> dict[str, Any]:
+    """The stored manifest brought up to this question, or a new one."""
+    stored: dict[str, Any] = {"models": {}}
+    asked: dict[str, Any] = json.loads(json.dumps(question))  # as it reads back, so that both compare equal
+    if (run / MANIFEST).exists():
+        stored = read_manifest(run)
+        if stored.get("engine") != engine:
+            raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
+        asked = merge_compatible(run, stored["question"], asked)
+    named = resolved["study"].get("models", {})
+    shown = {label: hide_urls(spec) for label, spec in named.items()}
+    return {
+        "format": RUN_FORMAT,
+        "engine": engine,
+        "study": study,
+        "question": asked,
+        "resolved": {**resolved, "study": {**resolved["study"], "models": shown}},
+        "models": dict(stored["models"]),
+        "versions": versions(),
+        "command": command,
+        "signature": "",
+    }
+
+
+def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Both questions as one; what both name must agree, or the folder would mix two studies.
+
+    Values are compared by name, and inside a table by entry: an entry that only one of them has (another
+    template, another instruction) adds rows and disturbs none.
+    """
+    merged = dict(stored)
+    for name, value in asked.items():
+        before = stored.get(name, value)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            for entry in value:
+                _agree(path, f"{name}, {entry}", before.get(entry, value[entry]), value[entry])
+            merged[name] = {**before, **value}
+        else:
+            _agree(path, name, before, value)
+            merged[name] = value
+    return merged
+
+
+def _agree(path: Path, what: str, stored: object, asked: object) -> None:
+    if stored != asked:
+        raise RunError(
+            f"{path} holds another study: its {what} is {_short(stored)}, this command's is {_short(asked)}."
+            " Choose another --out."
+        )
+
+
+def _short(value: object) -> str:
+    text = canonical_json(value) if not isinstance(value, str) else value
+    return text if len(text) <= 70 else f"{text[:50]}… ({digest(value)[:8]})"

@@ -1,0 +1,293 @@
+"""A run on disk: manifest, append-only rows, lock, resume (DESIGN §4).
+
+Rows are a store, the study is the question: rows are found by key, in whatever order they lie.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
+
+from biaskit.errors import RunError
+from biaskit.files import sync_directory
+from biaskit.provenance import canonical_json, digest
+from biaskit.runs.manifest import MANIFEST, is_comparison
+
+DEFAULT_PARENT = Path("biaskit-runs")
+ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+
+
+def default_run_path(engine: str, study: str, question: object) -> Path:
+    """`biaskit-runs/<engine>-<study>-<8 hex>`: the same question finds the same folder."""
+    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(question)[:8]}"
+
+
+def slug(label: str) -> str:
+    """A file name for any label: letters, digits, dot, dash; a digest tells apart what that would merge."""
+    plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60]
+    reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain) is not None
+    if plain == label and plain == plain.lower() and plain and not reserved:
+        return plain
+    return f"{'x-' if reserved else ''}{plain or 'x'}-{digest(label)[:8]}"
+
+
+def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:
+    """Run folders below `parent`, newest last written last."""
+    found = [path.parent for path in parent.glob(f"*/{MANIFEST}")]
+    return sorted(found, key=lambda path: (_last_write(path), path.name))
+
+
+def _last_write(path: Path) -> float:
+    times = [
+        (path / name).stat().st_mtime for name in (*ROWS_FILES.values(), MANIFEST) if (path / name).exists()
+    ]
+    return max(times, default=0.0)
+
+
+def rows_file(run: Path, engine: str) -> Path:
+    """Where a run's rows are: the plain file, or a compressed one put in its place."""
+    plain = run / ROWS_FILES[engine]
+    packed = plain.with_name(f"{plain.name}.gz")
+    return packed if packed.exists() and not plain.exists() else plain
+
+
+def find_run(given: str | None) -> Path:
+    """The run a command means: the path given, or the newest run of an engine in this folder."""
+    if given is None:
+        runs = [path for path in list_runs() if not is_comparison(path)]
+        if not runs:
+            raise RunError(f"There is no run in {DEFAULT_PARENT}/ yet: give a run's path, or make one.")
+        return runs[-1]
+    path = Path(given)
+    if not (path / MANIFEST).is_file():
+        raise RunError(
+            f"{path} is no run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
+        )
+    return path
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Reading:
+    """What reading a row file noticed, filled while it is read."""
+
+    n_rows: int = 0
+    n_twice: int = 0
+    n_skipped: int = 0
+    cut_bytes: int = 0  # of an unfinished tail
+    good_end: int = 0  # where the last whole row ends
+    notes: list[str] = field(default_factory=list)
+
+
+def read_rows(
+    path: Path, *, skip_bad: bool = False, reading: Reading | None = None
+) -> Iterator[dict[str, Any]]:
+    """Every row of a file, as a stream; the first of two with one key.
+
+    A tail that does not parse is left out with a note: it is what a killed writer leaves. A bad line
+    with good ones after it is an error with its number, unless `skip_bad`.
+    """
+    reading = Reading() if reading is None else reading
+    seen: set[str] = set()
+    bad: list[tuple[int, int]] = []  # (line number, length) of bad lines with no good one after them yet
+    for number, line in _lines(path):
+        row = _parse(line)
+        if row is None:
+            bad.append((number, len(line)))
+            continue
+        if bad:
+            if not skip_bad:
+                raise RunError(
+                    f"{path}, line {bad[0][0]}: not a row, and whole rows follow it. Restore the file,"
+                    " or leave such lines out with --set skip_bad_lines=true."
+                )
+            reading.n_skipped += len(bad)
+            reading.good_end += sum(length for _, length in bad)
+            bad = []
+        reading.good_end += len(line)
+        reading.n_rows += 1
+        if row["key"] in seen:
+            reading.n_twice += 1
+            continue
+        seen.add(row["key"])
+        yield row
+    reading.cut_bytes = sum(length for _, length in bad)
+    if reading.cut_bytes:
+        reading.notes.append(f"{path.name}: an unfinished end of {reading.cut_bytes} bytes was left out")
+    if reading.n_skipped:
+        reading.notes.append(f"{path.name}: {reading.n_skipped} unreadable lines were left out")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        yield from enumerate(file, start=1)
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) and isinstance(row.get("key"), str) else None
+
+
+class RowWriter:
+    """The one writer of a run's rows; holds the run's lock while it is open."""
+
+    def __init__(self, run: Path, engine: str, *, lock: str = "os", skip_bad: bool = False) -> None:
+        self.run = run
+        self.engine = engine
+        self.path = run / ROWS_FILES[engine]
+        self.reading = Reading()
+        self._skip_bad = skip_bad
+        self._lock = FileLock(run / ".lock", fallback_to_soft=False) if lock == "os" else None
+        self._file: BinaryIO | None = None
+        self.keys: set[str] = set()
+        self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
+
+    def __enter__(self) -> RowWriter:
+        try:
+            self.run.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"{self.run} cannot be made: {error.strerror or error}. Choose another --out."
+            ) from error
+        if rows_file(self.run, self.engine) != self.path:
+            raise RunError(
+                f"{self.path}.gz is compressed: unpack it (gunzip) to add rows, or choose another --out."
+            )
+        self._take_lock()
+        try:
+            self._open()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._release()
+
+    def _take_lock(self) -> None:
+        if self._lock is None:
+            return
+        note = self.run / ".lock"
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            try:
+                holder = note.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError):
+                holder = ""
+            raise RunError(
+                f"{self.run} is being written by another process{f' ({holder})' if holder else ''}."
+                " Wait for it, or choose another --out."
+            ) from error
+        except (OSError, NotImplementedError) as error:
+            if getattr(error, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
+                raise RunError(f"{self.run} cannot be written: {error}. Choose another --out.") from error
+            raise RunError(
+                f"{self.run} cannot be locked ({error}). If this file system has no locks and no other"
+                " process writes there, use --set lock=none."
+            ) from error
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        # For the message above only; the lock itself is the operating system's and dies with the process.
+        with contextlib.suppress(OSError):
+            note.write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def _open(self) -> None:
+        try:
+            if self.path.exists():
+                for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
+                    self._remember(row)
+            # One write per append: an unbuffered descriptor in append mode never tears a line apart.
+            self._file = self.path.open("ab", buffering=0)
+            if self.reading.cut_bytes:
+                self._file.truncate(self.reading.good_end)
+            self._finish_last_line()
+            sync_directory(self.run)
+        except OSError as error:
+            raise RunError(
+                f"{self.path} cannot be opened: {error.strerror or error}. Choose another --out."
+            ) from error
+
+    def _finish_last_line(self) -> None:
+        """A whole last row may lack its line feed alone."""
+        assert self._file is not None
+        with self.path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if not size:
+                return
+            file.seek(size - 1)
+            if file.read(1) != b"\n":
+                self._file.write(b"\n")
+
+    def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows in one piece and make them durable; rows already stored are left out."""
+        fresh = [row for row in rows if row["key"] not in self.keys]
+        if not fresh:
+            return
+        content = "".join(canonical_row(row) + "\n" for row in fresh).encode("ascii")
+        assert self._file is not None
+        descriptor = self._file.fileno()
+        self._check_still_there(descriptor)
+        end = os.fstat(descriptor).st_size
+        try:
+            written = self._file.write(content)
+            if written != len(content):
+                raise OSError(28, "No space left on device")
+            os.fsync(descriptor)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # The next start cuts off what this cannot.
+                os.ftruncate(descriptor, end)  # back to the last whole row
+            raise RunError(
+                f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
+                " make room and give the same command again."
+            ) from error
+        for row in fresh:
+            self._remember(row)
+
+    def _remember(self, row: Mapping[str, Any]) -> None:
+        self.keys.add(str(row["key"]))
+        if isinstance(label := row.get("model"), str) and isinstance(by := row.get("answered_by"), str):
+            self.answered.setdefault(label, set()).add(by)
+
+    def _check_still_there(self, descriptor: int) -> None:
+        """A deleted folder would take rows silently: the open file lives on without a name."""
+        try:
+            same = os.path.samestat(os.fstat(descriptor), self.path.stat())
+        except OSError:
+            same = False
+        if not same:
+            raise RunError(
+                f"{self.path} was removed or replaced during the run. Give the command again to start anew."
+            )
+
+
+def canonical_row(row: Mapping[str, Any]) -> str:
+    """One line of ASCII JSON; the key stands first so that a line says what it is."""
+    rest = {name: value for name, value in row.items() if name != "key"}
+    return f'{{"key":{json.dumps(row["key"])},{canonical_json(rest)[1:]}'

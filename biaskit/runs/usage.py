@@ -1,0 +1,92 @@
+"""What a run has used so far, kept while it asks: usage.json, and what a killed process may have spent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from biaskit.runs.manifest import write_json
+
+USAGE = "usage.json"
+
+PROMISED = ("promised", "promised_since")
+"""USD that a model may have cost by now, and which process said so: gone when that one ends by itself."""
+
+_THIS_PROCESS = time.time()
+
+_WRITING = threading.Lock()  # the model's own thread writes too
+
+
+class Usage:
+    """One model's line of usage.json, kept while it is asked: a killed run has counted too."""
+
+    EVERY_S = 5.0
+
+    def __init__(self, run: Path, label: str) -> None:
+        self._path = run / USAGE
+        self._label = label
+        self._before = _with_what_was_lost(_read_usage(self._path).get(label, {}))
+        self._started = self._written = time.perf_counter()
+
+    def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
+        """Add what this start has used so far to what the earlier ones had; written now and then."""
+        now = time.perf_counter()
+        if (not last and now - self._written < self.EVERY_S) or not self._path.parent.is_dir():
+            return
+        self._written = now
+        counted = {**used, "seconds": now - self._started, "starts": 1}
+        line = {name: _plus(self._before.get(name), value) for name, value in counted.items()}
+        line.setdefault("cost", 0.0)
+        with _WRITING:
+            usage = _read_usage(self._path)
+            promised = {} if last else {name: usage.get(self._label, {}).get(name) for name in PROMISED}
+            line |= {name: value for name, value in promised.items() if value is not None}
+            write_json(self._path, {**usage, self._label: {**self._before, **line}})
+
+
+def _plus(before: float | None, value: float | None) -> float | None:
+    """A sum; what is unknown (a price) stays so."""
+    return None if value is None else round((before or 0) + value, 9)
+
+
+def _read_usage(path: Path) -> dict[str, dict[str, float | None]]:
+    try:
+        usage = json.loads(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return {}
+    return usage if isinstance(usage, dict) else {}
+
+
+def spent(run: Path, label: str | None = None) -> float:
+    """USD that earlier starts of a run may have spent, on one model or on all of them."""
+    usage = _read_usage(run / USAGE)
+    lines = list(usage.values()) if label is None else [usage.get(label, {})]
+    return sum(_spent(_with_what_was_lost(line)) for line in lines)
+
+
+def _spent(line: Mapping[str, float | None]) -> float:
+    return sum(line.get(name) or 0.0 for name in ("cost", "cost_unsure"))
+
+
+def promise(run: Path, label: str, before: float, most: float) -> None:
+    """Write that a model may have spent so much more than `before`, ahead of its spending it."""
+    if not run.is_dir():  # the questions before a first start: what they cost is counted when it begins
+        return
+    with _WRITING:
+        usage = _read_usage(run / USAGE)
+        line = _with_what_was_lost(usage.get(label, {}))
+        line |= dict(zip(PROMISED, (round(before + most, 9), _THIS_PROCESS), strict=True))
+        write_json(run / USAGE, {**usage, label: line})
+
+
+def _with_what_was_lost(line: Mapping[str, float | None]) -> dict[str, float | None]:
+    """A line after the death of a process that left a promise: all of it may have been spent."""
+    most, process = (line.get(name) for name in PROMISED)
+    if most is None or process == _THIS_PROCESS:
+        return dict(line)
+    kept = {name: value for name, value in line.items() if name not in PROMISED}
+    lost = round(most - (line.get("cost") or 0.0), 9)
+    return {**kept, "cost_unsure": max(line.get("cost_unsure") or 0.0, lost)}

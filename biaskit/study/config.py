@@ -1,0 +1,246 @@
+"""Studies: defaults, then the study's file, then options; later wins, and an unknown key is an error."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from biaskit.errors import StudyError, nearest
+from biaskit.files import data_dir
+from biaskit.study.keys import STUDIES, VARIANTS, PersonasStudy, ProbeStudy, Study
+
+
+def study_names() -> list[str]:
+    """The shipped studies."""
+    return sorted(path.stem for path in data_dir("configs").glob("*.toml"))
+
+
+def read_study_file(name: str) -> dict[str, Any]:
+    """A study's file as written, paths made relative to it; `name` is shipped or a path."""
+    path = Path(name).expanduser()
+    if not is_path(name):
+        path = data_dir("configs") / f"{name}.toml"
+        known = study_names()
+        if name not in known:
+            raise StudyError(
+                f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
+                " or give a path."
+            )
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StudyError(f"{path}: the study file cannot be read: {error.strerror or error}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise StudyError(f"{path} is no valid TOML: {error}.") from error
+    for where in _sources(content):
+        where[0][where[1]] = _beside(path.parent, where[0][where[1]])
+    return content
+
+
+def _sources(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    for table in ("jobs", "occupations", "templates", "instructions", "expressions"):
+        if isinstance(content.get(table), dict) and isinstance(content[table].get("source"), str):
+            yield content[table], "source"
+    for key in ("dialogue", "drop_words", "categories"):
+        if isinstance(content.get(key), str):
+            yield content, key
+
+
+def _beside(folder: Path, source: str) -> str:
+    return source if source.startswith("corpus:") else str(folder / Path(source).expanduser())
+
+
+def is_path(text: str) -> bool:
+    """Whether an option's value is a file rather than names (DESIGN §3)."""
+    return "/" in text or text.endswith((".csv", ".txt", ".toml"))
+
+
+def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
+    """Defaults, then `content`, then `overrides` (dotted keys); validated."""
+    merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
+    for dotted, value in _with_variant(dict(overrides)).items():
+        _put(merged, dotted.split("."), value, dotted)
+    engine = merged.setdefault("engine", "probe")
+    if engine not in STUDIES:
+        raise StudyError(
+            f"{where}: engine = {str(engine)[:60]!r} is none.{nearest(str(engine), STUDIES)}"
+            f" Write one of {', '.join(STUDIES)}."
+        )
+    try:
+        study: Any = STUDIES[engine].model_validate(merged)
+    except ValidationError as error:
+        raise StudyError(_explain(error, where, STUDIES[engine])) from error
+    return study  # type: ignore[no-any-return]
+
+
+def _with_variant(keys: dict[str, Any]) -> dict[str, Any]:
+    """A variant's keys before those that stand beside it, so that each can be set back by itself."""
+    return {**VARIANTS.get(str(keys.get("variant")), {}), **keys}
+
+
+def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> Study:
+    """A study by shipped name or path, with overrides by dotted key."""
+    return build_study(read_study_file(name), overrides or {}, name)
+
+
+def load_probe_study(name: str, overrides: Mapping[str, Any] | None = None) -> ProbeStudy:
+    """A study of the prober; one of the other engine is an error that says where it belongs."""
+    return _of_engine(name, overrides, ProbeStudy)
+
+
+def load_personas_study(name: str, overrides: Mapping[str, Any] | None = None) -> PersonasStudy:
+    """A study of the generation engine; one of the other is an error that says where it belongs."""
+    return _of_engine(name, overrides, PersonasStudy)
+
+
+S = TypeVar("S", ProbeStudy, PersonasStudy)
+
+
+def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
+    content = read_study_file(name)
+    engine = content.get("engine", "probe")
+    wanted = next(known for known, model in STUDIES.items() if model is kind)
+    if engine in STUDIES and engine != wanted:
+        raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
+    study = build_study(content, overrides or {}, name)
+    assert isinstance(study, kind)
+    return study
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`key.sub=value` of `--set`: the value is read as TOML where the key takes more than text."""
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise StudyError(f"--set {text}: write --set key.sub=value.")
+    try:
+        parsed = tomllib.loads(f"v = {value}")["v"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+    # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
+    return key, value if _takes_text(key) and not isinstance(parsed, list | str) else parsed
+
+
+def _takes_text(dotted: str) -> bool:
+    return any(_key_takes_text(model, dotted.split(".")) for model in STUDIES.values())
+
+
+def _key_takes_text(model: type[BaseModel], path: Sequence[str]) -> bool:
+    fields = model.model_fields
+    for part in path[:-1]:
+        nested = _nested(fields[part].annotation) if part in fields else None
+        if nested is None:
+            return False
+        fields = nested.model_fields
+    annotation = fields[path[-1]].annotation if path[-1] in fields else None
+    return annotation is str or str in getattr(annotation, "__args__", ())
+
+
+def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -> None:
+    for name in path[:-1]:
+        inner = target.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise StudyError(f"{dotted}: {name} is a value, not a table.")
+        target = inner
+    target[path[-1]] = value
+
+
+def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
+    """The first problem, in one line; the others are counted."""
+    problems = error.errors()
+    first = problems[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = _keys_at(study, first["loc"][:-1])
+        said = f"{where}: unknown key {key!r}.{nearest(str(first['loc'][-1]), known)}"
+        if "Did you mean" not in said:
+            said += f" Known: {', '.join(sorted(known))}."
+    elif first["type"] == "missing":
+        said = f"{where}: the key {key!r} is missing."
+    else:
+        shown = str(first["input"])
+        own = first["type"] == "value_error"  # a check of ours, which says what to write
+        why = str(first["ctx"]["error"]) if own else first["msg"].lower()
+        said = f"{where}: {key} = {shown[:60]}: {why}."
+    return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
+
+
+def _keys_at(study: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    model: Any = study
+    for part in location:
+        if isinstance(part, int):
+            continue
+        found = _nested(model.model_fields[part].annotation) if part in model.model_fields else None
+        if found is None:
+            return []
+        model = found
+    return list(model.model_fields)
+
+
+def _nested(annotation: Any) -> Any:
+    """The model inside an annotation such as `Choice | None` or `tuple[Pair, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            return inner
+    return None
+
+
+def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """(dotted key, default, description) of every key a study can set."""
+    for name, field in model.model_fields.items():
+        nested = _nested(field.annotation)
+        if nested is not None and name != "pairs":
+            yield from describe_keys(nested, f"{prefix}{name}.")
+        else:
+            default = (
+                "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
+            )
+            yield f"{prefix}{name}", default, field.description or ""
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "(none)"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+T = TypeVar("T")
+
+
+def parts_of(choice: str | Sequence[str]) -> list[str]:
+    """What a choice lists: the entries of a list, or a text's parts between commas."""
+    return [part.strip() for part in (choice.split(",") if isinstance(choice, str) else choice)]
+
+
+def select(
+    choice: str | Sequence[str], names: Sequence[str], ids: Sequence[int], entries: Sequence[T], what: str
+) -> list[T]:
+    """The entries that `choice` picks, in list order: all, none, names, ids, ranges.
+
+    A name goes before an id, so an item called "7" can be chosen by its name.
+    """
+    if choice in ("all", "none"):
+        return list(entries) if choice == "all" else []
+    # A single name may hold a comma.
+    parts = [choice] if isinstance(choice, str) and choice in names else parts_of(choice)
+    chosen: set[int] = set()
+    for part in parts:
+        if part in names:
+            chosen |= {i for i, name in enumerate(names) if name == part}
+        elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
+            low, high = int(found[1]), int(found[2] or found[1])
+            if not ids or not min(ids) <= low <= high <= max(ids):
+                raise StudyError(
+                    f"There are no {what} {part}: the ids are {min(ids, default=0)} to {max(ids, default=0)}."
+                )
+            chosen |= {i for i, number in enumerate(ids) if low <= number <= high}
+        else:
+            raise StudyError(f"There is no {what.removesuffix('s')} {part!r}.{nearest(part, names)}")
+    return [entry for i, entry in enumerate(entries) if i in chosen]

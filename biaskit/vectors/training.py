@@ -1,0 +1,426 @@
+"""Word → vector: trained on the texts of a run, or read from a pretrained file (METHODS §2.6).
+
+A trained vector depends on the texts, their order, the seed and the epochs alone: gensim with one worker
+gives the same vectors for every hash seed and number of threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biaskit.vectors.files import read_vectors
+
+FloatMatrix = NDArray[np.floating[Any]]
+Sentences = Callable[[], Iterator[list[str]]]
+"""Gives the sentences anew at each call: training passes over them once for each epoch, and once before."""
+TrainingProgress = Callable[[int, int], None]
+"""Told how many epochs of how many are done, all seeds together; always in the caller's own thread."""
+
+VECTOR_SIZE = 100
+WINDOW = 5
+NEGATIVE_SAMPLES = 5
+FEWEST_EPOCHS = 5
+TRAINING_TOKENS = 5_000_000
+LONGEST_SENTENCE = 10_000
+"""Tokens; gensim drops what follows in a sentence, without a message."""
+NEARLY_UNTRAINED = 0.5
+"""A median cosine of random words above this is warned about: all words still point the same way."""
+RANDOM_PAIRS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Words and their vectors of unit length."""
+
+    words: Mapping[str, int]  # word → row
+    matrix: FloatMatrix  # (n, d)
+    digest: str | None = None  # SHA-256 of the file they were read from
+
+    @classmethod
+    def of(cls, words: Sequence[str], matrix: ArrayLike, digest: str | None = None) -> Vectors:
+        """Scale the rows `(n, d)` of n distinct words to unit length; a row of zeros is left out."""
+        rows = np.atleast_2d(np.asarray(matrix))
+        if not np.issubdtype(rows.dtype, np.floating):
+            rows = rows.astype(np.float64)
+        lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1))
+        kept = np.flatnonzero(lengths)
+        unit = (rows[kept] / lengths[kept, None]).astype(rows.dtype)
+        return cls({words[row]: place for place, row in enumerate(kept.tolist())}, unit, digest)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.words
+
+    def rows(self, words: Sequence[str]) -> tuple[NDArray[np.float64], list[str], list[str]]:
+        """Vectors of the known words `(k, d)` in double precision, those words, and the words without one."""
+        known = [word for word in words if word in self.words]
+        unknown = [word for word in words if word not in self.words]
+        found = self.matrix[[self.words[word] for word in known]].astype(np.float64)
+        # Unit length was rounded to the precision of the store.
+        found /= np.linalg.norm(found, axis=1, keepdims=True)
+        return found, known, unknown
+
+
+def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = RANDOM_PAIRS) -> float | None:
+    """Median cosine of random pairs of two words: near 0 when trained, near 1 when hardly.
+
+    Arguments: vectors; rng; n_pairs, drawn with replacement, every word as likely.
+    Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
+    Missing or empty input: None with fewer than two words.
+    Reference: METHODS §2.6 (0.72 after 5 epochs on 1,350 texts).
+    """
+    n = len(vectors)
+    if n < 2:
+        return None
+    first = rng.integers(0, n, size=n_pairs)
+    second = (first + rng.integers(1, n, size=n_pairs)) % n
+    cosines = np.einsum("ij,ij->i", vectors.matrix[first], vectors.matrix[second], dtype=np.float64)
+    return float(np.median(cosines))
+
+
+# --- training ------------------------------------------------------------------------------------
+
+
+def n_epochs(n_tokens: int) -> int:
+    """Epochs that bring a corpus to five million tokens of training, at least 5 (METHODS §2.6)."""
+    return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
+
+
+def train(
+    sentences: Sentences,
+    *,
+    n_tokens: int,
+    seed: int,
+    workers: int = 1,
+    epochs: int | None = None,
+    progress: TrainingProgress | None = None,
+) -> Vectors:
+    """Train word2vec: CBOW, 100 dimensions, window 5, every word, 5 negative samples, else gensim's defaults.
+
+    Arguments: sentences, none longer than `LONGEST_SENTENCE`; n_tokens, what they hold together; epochs,
+        by default `n_epochs(n_tokens)`; workers, threads of gensim: more than one is not repeatable.
+    Returns: vectors of all words, in alphabetical order; without tokens, none.
+    Errors: whatever `sentences` or `progress` raises.
+    Reference: METHODS §2.6; gensim does the arithmetic.
+    """
+    if not n_tokens:
+        return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
+    passes = _Passes(sentences)
+    with _silent_gensim():
+        from gensim.models import Word2Vec
+
+        # The time is in gensim's C loop: its `corpus_file`, or calling that loop ourselves, is no faster.
+        model = Word2Vec(
+            passes,
+            vector_size=VECTOR_SIZE,
+            window=WINDOW,
+            min_count=1,
+            sg=0,
+            negative=NEGATIVE_SAMPLES,
+            epochs=n_epochs(n_tokens) if epochs is None else epochs,
+            workers=workers,
+            seed=seed,
+            callbacks=[_epoch_counter(progress)] if progress else (),
+        )
+    if passes.error is not None:
+        raise passes.error
+    words = sorted(model.wv.key_to_index)
+    return Vectors.of(words, model.wv.vectors[[model.wv.key_to_index[word] for word in words]])
+
+
+def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
+    """Train on lists of marked words, one sentence each, as released: seed 1, 5 epochs, three workers.
+
+    Arguments: lists, for each model and occupation specified women, associated women, specified men,
+        associated men, words by z descending. Not repeatable, and nearly untrained (METHODS §2.6, §2.9).
+    """
+    sentences = [list(words) for words in lists if words]
+    n_tokens = sum(map(len, sentences))
+    return train(lambda: iter(sentences), n_tokens=n_tokens, seed=1, workers=3, epochs=FEWEST_EPOCHS)
+
+
+class _Passes:
+    """Sentences that can be gone through again; keeps an error that gensim's thread would wait behind.
+
+    gensim reads in a thread of its own, and when that dies its workers wait for ever.
+    """
+
+    def __init__(self, sentences: Sentences) -> None:
+        self.sentences = sentences
+        self.error: BaseException | None = None
+        self._own_thread = threading.get_ident()
+
+    def __iter__(self) -> Iterator[list[str]]:
+        if self.error is not None:
+            return
+        try:
+            yield from self.sentences()
+        except BaseException as error:
+            if threading.get_ident() == self._own_thread:
+                raise
+            self.error = error
+
+
+def _epoch_counter(progress: TrainingProgress) -> Any:
+    from gensim.models.callbacks import CallbackAny2Vec
+
+    class EpochCounter(CallbackAny2Vec):  # type: ignore[misc]
+        done = 0
+
+        def on_epoch_end(self, model: Any) -> None:
+            self.done += 1
+            progress(self.done, model.epochs)
+
+    return EpochCounter()
+
+
+@contextlib.contextmanager
+def _silent_gensim() -> Iterator[None]:
+    """Keep gensim's log and its warnings from the terminal; what they say is known here."""
+    logger = logging.getLogger("gensim")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- training several seeds on one corpus --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingTexts:
+    """Texts in the order of training, as numbers: text i is `words[ids[starts[i]:starts[i + 1]]]`."""
+
+    words: Sequence[str]
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def ordered(
+        cls,
+        words: Sequence[str],
+        ids: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        order: Sequence[int],
+    ) -> TrainingTexts:
+        """Take the texts numbered in `order` (ascending keys) of tokenised texts, without the empty ones."""
+        pieces = [ids[starts[text] : starts[text + 1]] for text in order]
+        pieces = [piece for piece in pieces if piece.size]
+        ends = np.cumsum([0, *(piece.size for piece in pieces)], dtype=np.int64)
+        return cls(tuple(words), np.concatenate([ids[:0], *pieces]), ends)
+
+    @property
+    def n_tokens(self) -> int:
+        """Words of all texts, repetitions counted."""
+        return int(self.ids.size)
+
+    def sentences(self, limit: int = LONGEST_SENTENCE) -> Iterator[list[str]]:
+        """One list of words for each text; a text of more than `limit` words comes in pieces."""
+        word = self.words.__getitem__
+        for start, end in itertools.pairwise(self.starts.tolist()):
+            for piece in range(start, end, limit):
+                yield list(map(word, self.ids[piece : min(piece + limit, end)].tolist()))
+
+    def save(self, folder: Path) -> None:
+        """Write the corpus for another process, which maps the numbers instead of reading them."""
+        np.save(folder / "ids.npy", self.ids)
+        np.save(folder / "starts.npy", self.starts)
+        (folder / "words.json").write_text(json.dumps(list(self.words)), encoding="ascii")
+
+    @classmethod
+    def load(cls, folder: Path) -> TrainingTexts:
+        """Read what `save` wrote."""
+        words = json.loads((folder / "words.json").read_text(encoding="ascii"))
+        return cls(words, np.load(folder / "ids.npy", mmap_mode="r"), np.load(folder / "starts.npy"))
+
+
+def train_seeds(
+    corpus: TrainingTexts,
+    *,
+    seeds: Sequence[int],
+    epochs: int | None = None,
+    processes: int | None = None,
+    progress: TrainingProgress | None = None,
+) -> list[Vectors]:
+    """Train one vector model for each seed, in this process and in a second one.
+
+    Arguments: corpus; seeds, distinct; epochs as in `train`; processes, 1 or 2, by default 2 where there
+        is a second core and enough to do.
+    Returns: vectors in the order of the seeds, the same for one process and for two; where the second
+        process cannot start or dies, this one does its work.
+    Reference: METHODS §2.6.
+    """
+    each = n_epochs(corpus.n_tokens) if epochs is None else epochs
+    if processes is None:
+        worthwhile = corpus.n_tokens * each >= TRAINING_TOKENS // 5
+        processes = 2 if worthwhile and _n_cores() > 1 else 1
+    there = seeds[1::2] if processes > 1 else []
+    trained: dict[int, Vectors] = {}
+    with _SecondProcess(corpus, there, each) as second:
+
+        def told(done_here: int, _: int) -> None:
+            if progress:
+                done = len(trained) * each + done_here + second.epochs_done()
+                progress(min(done, each * len(seeds)), each * len(seeds))
+
+        def train_here(seed: int) -> Vectors:
+            return train(corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=each, progress=told)
+
+        for seed in seeds:
+            if seed not in there:
+                trained[seed] = train_here(seed)
+        second.wait(lambda: told(0, 0))
+        found = {seed: matrix for seed in there if (matrix := second.result(seed)) is not None}
+    words = next(iter(trained.values())).words if trained else {}
+    for seed in there:
+        matrix = found.get(seed)
+        usable = matrix is not None and matrix.shape == (len(words), VECTOR_SIZE)
+        trained[seed] = Vectors(words, matrix) if matrix is not None and usable else train_here(seed)
+    return [trained[seed] for seed in seeds]
+
+
+class _SecondProcess:
+    """A second Python that trains some of the seeds; whatever fails there leaves them untrained, no more.
+
+    A plain interpreter instead of `multiprocessing`: that runs the caller's `__main__` again, which a
+    notebook does not have and a script without its guard does not survive.
+    """
+
+    _PROGRAM = (
+        "import json, sys; sys.path[:] = json.loads(sys.argv[2]);"
+        " from biaskit.vectors.training import train_in_second_process; train_in_second_process(sys.argv[1])"
+    )
+
+    def __init__(self, corpus: TrainingTexts, seeds: Sequence[int], epochs: int) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        if not seeds or getattr(sys, "frozen", False):  # frozen: sys.executable is the program, no Python
+            return
+        with contextlib.suppress(Exception):
+            self._folder = tempfile.TemporaryDirectory(prefix="biaskit-", ignore_cleanup_errors=True)
+            corpus.save(self._path)
+            (self._path / "job.json").write_text(json.dumps([list(seeds), epochs]), encoding="ascii")
+            search = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
+            self._process = subprocess.Popen(  # noqa: S603  our own program, no shell
+                [sys.executable, "-c", self._PROGRAM, self._folder.name, search],
+                stdin=subprocess.PIPE,  # its end tells the other side that this process is gone
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    @property
+    def _path(self) -> Path:
+        assert self._folder is not None
+        return Path(self._folder.name)
+
+    def epochs_done(self) -> int:
+        """How many epochs it has finished, of all its seeds."""
+        if self._folder is None:
+            return 0
+        try:
+            return (self._path / "progress").stat().st_size
+        except OSError:
+            return 0
+
+    def wait(self, told: Callable[[], None]) -> None:
+        """Until it ends, however it ends."""
+        while self._process is not None and self._process.poll() is None:
+            time.sleep(0.2)
+            told()
+
+    def result(self, seed: int) -> NDArray[np.float32] | None:
+        """The unit vectors of a seed, words in alphabetical order; None if there are none."""
+        with contextlib.suppress(Exception):
+            matrix: NDArray[np.float32] = np.load(self._path / f"seed-{seed}.npy")
+            return matrix
+        return None
+
+    def __enter__(self) -> _SecondProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.kill()
+            with contextlib.suppress(OSError):
+                self._process.communicate()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def train_in_second_process(folder: str) -> None:
+    """What the second process does: train the seeds of a job and write each when it is ready."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    path = Path(folder)
+    corpus = TrainingTexts.load(path)
+    seeds, epochs = json.loads((path / "job.json").read_text(encoding="ascii"))
+    with open(path / "progress", "ab", buffering=0) as counter:
+
+        def count(*_: int) -> None:
+            counter.write(b".")
+
+        for seed in seeds:
+            vectors = train(
+                corpus.sentences,
+                n_tokens=corpus.n_tokens,
+                seed=seed,
+                epochs=epochs,
+                progress=count,
+            )
+            np.save(path / "unfinished.npy", vectors.matrix)
+            (path / "unfinished.npy").replace(path / f"seed-{seed}.npy")
+
+
+def _end_with_parent() -> None:
+    # Not sys.stdin: the interpreter waits for its lock when it ends.
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# --- pretrained ----------------------------------------------------------------------------------
+
+
+def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
+    """Vectors of the wanted words from a file in word2vec's or GloVe's format.
+
+    Arguments: path of a text or binary file, also as .gz; wanted, the words to keep, spelt as in the file.
+    Returns: the words that the file has, in alphabetical order, with the file's digest; a word whose
+        vector is all zeros has none.
+    Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
+    Reference: METHODS §2.6; `biaskit.vectors.files`.
+    """
+    found, digest = read_vectors(Path(path).expanduser(), wanted)
+    words = sorted(found)
+    matrix = np.array([found[word] for word in words]) if words else np.empty((0, 1), dtype=np.float32)
+    return Vectors.of(words, matrix, digest)

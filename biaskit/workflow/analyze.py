@@ -1,0 +1,115 @@
+"""What is done with stored runs of either engine: analyse, load, merge, describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import RunError, StudyError
+from biaskit.probe.merge import merge as merge_probe
+from biaskit.probe.stored_design import read_design as read_probe_question
+from biaskit.progress import Watcher
+from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
+from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.study.config import build_study, read_study_file
+from biaskit.study.keys import ANALYSIS_KEYS
+from biaskit.workflow.personas import PersonasResult, analyse_personas, merge_personas, planned_draws
+from biaskit.workflow.probe import ProbeResult, analyse_probe_run
+from biaskit.workflow.result import RunResult
+
+
+def analyse(
+    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
+) -> list[str]:
+    """Every table of a run from its rows, rows between models included; returns the notes."""
+    if _engine(run) == "personas":
+        return analyse_personas(run, overrides, watcher=watcher)
+    return analyse_probe_run(run, overrides)
+
+
+def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
+    """The result object of a run's engine."""
+    kind = PersonasResult if _engine(run) == "personas" else ProbeResult
+    return kind(run, tuple(notes))
+
+
+def load(run: str | Path) -> RunResult:
+    """A stored run's tables, made again from its rows; needs no model."""
+    path = find_run(str(run))
+    return result_of(path, analyse(path))
+
+
+def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
+    """Rows of several runs of one engine and one study in a folder of their own."""
+    engines = {_engine(run) for run in runs}
+    if len(engines) > 1:
+        raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
+    if engines == {"personas"}:
+        return merge_personas(runs, out, lock=lock, skip_bad=skip_bad)
+    return merge_probe(runs, out, lock=lock, skip_bad=skip_bad)
+
+
+def _engine(run: Path) -> str:
+    engine = read_manifest(run)["engine"]
+    if engine == COMPARISON:
+        raise RunError(f"{run} is a comparison, which holds no rows: name one of its runs.")
+    if engine not in ANALYSIS_KEYS:
+        raise RunError(f"{run} is a run of the engine {engine!r}, which this biaskit does not know.")
+    return str(engine)
+
+
+def analysis_keys(study: str, run: Path) -> dict[str, Any]:
+    """The analysis keys that a study file states; any other key must be stated as the run has it."""
+    stated = read_study_file(study)
+    manifest = read_manifest(run)
+    stored = manifest["resolved"]["study"]
+    whole = {
+        name: {**stored[name], **value} if isinstance(value, dict) and name in stored else value
+        for name, value in stated.items()
+    }
+    asked = build_study({**stored, **whole}, {}, study).model_dump(mode="json")
+    known = ANALYSIS_KEYS[manifest["engine"]]
+    for key in (key for key in stated if key not in known | {"name", "models"}):
+        if (difference := _stated_otherwise(stated[key], asked[key], stored.get(key))) is not None:
+            raise StudyError(
+                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: ask anew."
+            )
+    return {key: asked[key] for key in stated if key in known}
+
+
+def _stated_otherwise(stated: Any, asked: Any, stored: Any) -> tuple[Any, Any] | None:
+    """(asked, stored) where they differ in what the file states; a table's unstated entries do not count."""
+    if isinstance(stated, dict) and isinstance(asked, dict) and isinstance(stored, dict):
+        apart = (_stated_otherwise(stated[name], asked[name], stored.get(name)) for name in stated)
+        return next((pair for pair in apart if pair is not None), None)
+    return None if asked == stored else (asked, stored)
+
+
+def describe_run(path: Path) -> dict[str, Any]:
+    """What `biaskit runs` shows of a run: study, models, rows stored of planned, last write."""
+    manifest = read_manifest(path)
+    if manifest["engine"] == COMPARISON:
+        return {
+            "run": str(path),
+            "study": f"comparison of {len(manifest['resolved']['runs'])} runs",
+            "models": list(manifest["models"]),
+            "rows": None,
+            "planned": None,
+            "last_write": (path / MANIFEST).stat().st_mtime,
+        }
+    rows = rows_file(path, manifest["engine"])
+    done = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.is_file() else 0
+    planned: int | None = None
+    if manifest["engine"] == "probe":
+        planned = read_probe_question(manifest["resolved"]).n_cells * len(manifest["models"])
+    elif manifest["engine"] == "personas":
+        planned = planned_draws(manifest, done)
+    return {
+        "run": str(path),
+        "study": manifest.get("study", ""),
+        "models": list(manifest["models"]),
+        "rows": done,
+        "planned": planned,
+        "last_write": rows.stat().st_mtime if rows.is_file() else None,
+    }

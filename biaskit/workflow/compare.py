@@ -1,0 +1,295 @@
+"""What `biaskit compare` and `bk.compare` do: stored tables of runs side by side; no model is asked."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from biaskit.compare.aliases import Aliases, read_aliases
+from biaskit.compare.comparison import ComparisonTables, compare_collection
+from biaskit.compare.pairs import named_groups
+from biaskit.compare.requirement import Requirement, require_equivalent
+from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.provenance import digest, signature, versions
+from biaskit.report.content import Content
+from biaskit.report.render.comparison import comparison_document
+from biaskit.report.render.document import Document
+from biaskit.runs.collection import Collection, gather
+from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_json, write_manifest
+from biaskit.runs.store import DEFAULT_PARENT, find_run
+from biaskit.tables.io import read_table_rows, write_table
+from biaskit.workflow.calls import command_line
+from biaskit.workflow.result import RunResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = ("tests", "gaps", "srb_change")
+MARGIN = "margin."
+QUANTITIES = (
+    *("share", "asymmetry", "represented_share", "srb", "probe_gap", "represented_gap", "srb_spread"),
+    *("represented_gap~probe_gap", "srb_spread~probe_gap", "srb_spread~represented_gap"),
+    *("probe_gap~labour_gap", "represented_gap~labour_gap", "srb_spread~labour_gap"),
+)
+
+
+@dataclass(frozen=True)
+class ComparisonResult(RunResult):
+    """Several runs' models side by side: tests between them, the four gaps, changes of SRB."""
+
+    headline = "tests"
+
+    content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
+    pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table by name: `tests`, `gaps` or `srb_change`; an error where the comparison has none of it."""
+        if not (self.path / "tables" / f"{name}.csv").exists():
+            raise RunError(f"{self.path} has no table {name}: nothing in these runs makes one. See warnings.")
+        return super().table(name)
+
+    @property
+    def gaps(self) -> pd.DataFrame:
+        """The four gaps of every occupation that both engines measured (METHODS §3)."""
+        return self.table("gaps")
+
+    @property
+    def srb_change(self) -> pd.DataFrame:
+        """Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."""
+        return self.table("srb_change")
+
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        """Every table this comparison made, by name, as typed rows."""
+        files = {name: self.path / "tables" / f"{name}.csv" for name in TABLES}
+        return {name: read_table_rows(file) for name, file in files.items() if file.exists()}
+
+    def requirement(self, contrast: str = "models") -> Requirement:
+        """Which rows of a contrast can say "equivalent", and which of them do not (METHODS §3).
+
+        Rows between models are this comparison's, rows of other contrasts the runs' own as well.
+        """
+        own = [row for part in self.content.parts for row in part.tables.get("tests", ())]
+        return require_equivalent([*self.content.between.get("tests", ()), *own], contrast, self.pairs)
+
+    def equivalent(self, contrast: str = "models") -> bool:
+        """Whether every row of the contrast that has a margin is equivalent within it; empty is not yes."""
+        return self.requirement(contrast).holds
+
+    def document(self) -> Document:
+        """Models in rows and both engines in columns, then contrasts with verdicts and relations."""
+        return comparison_document(self.content, self.warnings, str(self.analysis()["signature"]))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
+        shown = "".join(
+            f"<h4>{escape(table.title)}</h4>{_as_html(table.columns(), table.rows)}"
+            f"<p>{escape(table.note)}</p>"
+            for table in self.document().tables
+        )
+        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}"
+
+
+def _as_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    from html import escape
+
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def compare(
+    *runs: str | Path | RunResult,
+    out: str | Path | None = None,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> ComparisonResult:
+    """Hold the models of several runs (or of one) against each other, from stored tables alone.
+
+    Args:
+        runs: folders or results of either engine; models are compared later named minus earlier named.
+        out: the comparison's folder; by default biaskit-runs/compare-<8 hex> of what is compared.
+        groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
+        aliases: a file of two columns, two names of one occupation a line, to join the engines.
+        settings: margins of "equivalent within", such as {"margin.share": 0.1}.
+
+    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()` (METHODS §3). Raises
+    `BiaskitError` with one line to act on.
+    """
+    if not runs:
+        raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
+    paths = [run.path if isinstance(run, RunResult) else find_run(str(run)) for run in runs]
+    return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
+
+
+def compare_gathered(
+    collection: Collection,
+    *,
+    out: str | Path | None = None,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> ComparisonResult:
+    """`compare` for runs whose tables are read already."""
+    if isinstance(groups, str):
+        groups = (groups,)
+    labels = list(dict.fromkeys(label for m in collection.manifests for label in m["models"]))
+    if len(labels) == 1 and len(collection.runs) == 1:
+        alone = collection.runs[0].path
+        raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
+    margins, notes = _margins(collection, settings or {})
+    joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
+    made = compare_collection(
+        collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
+    )
+    made.notes += notes
+    manifest = _manifest(collection, groups, aliases, joined, margins)
+    path = Path(out) if out is not None else _default_path(manifest)
+    for entry in manifest["resolved"]["runs"]:  # seen from the folder, so that all can move together
+        entry["path"] = os.path.relpath(entry["path"], path)
+    if aliases is not None:
+        manifest["resolved"]["aliases"] = os.path.relpath(aliases, path)
+    content = _write(path, manifest, collection, made, margins)
+    return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
+
+
+def _margins(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
+    """Quantity → margin: the runs' own, the smallest where they differ, then what this call sets."""
+    found: dict[str, float] = {}
+    apart: dict[str, None] = {}
+    for run in collection.runs:
+        study = run.manifest["resolved"]["study"]
+        stated = run.analysis.get("choices", {}).get("margin", study.get("margin", {}))
+        for quantity, value in stated.items():
+            if found.get(quantity, value) != value:
+                apart[quantity] = None
+            found[quantity] = min(float(value), found.get(quantity, math.inf))
+    for key, value in settings.items():
+        quantity = key.removeprefix(MARGIN)
+        if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *found}:
+            known = [f"{MARGIN}{name}" for name in QUANTITIES]
+            raise StudyError(f"compare takes margins alone, not {key!r}.{nearest(key, known)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+            raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
+        apart.pop(quantity, None)
+        found[quantity] = float(value)
+    return found, [
+        f"The runs' margins of {name} differ: the smallest, {found[name]:g}, is taken." for name in apart
+    ]
+
+
+# --- the folder ----------------------------------------------------------------------------------------
+
+
+def _manifest(
+    collection: Collection,
+    groups: Sequence[str],
+    aliases: str | Path | None,
+    joined: Aliases,
+    margins: Mapping[str, float],
+) -> dict[str, Any]:
+    runs = [
+        {
+            "path": str(run.path),
+            "engine": run.engine,
+            "signature": str(run.analysis.get("signature", "")),
+            "rows_digest": str(run.analysis.get("rows_digest", "")),
+        }
+        for run in collection.runs
+    ]
+    studies = list(dict.fromkeys(str(manifest["study"]) for manifest in collection.manifests))
+    models: dict[str, dict[str, Any]] = {}
+    for run in collection.runs:
+        for label, entry in run.manifest["models"].items():
+            models.setdefault(label, {})[run.engine] = entry
+    question = {
+        "runs": [{name: value for name, value in run.items() if name != "path"} for run in runs],
+        "models": list(models),
+        "groups": list(groups),
+        "aliases": dict(sorted(joined.of.items())),
+        "margins": dict(sorted(margins.items())),
+    }
+    papers = [paper for part in collection.parts for paper in part.papers]
+    return {
+        "format": RUN_FORMAT,
+        "engine": COMPARISON,
+        "study": ", ".join(studies),
+        "question": question,
+        "resolved": {
+            "study": {"name": ", ".join(studies), "papers": list(dict.fromkeys(papers))},
+            "runs": runs,
+            "groups": list(groups),
+            "aliases": str(aliases) if aliases is not None else None,
+            "margins": question["margins"],
+        },
+        "models": models,
+        "versions": versions(),
+        "signature": _sign(question, studies),
+        "command": command_line(),
+    }
+
+
+def _sign(question: Mapping[str, Any], studies: Sequence[str]) -> str:
+    runs = [sha256(run["signature"].encode("utf-8", "surrogatepass")).hexdigest() for run in question["runs"]]
+    return signature(
+        {
+            "biaskit": versions().get("biaskit", ""),
+            "compare": ",".join(studies),
+            "runs": ",".join(
+                f"{name[:8]}@{run['rows_digest'][:12]}"
+                for name, run in zip(runs, question["runs"], strict=True)
+            ),
+            "models": ",".join(question["models"]),
+            "groups": "; ".join(question["groups"]),
+            "aliases": digest(question["aliases"])[:12] if question["aliases"] else "",
+            "margins": ",".join(f"{name}:{value:g}" for name, value in question["margins"].items()),
+        }
+    )
+
+
+def _default_path(manifest: Mapping[str, Any]) -> Path:
+    return DEFAULT_PARENT / f"{COMPARISON}-{digest(manifest['question'])[:8]}"
+
+
+def _write(
+    path: Path,
+    manifest: Mapping[str, Any],
+    collection: Collection,
+    made: ComparisonTables,
+    margins: Mapping[str, float],
+) -> Content:
+    """The comparison's folder; one that holds a run of an engine is left alone."""
+    if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
+        raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
+    write_manifest(path, manifest)
+    rows = {"tests": made.tests, "gaps": made.gaps, "srb_change": made.srb_change}
+    for name in TABLES:
+        file = path / "tables" / f"{name}.csv"
+        if rows[name]:
+            write_table(file, name, rows[name])
+        else:
+            file.unlink(missing_ok=True)  # a table that was not made is absent
+    write_json(
+        path / "tables" / "analysis.json",
+        {
+            "signature": manifest["signature"],
+            "notes": made.notes,
+            "choices": {"margin": dict(margins), "groups": manifest["question"]["groups"]},
+            "versions": manifest["versions"],
+        },
+    )
+    return Content(
+        title=", ".join(manifest["models"]),
+        parts=collection.parts,
+        between={name: read_table_rows(path / "tables" / f"{name}.csv") for name in TABLES if rows[name]},
+        notes=tuple(made.notes),
+        command=str(manifest["command"]),
+        versions=manifest["versions"],
+    )

@@ -1,0 +1,150 @@
+"""What `biaskit doctor` and `bk.doctor` do: measure what a model can answer, and by which estimator."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from biaskit.errors import UsageError
+from biaskit.models.api.capabilities import SCORED_FORMS, Capabilities
+from biaskit.models.spec import LocalOptions, full_spec, is_api, open_scorer, split_label
+from biaskit.progress import Silent, Watcher
+from biaskit.records import ModelIdentity
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.workflow.calls import ApiCall
+
+LINE = 86
+"""Where an answer is broken, so that the table fits beside its questions."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found out about a model."""
+
+    label: str
+    identity: ModelIdentity
+    found: Capabilities | None  # of an API; a local model is not measured
+    used: Mapping[str, float | None]
+
+    def estimators(self) -> dict[str, list[str]]:
+        """Prompt form of the prober → estimators that are possible in it, the one that `auto` takes first."""
+        if self.found is None:
+            return {
+                form: ["exact", "top-k", "sampling"] for form in SCORED_FORMS if form in self.identity.forms
+            }
+        return {form: list(names) for form in SCORED_FORMS if (names := self.found.estimators(form))}
+
+    def open_forms(self) -> tuple[str, ...]:
+        """Prompt forms in which `personas` can ask, the one that `auto` takes first."""
+        if self.found is not None:
+            return self.found.open_forms()
+        return ("chat", "completion", "raw") if len(self.identity.forms) > 1 else ("completion", "raw")
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return {
+            "model": self.label,
+            "details": dict(self.identity.details),
+            "probe": self.estimators(),
+            "personas": list(self.open_forms()),
+            "found": None if self.found is None else self.found.as_json(),
+            "used": dict(self.used),
+        }
+
+    def document(self) -> Document:
+        """For a renderer."""
+        tables = [self._findings()] if self.found is not None else [self._details()]
+        return Document((*tables, self._uses()), tuple(self._notes()))
+
+    def _findings(self) -> TitledTable:
+        assert self.found is not None
+        answers = [(finding.question, finding.answer) for finding in self.found.findings]
+        return _two_columns(
+            f"{self.label} at {self.identity.details['hosts']}", ("Question", "Found"), answers
+        )
+
+    def _details(self) -> TitledTable:
+        rows = [(name, str(value)) for name, value in self.identity.details.items()]
+        return _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
+
+    def _uses(self) -> TitledTable:
+        rows = []
+        estimators = self.estimators()
+        for form in SCORED_FORMS:
+            names = estimators.get(form, [])
+            also = f" (also {', '.join(names[1:])})" if names[1:] else ""
+            why = "" if self.found is None else self.found.problems.get(form, "")
+            rows.append((f"probe, {form}", f"{names[0]}{also}" if names else f"not possible{_because(why)}"))
+        forms = self.open_forms()
+        rows.append(("personas", ", ".join(forms) if forms else "not possible"))
+        return _two_columns(
+            "What each engine will use", ("Engine and prompt form", "Estimator or form"), rows
+        )
+
+    def _notes(self) -> list[str]:
+        if self.found is None:
+            return [
+                "a local model is scored exactly; `biaskit doctor --agreement` holds top-k and sampling to it"
+            ]
+        notes = [
+            f"{name} is not possible: {why}"
+            for name, why in self.found.problems.items()
+            if name in ("selected-ids", "echo", "top-k", "top-k, chat")
+        ]
+        if self.found.echo:
+            notes.append(
+                "echo is exact and takes a call for every expression, about"
+                f" {self.found.echo_latency:.2f} s each; --estimator top-k takes one for a cell and gives"
+                " bounds"
+            )
+        cost = self.used.get("cost")
+        paid = "the price is unknown" if cost is None else f"{cost:.6f} USD"
+        return [*notes, f"this took {self.used.get('calls', 0):.0f} calls, {paid}"]
+
+
+def doctor(
+    model: str,
+    *,
+    api_key_env: str | Sequence[str] | None = None,
+    endpoint_name: str | None = None,
+    price: str | None = None,
+    watcher: Watcher | None = None,
+) -> Examination:
+    """Measure what a model can answer, with about twenty short questions to an API.
+
+    Args:
+        model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
+        api_key_env: the environment variable that holds the key of an `api:` model.
+
+    Returns what was found, and which estimator each prompt form gets (METHODS §1.6). Raises `ModelError`
+    where the endpoint does not answer or the key is refused.
+    """
+    label, spec = split_label(model)
+    if full_spec(spec).startswith("scripted:"):
+        raise UsageError(f"{label} answers from a script: there is nothing to examine.")
+    call = ApiCall(api_key_env, endpoint_name, None, price)
+    api = call.options({label: spec}, watcher or Silent())
+    scorer = open_scorer(spec, label=label, options=LocalOptions(), api=api)
+    try:
+        found = scorer.identity.found
+        capabilities = Capabilities.from_json(found) if is_api(spec) and found is not None else None
+        return Examination(label, scorer.identity, capabilities, scorer.used())
+    finally:
+        scorer.close()
+
+
+def _because(why: str) -> str:
+    return f" ({why})" if why else ""
+
+
+def _two_columns(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> TitledTable:
+    rows = []
+    for name, text in pairs:
+        pieces = textwrap.wrap(text, LINE, break_on_hyphens=False) or [""]
+        rows += [
+            (name if first else "", piece)
+            for first, piece in zip([True, *[False] * 99], pieces, strict=False)
+        ]
+    return TitledTable(title, (tuple(Heading(head) for head in heads),), tuple(rows), n_text=2)

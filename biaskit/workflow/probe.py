@@ -1,0 +1,285 @@
+"""What `biaskit probe` and `bk.probe` do: resolve a study, ask, analyse, compare models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from biaskit.errors import Interrupted, ModelError, UsageError
+from biaskit.models.spec import Asking, LocalOptions, open_scorer
+from biaskit.probe.analysis import analyse_probe_rows
+from biaskit.probe.design import resolve_design
+from biaskit.probe.papers import frame_of
+from biaskit.probe.scoring import expressions_of, score_cells
+from biaskit.probe.stored_design import describe_design, read_design
+from biaskit.progress import Silent, Watcher
+from biaskit.provenance import key_of
+from biaskit.records import Expression, Failed, Prompt, ScoreRequest
+from biaskit.report.render.document import Document
+from biaskit.report.render.probe import probe_document
+from biaskit.runs.manifest import MANIFEST, read_manifest
+from biaskit.runs.store import default_run_path
+from biaskit.study.config import is_path, load_probe_study
+from biaskit.study.keys import ProbeStudy
+from biaskit.tables.io import read_table_rows as read_table_rows
+from biaskit.workflow.calls import (
+    NO_API,
+    ApiCall,
+    command_line,
+    how_to_go_on,
+    left_out,
+    list_override,
+    name_models,
+)
+from biaskit.workflow.result import RunResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
+
+
+@dataclass(frozen=True)
+class ProbeResult(RunResult):
+    """A run of the prober: probabilities of gendered continuations."""
+
+    headline = "probe_groups"
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell: mass, coverage and share of each group."""
+        return self.table("probe_cells")
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job: means over templates, and the signed difference of the contrast."""
+        return self.table("probe_jobs")
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """One row per job group and gender group: share, interval, coverage."""
+        return self.table("probe_groups")
+
+    @property
+    def templates(self) -> pd.DataFrame:
+        """One row per template: means over the jobs of a group."""
+        return self.table("probe_templates")
+
+    @property
+    def variance(self) -> pd.DataFrame:
+        """Variance components of job, template and residual."""
+        return self.table("probe_variance")
+
+    @property
+    def levels(self) -> pd.DataFrame:
+        """Means over the instructions of a level of abstraction."""
+        return self.table("probe_levels")
+
+    def document(self) -> Document:
+        """The paper's tables with notes and signature, for a renderer."""
+        made = self.analysis()
+        design = read_design(read_manifest(self.path)["resolved"], made["choices"])
+        tables = {
+            name: read_table_rows(file)
+            for name in ("probe_groups", "probe_levels")
+            if (file := self.path / "tables" / f"{name}.csv").exists()
+        }
+        return probe_document(frame_of(design), tables, self.warnings, made["signature"])
+
+
+# --- asking ------------------------------------------------------------------------------------------
+
+
+def probe(
+    *models: str,
+    study: str = "occugender",
+    jobs: str | Sequence[str] | None = None,
+    templates: str | Sequence[str] | None = None,
+    instructions: str | Sequence[str] | None = None,
+    expressions: str | None = None,
+    bias_type: str | None = None,
+    setting: str | None = None,
+    prompt_form: str | None = None,
+    system_prompt: str | None = None,
+    estimator: str | None = None,
+    draws: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    batch_size: int | None = None,
+    api_key_env: str | Sequence[str] | None = None,
+    endpoint_name: str | None = None,
+    max_cost: float | None = None,
+    price: str | None = None,
+    accept_drift: bool = False,
+    dry_run: bool = False,
+    watcher: Watcher | None = None,
+) -> ProbeResult:
+    """The probability that each model names each gender group, over the full product of jobs and templates.
+
+    Args:
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
+        study: a shipped study's name or a path to a TOML file.
+        jobs, templates, instructions: a path to a list, or names, ids and ranges of the study's list.
+        expressions: a path to expression sets, or the name of one shipped set for all templates.
+        bias_type: explicit, implicit or both. setting: plain, dialogue or both.
+        prompt_form: auto, raw, chat-prefill or chat-continue.
+        system_prompt: text for the system role.
+        estimator: auto, or selected-ids, echo, top-k or sampling for API models (METHODS §1.6); top-k and
+            sampling bind local models too. draws: texts per cell of sampling.
+        settings: any key of the study by its dotted name, as `--set` takes it.
+        out: the run's folder; by default one named after the question, so the same call goes on.
+        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
+        endpoint_name: stands for the base URL in every key, so that a new port is the same model.
+        max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
+        accept_drift: go on where another model answers under the same name.
+        dry_run: plan only; nothing is written.
+        watcher: told of plan and progress.
+
+    Returns the result with its tables (METHODS §1.4). Raises `BiaskitError` with one line to act on.
+    """
+    overrides: dict[str, Any] = {}
+    if any(
+        isinstance(value, str) and is_path(value) for value in (jobs, templates, instructions, expressions)
+    ):
+        # With lists of one's own the tables are no longer the paper's, and must not say so.
+        overrides |= {"name": f"{Path(study).stem}-own-lists", "summary": "", **OWN_TITLES}
+    for name, value in (("jobs", jobs), ("templates", templates), ("instructions", instructions)):
+        overrides |= list_override(name, value)
+    if expressions is not None:
+        key = "expressions.source" if is_path(expressions) else "expressions.every"
+        overrides[key] = expressions
+    plain = {
+        "bias_type": bias_type,
+        "setting": setting,
+        "prompt_form": prompt_form,
+        "system_prompt": system_prompt,
+        "estimator": estimator,
+        "draws": draws,
+    }
+    overrides |= {name: value for name, value in plain.items() if value is not None}
+    chosen = load_probe_study(study, {**overrides, **(settings or {})})
+    options = LocalOptions(device, dtype, batch_size, chosen.word_boundary, chosen.on_prefix)
+    api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
+    return probe_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=watcher)
+
+
+def probe_study(
+    study: ProbeStudy,
+    models: Sequence[str],
+    *,
+    out: str | Path | None = None,
+    options: LocalOptions | None = None,
+    api: ApiCall = NO_API,
+    dry_run: bool = False,
+    watcher: Watcher | None = None,
+) -> ProbeResult:
+    """Ask, analyse and compare one study; `probe` with the study already built."""
+    options = options or LocalOptions(word_boundary=study.word_boundary, on_prefix=study.on_prefix)
+    design = resolve_design(study)
+    watcher = watcher or Silent()
+    named = name_models(models, study, watcher)
+    question = [describe_design(design)["digest"], list(named)]
+    run = Path(out) if out is not None else default_run_path("probe", study.name, question)
+
+    api_options = api.options(named, watcher)
+    longest = max(len(e.text) for listed in design.expressions.values() for e in listed)
+    asking = Asking(study.estimator, study.k, study.draws, longest)
+
+    def open_model(label: str, spec: str, earlier: Mapping[str, Any]) -> Any:
+        size = options.batch_size or earlier.get("batch_size")
+        return open_scorer(
+            spec,
+            label=label,
+            options=replace(options, batch_size=size),
+            asking=asking,
+            api=api_options,
+            earlier=earlier,
+        )
+
+    try:
+        asked = score_cells(
+            design,
+            named,
+            run,
+            open_model=open_model,
+            watcher=watcher,
+            dry_run=dry_run,
+            accept_drift=api.accept_drift,
+            command=command_line(),
+        )
+    except KeyboardInterrupt as error:
+        raise Interrupted(how_to_go_on(run, "probe")) from error
+    if dry_run or not (run / MANIFEST).exists():
+        return ProbeResult(run, tuple(asked.notes), asked.failed_models, asked.failed, tuple(asked.plans))
+    notes = [*asked.notes, *analyse_probe_run(run)]
+    notes += left_out(asked, "cells")
+    return ProbeResult(run, tuple(notes), asked.failed_models, asked.failed, tuple(asked.plans))
+
+
+def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
+    """Every table of a run from its rows, rows between models included; returns the notes."""
+    from biaskit.compare.within_run import between_models, merge_tests
+
+    notes = analyse_probe_rows(run, overrides)
+    manifest = read_manifest(run)
+    models = list(manifest["models"])
+    if len(models) > 1:
+        design = read_design(manifest["resolved"], overrides)
+        rows, more = between_models(
+            run / "tables", groups=design.groups, models=models, margins=design.study.margin
+        )
+        merge_tests(run / "tables" / "tests.csv", rows)
+        notes += more
+    return notes
+
+
+# --- a scorer without a study -------------------------------------------------------------------------
+
+
+def score_continuations(
+    model: str,
+    prompts: Sequence[str],
+    expressions: Mapping[str, Sequence[str]] | Sequence[str],
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    batch_size: int | None = None,
+    word_boundary: str = "token",
+) -> pd.DataFrame:
+    """Exact natural log-probability of each expression after each prompt (METHODS §1.2).
+
+    Args:
+        model: a spec such as `demo` or `hf:ORG/NAME`.
+        prompts: raw text; each ends in a non-space, since the space belongs to the continuation.
+        expressions: group → texts, or a list of texts (then the group is empty); scored as written.
+
+    Returns one row per prompt and expression, in the order given: prompt_index, prompt, group, expression
+    (with its word boundary), log_prob.
+    """
+    import pandas as pd
+
+    listed = expressions if isinstance(expressions, Mapping) else {"": expressions}
+    for texts in (prompts, *listed.values()):
+        if isinstance(texts, str):
+            raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
+    wanted: tuple[Expression, ...] = expressions_of(listed)
+    if not prompts or not wanted:
+        raise UsageError("Give at least one prompt and one expression.")
+    scorer = open_scorer(model, label=model, options=LocalOptions(device, dtype, batch_size, word_boundary))
+    keys = [key_of([i, prompt]) for i, prompt in enumerate(prompts)]
+    plan = scorer.plan_scores(
+        [ScoreRequest(key, Prompt(prompt), wanted) for key, prompt in zip(keys, prompts, strict=True)]
+    )
+    answers = {answer.key: answer for group in scorer.score(plan.batches) for answer in group}
+    scorer.close()
+    rows = []
+    for i, (key, prompt) in enumerate(zip(keys, prompts, strict=True)):
+        answer = answers[key]
+        if isinstance(answer, Failed):
+            raise ModelError(f"{model} cannot score prompt {i}: {answer.reason}.")
+        rows += [(i, prompt, e.group, e.text, e.high) for e in answer.log_probs]
+    return pd.DataFrame(rows, columns=["prompt_index", "prompt", "group", "expression", "log_prob"])

@@ -1,0 +1,311 @@
+"""What `biaskit report` and `bk.report` do: one page, figures and LaTeX tables of stored runs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from biaskit.corpora.sources import load_corpus
+from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.files import write_atomically
+from biaskit.personas.examples import show
+from biaskit.personas.papers import paper_tables as persona_tables
+from biaskit.probe.papers import paper_tables as probe_tables
+from biaskit.progress import Silent, Watcher
+from biaskit.provenance import versions
+from biaskit.report.content import Content, ExampleText, PromptShown, WordInContext
+from biaskit.report.deviations import deviations_of
+from biaskit.report.render.document import PaperTable
+from biaskit.report.render.latex import latex_files
+from biaskit.report.shown_prompts import prompts_shown
+from biaskit.runs.collection import Collection, Part, StoredRun, gather
+from biaskit.runs.manifest import COMPARISON, read_manifest
+from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.study.keys import Reference, ReportKeys
+from biaskit.tables.query import Tables
+from biaskit.workflow.result import RunResult
+
+PAGE = "report.html"
+PREFIX, MARGIN = "report.", "margin."
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written, and the content behind it."""
+
+    page: Path
+    figures: tuple[Path, ...]
+    latex: tuple[Path, ...]
+    content: Content = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def report(
+    *runs: str | Path | RunResult,
+    out: str | Path | None = None,
+    texts: bool = True,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,
+) -> Report:
+    """Write the page, the figures and the papers' tables of one run, or of several side by side.
+
+    Args:
+        runs: folders or results of either engine, or of `compare`; by default the newest run.
+        out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
+            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/.
+        texts: False leaves out every generated or imported text.
+        groups, aliases: as `compare` takes them.
+        settings: `report.max_mb`, `report.pdf`, `reference` and `margin.QUANTITY`.
+        watcher: told of progress.
+
+    The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
+    """
+    from biaskit.report.figures import draw_all, save
+    from biaskit.report.findings import READING, cannot_show, findings
+    from biaskit.report.page import render_page
+
+    keys, given = _keys(dict(settings or {}))
+    steps = _Steps(watcher or Silent())
+    content, folder = _content(_paths(runs), texts, groups, aliases, given)
+    steps.done()
+    figures = draw_all(content)
+    steps.done()
+    page = render_page(
+        content,
+        findings(content),
+        cannot_show(content),
+        figures,
+        max_mb=keys.max_mb,
+        reading=READING,
+    )
+    target = Path(out) if out is not None else folder / PAGE
+    _write(target, page.html)
+    steps.done()
+    drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
+    latex = tuple(_latex(content, folder / "latex"))
+    steps.done()
+    return Report(target, drawn, latex, content, tuple(page.notes))
+
+
+class _Steps:
+    """Reading and comparing, drawing, the page, the files: what a long report is at."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher, self._n = watcher, 0
+        watcher.progress("report", 0, self.TOTAL)
+
+    TOTAL = 4
+
+    def done(self) -> None:
+        """One more is done."""
+        self._n += 1
+        self._watcher.progress("report", self._n, self.TOTAL)
+
+
+def _paths(runs: Sequence[str | Path | RunResult]) -> list[str | Path]:
+    return [run.path if isinstance(run, RunResult) else run for run in runs]
+
+
+def _keys(settings: dict[str, Any]) -> tuple[ReportKeys, dict[str, Any]]:
+    """The keys of the page, checked, and those that the comparison takes."""
+    known = [*(f"{PREFIX}{name}" for name in ReportKeys.model_fields), "reference"]
+    for name in settings:
+        if name not in known and not name.startswith(MARGIN):
+            listed = ", ".join([*known, "margin.QUANTITY"])
+            raise StudyError(f"{name} is no key of the page.{nearest(name, known)} Known: {listed}.")
+    reference = settings.get("reference", "both")
+    if reference not in get_args(Reference):
+        raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
+    own = {name.removeprefix(PREFIX): value for name, value in settings.items() if name.startswith(PREFIX)}
+    try:
+        return ReportKeys.model_validate(own), settings
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StudyError(f"{PREFIX}{where} = {first['input']!r}: {first['msg']}.") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
+        ) from error
+
+
+# --- the content -------------------------------------------------------------------------------------
+
+
+def content_of(
+    *runs: str | Path | RunResult,
+    texts: bool = True,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Content:
+    """What a report of these runs says, without writing a page."""
+    return _content(_paths(runs), texts, groups, aliases, dict(settings or {}))[0]
+
+
+def _content(
+    runs: Sequence[str | Path],
+    texts: bool,
+    groups: Sequence[str],
+    aliases: str | Path | None,
+    settings: Mapping[str, Any],
+) -> tuple[Content, Path]:
+    named = _Named.of(runs, groups, aliases)
+    collection = gather(named.paths)
+    between, notes, folder = _between(collection, named, settings)
+    content = Content(
+        title=_title(collection.parts),
+        parts=collection.parts,
+        between=between,
+        notes=tuple(dict.fromkeys((*collection.notes, *notes))),
+        deviations=deviations_of(paper for part in collection.parts for paper in part.papers),
+        with_texts=texts,
+        texts_reason="" if texts else "left out by --no-texts",
+        command=_command(named, texts),
+        versions=versions(),
+        bibtex=_bibtex(collection.parts),
+        reference=settings.get("reference", _reference(collection)),
+    )
+    return _with_rows(content, collection), folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The runs that a report is about, how they are held against each other, and where it goes."""
+
+    paths: tuple[Path, ...]
+    groups: tuple[str, ...]
+    aliases: str | Path | None
+    folder: Path | None  # a comparison's, where that was named
+
+    @classmethod
+    def of(cls, runs: Sequence[str | Path], groups: Sequence[str], aliases: str | Path | None) -> _Named:
+        """A folder that `compare` wrote stands for its runs, groups and aliases."""
+        given = [find_run(str(run)) for run in runs] or [find_run(None)]
+        manifests = [read_manifest(path) for path in given]
+        if not any(manifest["engine"] == COMPARISON for manifest in manifests):
+            return cls(tuple(given), tuple(groups), aliases, None)
+        if len(given) > 1:
+            raise UsageError("A comparison is reported by itself: name the runs instead.")
+        folder, resolved = given[0], manifests[0]["resolved"]
+        paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
+        stored = resolved.get("aliases")
+        return cls(
+            tuple(find_run(str(path)) for path in paths),
+            tuple(groups) or tuple(resolved.get("groups", ())),
+            aliases or (Path(os.path.normpath(folder / stored)) if stored else None),
+            folder,
+        )
+
+
+def _between(
+    collection: Collection, named: _Named, settings: Mapping[str, Any]
+) -> tuple[Tables, tuple[str, ...], Path]:
+    """What ties runs and models together, and the folder everything goes to."""
+    from biaskit.workflow.compare import compare_gathered
+
+    first, alone = named.paths[0], len(named.paths) == 1
+    n_models = len({model.label for part in collection.parts for model in part.models})
+    if alone and n_models == 1:
+        return {}, (), first
+    margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
+    own = named.folder or (first / "comparison" if alone else None)
+    made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
+    return made.content.between, made.warnings, first if alone and named.folder is None else made.path
+
+
+def _title(parts: Sequence[Part]) -> str:
+    labels = list(dict.fromkeys(model.label for part in parts for model in part.models))
+    if len(labels) == 1:
+        return f"How {labels[0]} treats gender"
+    return f"How {len(labels)} models treat gender"
+
+
+def _reference(collection: Collection) -> Any:
+    stated = [run.manifest["resolved"]["study"].get("reference") for run in collection.runs]
+    return next((one for one in stated if one), "both")
+
+
+def _command(named: _Named, texts: bool) -> str:
+    words = ["biaskit", "report", *map(str, named.paths)]
+    for group in named.groups:
+        words += ["--group", group]
+    words += ["--aliases", str(named.aliases)] if named.aliases else []
+    return shlex.join([*words, *([] if texts else ["--no-texts"])])
+
+
+def _bibtex(parts: Sequence[Part]) -> str:
+    names = dict.fromkeys(paper for part in parts for paper in part.papers)
+    return "\n\n".join(dict.fromkeys(load_corpus(name).bibtex.strip() for name in names))
+
+
+# --- what the rows add -------------------------------------------------------------------------------
+
+
+def _with_rows(content: Content, collection: Collection) -> Content:
+    """The same content with prompts, example texts and sentences, read from the rows once per run."""
+    prompts: list[PromptShown] = []
+    examples: list[ExampleText] = []
+    words: list[WordInContext] = []
+    sentences: dict[str, int] = {}
+    for part in collection.parts:
+        for run in collection.runs_of(part):
+            prompts += prompts_shown(part, _rows(run), run.names)
+            if part.engine != "personas" or not content.with_texts:
+                continue
+            choices = run.analysis.get("choices", {})
+            shown = show(_rows(run), run.tables, choices)
+            examples += shown.examples
+            places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
+            words += [
+                replace(word, sentences=tuple(places[i] for i in word.sentences)) for word in shown.words
+            ]
+    reason = content.texts_reason
+    if content.with_texts and not any(part.engine == "personas" for part in collection.parts):
+        reason = "no run of the generation engine is part of this report (`biaskit personas`)"
+    return replace(
+        content,
+        prompts=tuple(prompts),
+        examples=tuple(examples),
+        words=tuple(words),
+        sentences=tuple(sentences),
+        with_texts=content.with_texts and not reason,
+        texts_reason=reason,
+    )
+
+
+def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
+    file = rows_file(run.path, run.engine)
+    skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
+    return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
+
+
+# --- tables for papers -------------------------------------------------------------------------------
+
+
+def _latex(content: Content, folder: Path) -> Iterator[Path]:
+    """The papers' tables of every part, a file each, and one document that holds them all."""
+    tables = [table for part in content.parts for table in _paper_tables(part, content.between)]
+    signature = "; ".join(one for part in content.parts for one in part.signatures)
+    for name, text in latex_files(tables, signature).items():
+        _write(folder / name, text)
+        yield folder / name
+
+
+def _paper_tables(part: Part, between: Tables) -> list[PaperTable]:
+    if part.engine == "probe":
+        return probe_tables(part)
+    return persona_tables(part.tables, between)

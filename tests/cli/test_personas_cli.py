@@ -1,0 +1,605 @@
+"""`biaskit personas` and `biaskit analyze` as a user meets them: exit codes, odd input, one-line errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Cli, Said
+from test_personas_analysis import (
+    NAMED,
+    OPEN,
+    keeps_the_contract,
+    only,
+    story,
+    table,
+    write_script,
+    write_texts,
+    write_vectors,
+)
+from test_personas_analysis import script_of as full_script
+
+from biaskit import workflow
+
+
+@pytest.fixture(autouse=True)
+def folder(quick_folder: Path) -> Path:
+    """Every test in a folder of its own."""
+    return quick_folder
+
+
+@pytest.fixture
+def cli(console: Cli) -> Cli:
+    """The console script in this process; whatever it prints is fit for a terminal."""
+
+    def call(*arguments: str | Path) -> Said:
+        said = console(*arguments)
+        for stream in (said.out, said.err):
+            # Joiners are shown: they shape the letters of some scripts.
+            shown = stream.replace("\n", "").replace("\u200d", "")
+            assert [] == [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs")]
+            assert "Traceback" not in stream
+        return said
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cli")
+
+
+@pytest.fixture(scope="module")
+def cheap(home: Path) -> tuple[str, ...]:
+    """Options of an analysis that takes a moment."""
+    return (
+        *("--set", f"vectors={write_vectors(home / 'vectors.txt')}"),
+        *("--set", "permutations=19", "--set", "clusters=false"),
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn(home: Path) -> Path:
+    """A run of one occupation; never changed."""
+    vectors = write_vectors(home / "vectors.txt")
+    return workflow.personas(
+        f"m={full_script(home / 'm.jsonl', OPEN, NAMED)}",
+        study="gasp-pilot",
+        occupations="nurse",
+        per_gender=3,
+        settings={"vectors": vectors, "permutations": 19, "clusters": False},
+        out=home / "drawn",
+    ).path
+
+
+@pytest.fixture
+def run(drawn: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(drawn, tmp_path / "run"))
+
+
+def one_line(said: Said) -> str:
+    """The one line of an error."""
+    lines = said.err.splitlines()
+    assert 1 == sum(line.startswith("biaskit: ") for line in lines), said.err
+    assert lines[-1].startswith("biaskit: ")
+    return lines[-1].removeprefix("biaskit: ")
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    """JSON Lines, so that any character can stand in a text."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="ascii")
+    return path
+
+
+ALL_COLUMNS = ("--gender-col", "gender", "--occupation-col", "job", "--model-col", "model")
+
+
+# --- a first run ---------------------------------------------------------------------------------------
+
+
+def test_a_run_prints_its_plan_its_tables_and_its_folder(cli: Cli, cheap: tuple[str, ...]) -> None:
+    model = full_script(Path("m.jsonl"), OPEN, NAMED)
+    arguments = (
+        f"m={model}", "--study", "gasp-pilot", "--occupations", "nurse,cook", "--per-gender", "2", *cheap
+    )  # fmt: skip
+    planned = cli("personas", *arguments, "--dry-run")
+    assert 0 == planned.code
+    [folder] = re.findall(r"^Run folder: (\S+)$", planned.out, re.M)
+    assert not Path(folder).exists()
+    first = cli("personas", *arguments)
+    assert 0 == first.code, first.err
+    for title in (
+        "Who is represented",
+        "Words that mark a gender",
+        "Subset Representational Bias",
+        "Tests over",
+    ):
+        assert title in first.out
+    assert f"Run: {folder} " in first.out
+    # The command goes on where it stopped: nothing is drawn again.
+    rows = (Path(folder) / "generations.jsonl").read_bytes()
+    again = cli("personas", *arguments)
+    assert (0, first.out) == (again.code, again.out)
+    assert rows == (Path(folder) / "generations.jsonl").read_bytes()
+    # And nothing but the rows is needed to make the tables again.
+    analysed = cli("analyze", folder)
+    assert (0, first.out) == (analysed.code, analysed.out)
+
+
+@pytest.mark.parametrize("output_format", ["json", "csv", "latex"])
+def test_every_format_prints_the_result(cli: Cli, run: Path, output_format: str) -> None:
+    said = cli("analyze", run, "--format", output_format)
+    assert 0 == said.code
+    if output_format == "json":
+        content = json.loads(said.out)
+        assert {path.stem for path in (run / "tables").glob("*.csv")} == set(content["tables"])
+        assert json.loads((run / "tables/analysis.json").read_text())["signature"] == content["signature"]
+    elif output_format == "csv":
+        assert (run / "tables/word_lists.csv").read_text("utf-8") == said.out
+    else:
+        assert r"\begin{tabular}" in said.out
+
+
+def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, cheap: tuple[str, ...]) -> None:
+    silent = write_script(Path("silent.jsonl"), {"fail": "out of order"})
+    model = full_script(Path("m.jsonl"), OPEN, NAMED)
+    options = (
+        "--study",
+        "gasp-pilot",
+        "--occupations",
+        "nurse",
+        "--per-gender",
+        "2",
+        *cheap,
+        "--out",
+        "both",
+    )
+    said = cli("personas", f"a={model}", f"b={silent}", *options)
+    assert 3 == said.code
+    assert "b: 16 draws failed (out of order)" in " ".join(said.out.split())
+    keeps_the_contract(Path("both"))
+
+
+def test_a_single_model_of_which_every_draw_fails_leaves_3_and_its_reason(
+    cli: Cli, cheap: tuple[str, ...]
+) -> None:
+    silent = write_script(Path("silent.jsonl"), {"fail": "out of order"})
+    options = ("--study", "gasp-pilot", "--occupations", "nurse", "--per-gender", "2", *cheap, "--out", "one")
+    said = cli("personas", f"b={silent}", *options)
+    assert "out of order" in said.out + said.err
+    assert 3 == said.code
+
+
+def test_a_damaged_row_met_on_the_way_on_is_one_line(cli: Cli, cheap: tuple[str, ...]) -> None:
+    model = write_script(Path("m.jsonl"), {"texts": ["She works.", "He works."]})
+    options = ("--study", "gasp-pilot", "--occupations", "nurse", "--per-gender", "2", *cheap, "--out", "one")
+    assert 0 == cli("personas", f"m={model}", *options).code
+    rows = Path("one/generations.jsonl")
+    first, *others = rows.read_text("ascii").splitlines(keepends=True)
+    damaged = {name: value for name, value in json.loads(first).items() if name != "text"}
+    rows.write_text(json.dumps(damaged) + "\n" + "".join(others), "ascii")
+    said = cli("personas", f"m={model}", *options)
+    assert 1 == said.code
+    assert "lacks text" in one_line(said)
+
+
+# --- texts of one's own: odd ones ----------------------------------------------------------------------
+
+
+def analysed(cli: Cli, cheap: Sequence[str], rows: Sequence[Mapping[str, object]], *options: str) -> Said:
+    texts = write_rows(Path("texts.jsonl"), rows)
+    return cli("analyze", "--texts", texts, *options, *cheap, "--out", "odd")
+
+
+def about(gender: str, code: str = "") -> list[dict[str, str]]:
+    return [{"text": story(gender, OPEN["nurse"][gender], i), "gender": code} for i in range(5)]
+
+
+def reasons(name: str) -> set[str]:
+    return {row["reason"] for row in table(Path("odd"), name)}
+
+
+def test_texts_of_one_gender_have_no_lists_and_say_so(cli: Cli, cheap: tuple[str, ...]) -> None:
+    said = analysed(cli, cheap, about("female"))
+    assert 0 == said.code
+    assert {"no male texts"} == reasons("word_lists")
+    assert {"no texts with a specified gender"} == reasons("srb")
+    assert ["1.0", "1.0"] == [row["female_share"] for row in table(Path("odd"), "representation")]
+    keeps_the_contract(Path("odd"))
+
+
+def test_specified_texts_of_one_gender_have_no_lists_and_say_so(cli: Cli, cheap: tuple[str, ...]) -> None:
+    said = analysed(cli, cheap, about("male", "M"), "--gender-col", "gender")
+    assert 0 == said.code
+    assert {"no female texts"} == reasons("word_lists")
+    assert not Path("odd/tables/representation.csv").exists()
+    keeps_the_contract(Path("odd"))
+
+
+@pytest.mark.parametrize("gender", [None, "F"])
+def test_empty_texts_are_of_nobody(cli: Cli, cheap: tuple[str, ...], gender: str | None) -> None:
+    rows = [{"text": text, "gender": gender} for text in ("", " ", "\n", "\u2028", "")]
+    said = analysed(cli, cheap, rows, "--gender-col", "gender")
+    assert 0 == said.code
+    assert "texts that are empty: 5." in said.out
+    assert 5 == len(table(Path("odd"), "associations"))
+    if gender:
+        [row] = table(Path("odd"), "association_validation")
+        assert ("5", "0", "5") == (row["n_texts"], row["n_correct"], row["n_not_captured"])
+    else:
+        row = table(Path("odd"), "representation")[0]
+        assert ("5", "5", "", "0.0", "1.0") == tuple(
+            row[name] for name in ("n_unassociated", "n_empty", "female_share", "share_if_dropped_male",
+                                   "share_if_dropped_female")
+        )  # fmt: skip
+        assert "no text with an associated gender" in row["reason"]
+    keeps_the_contract(Path("odd"))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["She is a nurse."],
+        ["warm"],
+        ["warm", "bold"],
+        ["She", "He"],
+        ["NA", "None", "nan", "null", "N/A"],
+        ["1", "!"],
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("specified", [True, False])
+def test_hardly_any_words_are_a_result_with_reasons(
+    cli: Cli, cheap: tuple[str, ...], texts: Sequence[str], specified: bool
+) -> None:
+    codes = ("F", "M") if specified else ("", "")
+    rows = [{"text": text, "gender": codes[i % 2]} for i, text in enumerate(texts)]
+    said = analysed(cli, cheap, rows, "--gender-col", "gender")
+    assert 0 == said.code, said.err
+    assert len(texts) == len(table(Path("odd"), "associations"))
+    lists = table(Path("odd"), "word_lists")
+    assert lists
+    assert all(row["reason"] or row["n_marked"] for row in lists)
+    assert all(row["reason"] for row in table(Path("odd"), "srb"))
+    keeps_the_contract(Path("odd"))
+
+
+def test_na_is_a_word(cli: Cli, cheap: tuple[str, ...]) -> None:
+    rows = [{"text": f"{word} the of and to a in {word} {word} " * 8, "gender": gender} for word, gender in
+            (("NA", "F"), ("None", "M"), ("NA", "F"), ("None", "M"))]  # fmt: skip
+    assert 0 == analysed(cli, cheap, rows, "--gender-col", "gender").code
+    words = {(row["gender"], row["word"]) for row in table(Path("odd"), "marked_words")}
+    assert words <= {("female", "na"), ("male", "none")}
+    assert words
+
+
+WEIRD = (
+    "\U0001f469\u200d\U0001f52c she \x1b[31mred\x1b[0m \x1b]0;title\x07 \u202eevil\u2066",
+    "\x00 he <script>alert(1)</script> {{7*7}} ${HOME} %s",
+    "\ud800 she her \udfff",
+    "=1+1 he \u05d0\u05d1\u05d2 \u0627\u0644\u0639",
+    "she\u2028her\x85hers\x0bcaf\xe9",
+    "[red]he[/red] \\x1b his",
+)
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "csv", "latex"])
+def test_any_character_of_a_text_leaves_terminal_and_tables_alone(
+    cli: Cli, cheap: tuple[str, ...], output_format: str
+) -> None:
+    rows = [{"text": f"{text} " * 9, "gender": gender} for text in WEIRD for gender in ("F", "M", "N", "")]
+    said = analysed(cli, cheap, rows, "--gender-col", "gender", "--format", output_format)
+    assert 0 == said.code, said.err
+    assert len(rows) == len(table(Path("odd"), "associations"))
+    for path in Path("odd/tables").glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            for fields in csv.reader(file):
+                for field in fields:
+                    assert not re.match(r"[=+@\t\r]|-(?![0-9.])", field)
+    for row in table(Path("odd"), "marked_words"):
+        assert re.fullmatch("[a-z]+", row["word"])
+    keeps_the_contract(Path("odd"))
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "\U0001f469\u200d\U0001f52c", "<b>x</b>", "[red]m[/red]", "nu\x1b[31mrse", "a\u202eb", "x,\"y\"\nz",
+        "\x00", "../x", "CON", "a" * 300, "NA", "None", "1", " a ",
+    ],
+    ids=ascii,
+)  # fmt: skip
+@pytest.mark.parametrize("output_format", ["text", "latex"])
+def test_any_label_is_a_result_or_an_error_of_one_line(
+    cli: Cli, cheap: tuple[str, ...], label: str, output_format: str
+) -> None:
+    rows = [
+        {"text": story(gender, words[gender], i), "gender": code, "job": label, "model": label}
+        for words, codes in ((OPEN["nurse"], ("", "")), (NAMED["nurse"], ("F", "M")))
+        for i in range(3)
+        for gender, code in zip(("female", "male"), codes, strict=True)
+    ]
+    said = analysed(cli, cheap, rows, *ALL_COLUMNS, "--format", output_format)
+    assert said.code in (0, 2)
+    if said.code:
+        one_line(said)
+        assert not Path("odd").exists()
+    else:
+        assert 2 == len(table(Path("odd"), "srb"))
+        keeps_the_contract(Path("odd"))
+
+
+@pytest.mark.parametrize("label", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx", "\rx", ""])
+@pytest.mark.parametrize("column", ["job", "model"])
+def test_a_label_that_a_spreadsheet_would_run_is_refused(
+    cli: Cli, cheap: tuple[str, ...], label: str, column: str
+) -> None:
+    rows = [{"text": "She works.", "gender": "", "job": "nurse", "model": "m", column: label}]
+    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
+    assert 2 == said.code
+    assert column in one_line(said)
+    assert not Path("odd").exists()
+
+
+def test_a_lone_surrogate_in_a_label_makes_no_table_that_is_no_utf8(cli: Cli, cheap: tuple[str, ...]) -> None:
+    rows = [{"text": "She works.", "gender": "", "job": "\ud800", "model": "m"}]
+    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
+    if said.code == 0:
+        Path("odd/tables/associations.csv").read_text("utf-8")
+    else:
+        one_line(said)
+
+
+def test_occupations_that_differ_in_case_stay_apart(cli: Cli, cheap: tuple[str, ...]) -> None:
+    rows = [
+        {"text": story(gender, NAMED["nurse"][gender], i), "gender": gender, "job": job, "model": model}
+        for i in range(3)
+        for gender in ("female", "male")
+        for job in ("Nurse", "nurse")
+        for model in ("m", "M")
+    ]
+    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
+    assert 0 == said.code
+    assert {(m, j) for m in "mM" for j in ("nurse", "Nurse")} == {
+        (row["model"], row["occupation"]) for row in table(Path("odd"), "srb")
+    }
+    assert "labels that differ only in case stay apart" in " ".join(said.out.split())
+    keeps_the_contract(Path("odd"))
+
+
+def test_a_model_of_the_texts_cannot_be_called_all_beside_another(cli: Cli, cheap: tuple[str, ...]) -> None:
+    rows = [{"text": "She.", "gender": "", "job": "nurse", "model": model} for model in ("all", "m")]
+    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
+    assert 2 == said.code
+    assert "called all" in one_line(said)
+
+
+def test_a_text_of_a_hundred_thousand_words(cli: Cli, cheap: tuple[str, ...]) -> None:
+    long = "the of and to warm strong bold day " * 12_500
+    women, men = f"She {long}", f"He {long.replace('warm', 'quiet')}"
+    rows = [{"text": women, "gender": "F"}, {"text": men, "gender": "M"}]
+    said = analysed(cli, cheap, [*rows, *({**row, "gender": ""} for row in rows)], "--gender-col", "gender")
+    assert 0 == said.code
+    words = {(r["origin"], r["gender"], r["word"]) for r in table(Path("odd"), "marked_words")}
+    assert {(origin, *who) for origin in ("associated", "specified")
+            for who in (("female", "warm"), ("male", "quiet"))} <= words  # fmt: skip
+    counted = only(table(Path("odd"), "marked_words"), word="warm", method="calibrated", origin="specified")
+    assert ["12500"] == [row["count_target"] for row in counted]
+
+
+# --- wrong use -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "--texts", "t.csv"), "Give RUN or --texts, not both."),
+        (("run", "--gender-col", "g"), "--gender-col names a column of --texts FILE: give one."),
+        (("run", "--occupation-col", "g"), "--occupation-col names a column"),
+        (("run", "--model-col", "g"), "--model-col names a column"),
+        (("run", "run"), "Several runs need --out"),
+        (("recorded:none",), "There is no "),
+        (("recorded:none", "run", "--out", "x"), "recorded:none is analysed by itself"),
+        (("run", "--set", "nmes=keep"), "Did you mean 'names'?"),
+        (("run", "--set", "per_gender=7"), "per_gender changes what was asked"),
+        (("run", "--set", "seed=7"), "seed changes what was asked"),
+        (("run", "--set", "names=some"), "names = some"),
+        (("run", "--set", "permutations=3"), "permutations = 3"),
+        (("run", "--set", "names"), "write --set key.sub=value"),
+        (("run", "--variant", "paper"), "--variant"),
+        (("run", "--hold-out", "1"), "--hold-out"),
+        (("run", "--hold-out", "half"), "--hold-out"),
+        (("run", "--srb-seeds", "5-1", "--vectors", "corpus"), "srb_seeds = 5-1"),
+        (("run", "--vectors", "mine"), "vectors = mine: write corpus"),
+        (("run", "--vectors", "pretrained:none.txt"), "none.txt"),
+        (("run", "--set", "drop_words=none.txt", "--set", "clusters=true"), "none.txt"),
+        (("run", "--study", "none"), "There is no study 'none'."),
+        (("run", "--study", "none.toml"), "none.toml"),
+        (("--texts", "none.csv"), "none.csv"),
+        (("--texts", "t.csv", "--gender-col", "none"), "none"),
+        (("--texts", "t.csv", "--text-col", "none"), "none"),
+        (("--texts", "t.csv", "--set", "nmes=keep"), "Did you mean 'names'?"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_wrong_use_leaves_2_and_one_line(cli: Cli, run: Path, arguments: tuple[str, ...], said: str) -> None:
+    write_texts(Path("t.csv"), [{"text": "She works.", "gender": "F"}])
+    before = {path: path.read_bytes() for path in run.rglob("*.csv")}
+    found = cli("analyze", *arguments)
+    assert 2 == found.code, found.err
+    assert said in one_line(found)
+    assert "" == found.out
+    assert before == {path: path.read_bytes() for path in run.rglob("*.csv")}
+
+
+def test_what_was_asked_cannot_be_set_for_texts_that_nobody_asked_for(
+    cli: Cli, cheap: tuple[str, ...]
+) -> None:
+    said = analysed(cli, cheap, [{"text": "She works."}], "--set", "per_gender=3")
+    assert 2 == said.code
+    assert "per_gender" in one_line(said)
+
+
+def test_a_folder_that_is_no_run_is_said(cli: Cli) -> None:
+    Path("empty").mkdir()
+    for arguments in (("empty",), ("none",), ()):
+        said = cli("analyze", *arguments)
+        assert 1 == said.code
+        assert "run" in one_line(said)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--hold-out", "0.5"), ("--variant", "released"), ("--vectors", "corpus"), ("--srb-seeds", "1-2"),
+        ("--no-clusters",), ("--set", "names=keep"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_options_of_this_engine_are_refused_for_a_run_of_the_other(
+    cli: Cli, options: tuple[str, ...]
+) -> None:
+    line = {"log_probs": {" She": -0.5, " He": -1.0}}
+    model = write_script(Path("p.jsonl"), line)
+    assert 0 == cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe").code
+    before = {path: path.read_bytes() for path in Path("probe").rglob("*.csv")}
+    said = cli("analyze", "probe", *options)
+    assert 2 == said.code
+    key = options[-1].partition("=")[0] if options[0] == "--set" else options[0].strip("-").replace("-", "_")
+    assert key.removeprefix("no_") in one_line(said)
+    assert before == {path: path.read_bytes() for path in Path("probe").rglob("*.csv")}
+
+
+def test_runs_of_two_engines_are_not_merged(cli: Cli, run: Path) -> None:
+    model = write_script(Path("p.jsonl"), {"log_probs": {" She": -0.5, " He": -1.0}})
+    cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe")
+    said = cli("analyze", run, "probe", "--out", "merged")
+    assert 1 == said.code
+    assert "two engines" in one_line(said)
+    assert not Path("merged").exists()
+
+
+# --- several runs --------------------------------------------------------------------------------------
+
+
+def test_runs_of_two_models_are_merged_and_compared(cli: Cli, cheap: tuple[str, ...]) -> None:
+    common = ("--study", "gasp-pilot", "--per-gender", "2", "--occupations", "nurse,cook", *cheap)
+    models = [f"{label}={full_script(Path(f'{label}.jsonl'), words, NAMED)}"
+              for label, words in (("a", OPEN), ("b", {**OPEN, "nurse": OPEN["cook"]}))]  # fmt: skip
+    for model in models:
+        assert 0 == cli("personas", model, *common, "--out", model[0]).code
+    assert 0 == cli("personas", *models, *common, "--out", "both").code
+    merged = cli("analyze", "a", "b", "--out", "merged")
+    assert 0 == merged.code, merged.err
+    for path in sorted(Path("both/tables").glob("*.csv")):
+        assert path.read_bytes() == (Path("merged/tables") / path.name).read_bytes(), path.name
+    assert [row for row in table(Path("merged"), "tests") if row["family"].endswith("/models")]
+    keeps_the_contract(Path("merged"))
+
+
+def test_two_prompts_or_occupations_of_one_model_are_merged(cli: Cli, cheap: tuple[str, ...]) -> None:
+    model = f"m={full_script(Path('m.jsonl'), OPEN, NAMED)}"
+    common = ("--study", "gasp-pilot", "--per-gender", "2", *cheap)
+    for job in ("nurse", "cook"):
+        assert 0 == cli("personas", model, *common, "--occupations", job, "--out", job).code
+    assert 0 == cli("analyze", "nurse", "cook", "--out", "merged").code
+    assert ["nurse", "nurse", "cook", "cook"] == [r["occupation"] for r in table(Path("merged"), "srb")]
+    for job in ("nurse", "cook"):
+        alone = only(table(Path(job), "marked_words"), occupation=job)
+        assert alone == only(table(Path("merged"), "marked_words"), occupation=job)
+
+
+def test_runs_of_other_sampling_are_not_merged(cli: Cli, cheap: tuple[str, ...]) -> None:
+    model = f"m={full_script(Path('m.jsonl'), OPEN, NAMED)}"
+    common = ("--study", "gasp-pilot", "--occupations", "nurse", *cheap)
+    options = {"a": ("--per-gender", "2"), "b": ("--per-gender", "3"),
+               "c": ("--per-gender", "2", "--set", "temperature=0.5")}  # fmt: skip
+    for out, more in options.items():
+        assert 0 == cli("personas", model, *common, *more, "--out", out).code
+    for other, named in (("b", "per_gender"), ("c", "temperature")):
+        said = cli("analyze", "a", other, "--out", f"merged-{other}")
+        assert 1 == said.code
+        assert named in one_line(said)
+        assert not Path(f"merged-{other}").exists()
+
+
+def test_runs_of_imported_texts_are_not_merged(cli: Cli, cheap: tuple[str, ...], run: Path) -> None:
+    assert 0 == analysed(cli, cheap, about("female")).code
+    said = cli("analyze", run, "odd", "--out", "merged")
+    assert 1 == said.code
+    assert "imported texts are not merged" in one_line(said)
+
+
+# --- imported texts twice ------------------------------------------------------------------------------
+
+
+def test_the_same_texts_are_imported_once_and_others_are_another_run(
+    cli: Cli, cheap: tuple[str, ...]
+) -> None:
+    assert 0 == analysed(cli, cheap, [*about("female"), *about("male")]).code
+    rows = Path("odd/generations.jsonl").read_bytes()
+    again = analysed(cli, cheap, [*about("female"), *about("male")], "--set", "names=keep")
+    assert 0 == again.code
+    assert rows == Path("odd/generations.jsonl").read_bytes()
+    said = analysed(cli, cheap, about("male"))
+    assert 1 == said.code
+    assert "holds another study" in one_line(said)
+    assert rows == Path("odd/generations.jsonl").read_bytes()
+
+
+def test_a_study_file_gives_imported_texts_their_analysis_keys(cli: Cli, cheap: tuple[str, ...]) -> None:
+    Path("mine.toml").write_text(
+        'name = "mine"\nengine = "personas"\nalpha = 0.5\nseed = 3\n', encoding="utf-8"
+    )
+    said = analysed(cli, cheap, [*about("female"), *about("male")], "--study", "mine.toml")
+    assert 0 == said.code
+    assert 0.5 == json.loads(Path("odd/tables/analysis.json").read_text())["choices"]["alpha"]
+    assert "alpha=0.5" in said.out
+
+
+# --- damage --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "\ud800".encode("utf-8", "surrogatepass").hex()])
+def test_a_damaged_manifest_is_one_line(cli: Cli, run: Path, text: str) -> None:
+    (run / "manifest.json").write_text(text, encoding="ascii")
+    said = cli("analyze", run)
+    assert 1 == said.code
+    assert "manifest.json" in one_line(said)
+
+
+def test_a_bad_line_before_whole_ones_is_named_and_can_be_left_out(cli: Cli, run: Path) -> None:
+    path = run / "generations.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:3], b"{broken", *lines[3:]]))
+    said = cli("analyze", run)
+    assert 1 == said.code
+    assert "line 4" in one_line(said)
+    assert 0 == cli("analyze", run, "--set", "skip_bad_lines=true").code
+
+
+@pytest.mark.parametrize("row", [{"key": "x"}, {"key": "x", "text": 7}, {"key": "x", "text": None}], ids=repr)
+def test_an_object_that_is_no_row_is_one_line(cli: Cli, run: Path, row: dict[str, Any]) -> None:
+    path = run / "generations.jsonl"
+    path.write_bytes(json.dumps(row).encode() + b"\n" + path.read_bytes())
+    said = cli("analyze", run)
+    assert 1 == said.code
+    assert "The stored row x " in one_line(said)
+
+
+def test_a_run_without_rows_says_so(cli: Cli, run: Path) -> None:
+    (run / "generations.jsonl").write_bytes(b"")
+    said = cli("analyze", run)
+    assert 1 == said.code
+    assert "holds no texts of this question yet" in one_line(said)
+    (run / "generations.jsonl").unlink()
+    said = cli("analyze", run)
+    assert 1 == said.code
+    assert "generations.jsonl" in one_line(said)

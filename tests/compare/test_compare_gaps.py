@@ -1,0 +1,707 @@
+"""Models of several runs against each other, the four gaps and their relations, from made-up tables."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biaskit.compare.aliases import Aliases, read_aliases
+from biaskit.compare.comparison import ComparisonTables, compare_collection
+from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
+from biaskit.compare.pairs import named_groups
+from biaskit.compare.requirement import require_equivalent
+from biaskit.errors import CorpusError, UsageError
+from biaskit.report.render.contrasts import verdict
+from biaskit.runs.collection import gather
+from biaskit.runs.manifest import write_json
+from biaskit.tables.io import columns, write_table
+
+GROUPS = ("male", "female", "diverse")
+JOBS = ("Nurse", "teacher", "clerk", "cook", "lawyer", "pilot", "smith", "guard", "farmer", "tailor", "judge")
+LABOUR = {job: 0.95 - 0.08 * i for i, job in enumerate(JOBS)}
+TEMPLATES = (1, 2, 3)
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_waiting() -> Iterator[None]:
+    """statsmodels collects garbage at every call of Holm: most of the time of these tests."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(gc, "collect", lambda *generation: 0)
+    yield
+    patch.undo()
+
+
+# --- runs of made-up numbers -------------------------------------------------------------------------
+
+
+def drawn(*names: object) -> float:
+    """A number in [0, 1) that follows from the names."""
+    return float(np.random.default_rng(list("|".join(map(str, names)).encode())).random())
+
+
+def share_of(model: str, job: str, template: int, noise: float = 0.02) -> float:
+    """The share of women in a cell; models differ by noise and by what follows a "+" in their label."""
+    shift = float(model.partition("+")[2] or 0)
+    return 0.1 + 0.6 * LABOUR[job] + shift + noise * drawn(model, job, template)
+
+
+def full(name: str, values: Mapping[str, Any]) -> Row:
+    """A row of a public table whose other columns are empty."""
+    layout = columns(name, groups=GROUPS, contrast=("female", "male"))
+    return {**dict.fromkeys(column.name for column in layout), **values}
+
+
+def texts_of(templates: Sequence[int], bias_types: Sequence[str]) -> dict[str, Any]:
+    return {f"{b} template {t}": [f"What of a [JOB], {t}?", ""] for b in bias_types for t in templates}
+
+
+def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -> Path:
+    """manifest.json and analysis.json of a run, around the tables already written."""
+    question = {"study": "made-up", "slot": "[JOB]", "system_prompt": None, **more.get("question", {})}
+    usual = {"spec": "demo", "fingerprint": "f" * 12, "tuning": "unknown", "where": "local"}
+    entries = {label: {**usual, **entry} for label, entry in models.items()}
+    study = {"name": "made-up", "margin": more.get("margin", {"share": 0.05, "represented_share": 0.05})}
+    manifest = {
+        "format": 1,
+        "engine": engine,
+        "study": "made-up",
+        "question": question,
+        "resolved": {"study": {**study, "seed": 1, "papers": []}, "groups": list(more.get("groups", GROUPS))},
+        "models": entries,
+        "versions": {"biaskit": "0"},
+        "signature": "made-up",
+    }
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+    made = {"signature": "made-up", "rows_digest": "0" * 64, "notes": [], "choices": more.get("choices", {})}
+    made |= {"answered": more.get("answered", {}), "versions": {"biaskit": "0"}}
+    write_json(path / "tables" / "analysis.json", made)
+    return path
+
+
+def probe_run(
+    path: Path,
+    *models: str,
+    forms: Mapping[str, str] | None = None,
+    entries: Mapping[str, Row] | None = None,
+    jobs: Sequence[str] = JOBS,
+    templates: Sequence[int] = TEMPLATES,
+    bias_types: Sequence[str] = ("explicit",),
+    instructions: Sequence[int] = (0,),
+    job_group: Mapping[str, str] | None = None,
+    groups: Sequence[str] = GROUPS,
+    noise: float = 0.02,
+    labour: Mapping[str, float] = LABOUR,
+    **more: Any,
+) -> Path:
+    """A run of the prober: probe_cells and probe_jobs of models whose shares follow labour statistics."""
+    cells, by_job = [], []
+    for model, b, i in itertools.product(models, bias_types, instructions):
+        form = (forms or {}).get(model, "raw")
+        arm = {"model": model, "bias_type": b, "instruction_id": i, "setting": "plain", "prompt_form": form}
+        for job in jobs:
+            group = (job_group or {}).get(job, "women's" if LABOUR[job] >= 0.5 else "men's")
+            shares = {t: share_of(model, job, t, noise) for t in templates}
+            arm |= {"job": job, "job_group": group, "estimator": "exact"}
+            for t, women in shares.items():
+                row = arm | {"template_id": t, "coverage": 0.5, "below_floor": False}
+                parts = (0.9 - women, women, 0.1)
+                for g, share in zip(groups, parts, strict=True):
+                    row |= {f"{g}_share": share, f"{g}_mass": share / 2}
+                cells.append(row)
+            mean = float(np.mean(list(shares.values())))
+            of_job = {f"{g}_share": s for g, s in zip(groups, (0.9 - mean, mean, 0.1), strict=True)}
+            by_job.append({**arm, **of_job, "labour_female_share": labour[job]})
+    contrast = (groups[1], groups[0])
+    for name, rows in (("probe_cells", cells), ("probe_jobs", by_job)):
+        layout = columns(name, groups=groups, contrast=contrast)
+        empty = dict.fromkeys(column.name for column in layout)
+        table = path / "tables" / f"{name}.csv"
+        write_table(table, name, [{**empty, **row} for row in rows], groups=groups, contrast=contrast)
+    texts = {**texts_of(templates, bias_types), **{f"instruction {i}": f"Be fair {i}." for i in instructions}}
+    texts |= more.pop("texts", {})
+    expressions = {f"{b}:{t}": [["male", "he"], ["female", "she"]] for b in bias_types for t in templates}
+    expressions |= more.pop("expressions", {})
+    question = {"texts": texts, "expressions": expressions, **more.pop("question", {})}
+    named = {m: {"prompt_form": (forms or {}).get(m, "raw"), **(entries or {}).get(m, {})} for m in models}
+    return write_run(path, "probe", named, question=question, groups=groups, **more)
+
+
+def texts_run(
+    path: Path,
+    *models: str,
+    jobs: Sequence[str] = JOBS,
+    vectors: str = "corpus:aaaa",
+    forms: Mapping[str, str] | None = None,
+    open_text: str = "Describe a [OCCUPATION]",
+    labour: Mapping[str, float] = LABOUR,
+    **more: Any,
+) -> Path:
+    """A run of the generation engine: representation and SRB of models."""
+    shares, scores = [], []
+    for model, job in itertools.product(models, jobs):
+        women = round(100 * share_of(model, job, 0))
+        counts = {"biography": (women, 90 - women, 10), "persona": (women // 2, 50 - women // 2, 0)}
+        summed = tuple(map(sum, zip(*counts.values(), strict=True)))
+        gaps = {t: (c[0] - c[1]) / sum(c) for t, c in counts.items()}
+        for template, (f, m, n) in {**counts, "all": summed}.items():
+            share = f / (f + m + n) if template != "all" else (np.mean([*gaps.values()]) + 1) / 2
+            row = {"model": model, "occupation": job.upper(), "template_id": template, "n_texts": f + m + n}
+            row |= {"n_female": f, "n_male": m, "n_nonbinary": n, "female_share": float(share)}
+            shares.append(full("representation", row | {"labour_female_share": labour[job]}))
+        for gender, sign in (("female", -1), ("male", 1)):
+            score = sign * (0.2 + 0.3 * drawn("srb", model, job, gender))
+            row = {"model": model, "occupation": job.upper(), "gender": gender, "srb": score}
+            scores.append(full("srb", row | {"vectors": vectors}))
+    write_table(path / "tables" / "representation.csv", "representation", shares)
+    write_table(path / "tables" / "srb.csv", "srb", scores)
+    named = {m: {"prompt_form": (forms or {}).get(m, "chat")} for m in models}
+    prompts = {f"{t}, {form}": [open_text, f"{open_text} who is a [GENDER]", []]
+               for t in ("biography", "persona") for form in ("chat", "completion")}  # fmt: skip
+    question = {"texts": prompts, "slot": "", **more.pop("question", {})}
+    return write_run(path, "personas", named, question=question, **more)
+
+
+def compared(
+    *paths: Path, margins: Mapping[str, float] | None = None, groups: Sequence[str] = (), **more: Any
+) -> ComparisonTables:
+    collection = gather(paths)
+    labels = [label for manifest in collection.manifests for label in manifest["models"]]
+    chosen = {"share": 0.05, "represented_share": 0.05} if margins is None else margins
+    sides = named_groups(groups, labels)
+    return compare_collection(collection, groups=sides, margins=chosen, **more)
+
+
+def find(rows: Sequence[Mapping[str, Any]], **values: object) -> Any:
+    found = [row for row in rows if all(row[name] == value for name, value in values.items())]
+    assert len(found) == 1, f"{len(found)} rows have {values}"
+    return found[0]
+
+
+def pairs_of(made: ComparisonTables, engine: str) -> set[tuple[Any, Any]]:
+    return {(r["model_a"], r["model_b"]) for r in made.tests if r["family"].startswith(f"{engine}/")
+            and r["family"].endswith("/models")}  # fmt: skip
+
+
+def note(made: ComparisonTables, part: str) -> str:
+    found = [note for note in made.notes if part in note]
+    assert len(found) == 1, made.notes
+    return found[0]
+
+
+# --- the prober over several runs --------------------------------------------------------------------
+
+
+def test_models_of_two_runs_are_compared_on_the_cells_both_have(tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "one", "old", jobs=JOBS[:8], templates=(1, 2, 3))
+    two = probe_run(tmp_path / "two", "new+0.1", jobs=JOBS[2:], templates=(2, 3, 4))
+    made = compared(one, two)
+    row = find(made.tests, kind="paired", gender="female", group_a="women's")
+    jobs = [job for job in JOBS[2:8] if LABOUR[job] >= 0.5]
+    a, b = ([np.mean([share_of(m, job, t) for t in (2, 3)]) for job in jobs] for m in ("new+0.1", "old"))
+    expected = stats.ttest_rel(a, b)
+    assert ("new+0.1", "old") == (row["model_a"], row["model_b"])
+    assert (np.mean(a) - np.mean(b), expected.pvalue) == pytest.approx((row["estimate"], row["p_value"]))
+    assert row["estimate"] > 0.08
+    assert "5 jobs that not every model has left out" in row["reason"]
+    assert "only the 2 templates that all arms have" in row["reason"]
+    said = note(made, "cells are left out")
+    assert said.startswith("new+0.1 against old: 27 of 39 cells are left out")
+    assert "template 4 (explicit), template 1 (explicit)" in said
+    assert "Nurse" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"texts": {"explicit template 2": ["Another [JOB]?", ""]}}, "template 2 (explicit)"),
+        ({"expressions": {"explicit:3": [["male", "man"], ["female", "she"]]}}, "template 3 (explicit)"),
+    ],
+)
+def test_an_id_is_the_same_template_only_if_text_and_expressions_are(
+    tmp_path: Path, change: Any, left: str
+) -> None:
+    made = compared(probe_run(tmp_path / "one", "a"), probe_run(tmp_path / "two", "b", **change))
+    said = note(made, "cells are left out")
+    assert f"11 of 33 cells are left out (11 another text or other expressions: {left})" in said
+    number = int(left.split()[1])
+    kept = [t for t in TEMPLATES if t != number]
+    row = find(made.tests, kind="crossed", gender="female", group_a="men's")
+    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    a, b = (np.mean([share_of(m, job, t) for job in men for t in kept]) for m in ("b", "a"))
+    assert a - b == pytest.approx(row["estimate"])
+    assert "1 templates with another text" in row["reason"]
+
+
+def test_another_slot_alone_or_another_order_of_expressions_is_no_other_text(tmp_path: Path) -> None:
+    texts = {f"explicit template {t}": [f"What of a [X], {t}?", ""] for t in TEMPLATES}
+    turned = {f"explicit:{t}": [["female", "she"], ["male", "he"]] for t in TEMPLATES}
+    two = probe_run(tmp_path / "two", "b", texts=texts, expressions=turned, question={"slot": "[X]"})
+    made = compared(probe_run(tmp_path / "one", "a"), two)
+    assert [] == [note for note in made.notes if "left out" in note]
+    assert made.tests
+
+
+def test_an_instruction_of_another_text_is_not_compared_and_is_named(tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "one", "a", instructions=(0, 1, 2))
+    two = probe_run(tmp_path / "two", "b", instructions=(0, 1, 2), texts={"instruction 2": "Be unfair."})
+    made = compared(one, two)
+    assert {"0", "1"} == {row["instruction_a"] for row in made.tests}
+    assert "explicit, instruction 2, plain" in note(made, "33 of 99 cells are left out")
+
+
+def test_a_job_in_another_group_is_left_out_and_named(tmp_path: Path) -> None:
+    two = probe_run(tmp_path / "two", "b", job_group={"clerk": "men's"})
+    made = compared(probe_run(tmp_path / "one", "a"), two)
+    assert "3 in another job group: clerk" in note(made, "3 of 33 cells are left out")
+    women = sum(LABOUR[job] >= 0.5 for job in JOBS)
+    for group, n in (("women's", women - 1), ("men's", len(JOBS) - women)):
+        assert n == find(made.tests, kind="paired", gender="female", group_a=group)["n_a"]
+
+
+def test_other_gender_groups_are_not_compared_but_another_order_is(tmp_path: Path) -> None:
+    turned = probe_run(tmp_path / "turned", "b+0.1", groups=("diverse", "male", "female"))
+    one = probe_run(tmp_path / "one", "a")
+    other = probe_run(tmp_path / "other", "c", groups=("x", "y", "z"))
+    made = compared(one, turned, other)
+    assert {("b+0.1", "a")} == pairs_of(made, "probe")
+    # The builder gives its groups 0.9 - w, w and 0.1 in their order: here men's share is w.
+    row = find(made.tests, kind="paired", gender="male", group_a="men's")
+    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    b = [np.mean([share_of("b+0.1", job, t) for t in TEMPLATES]) for job in men]
+    a = [np.mean([0.9 - share_of("a", job, t) for t in TEMPLATES]) for job in men]
+    assert np.mean(b) - np.mean(a) == pytest.approx(row["estimate"])
+    assert "c (x, y, z) and a (male, female, diverse) have different gender groups" in "".join(made.notes)
+
+
+def test_two_forms_are_not_compared_and_the_command_that_would_is_printed(tmp_path: Path) -> None:
+    entries = {"a": {"where": "local", "tuning": "base"}, "b": {"where": "local", "tuning": "instruct"}}
+    run = probe_run(tmp_path / "one", "a", "b", forms={"b": "chat-prefill"}, entries=entries)
+    made = compared(run)
+    assert [] == made.tests
+    assert "b (chat-prefill) and a (raw) have different prompt forms" in note(made, "no test between")
+    said = note(made, "makes them comparable")
+    assert "`biaskit probe a=demo b=demo --study made-up --prompt-form raw --out DIR`" in said
+    entries["b"]["where"] = "api"
+    api = probe_run(tmp_path / "two", "a", "b", forms={"b": "chat-continue"}, entries=entries)
+    assert "No prompt form is known" in note(compared(api), "all these models can take")
+
+
+def test_a_model_without_a_cell_is_noted_and_does_not_pass(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "r", "a", "b", noise=0.001)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["models"]["gone"] = {**manifest["models"]["a"]}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    made = compared(run)
+    assert "gone has no cell in" in note(made, "no cell")
+    found = require_equivalent(made.tests, "models", made.pairs)
+    assert [] == list(found.failing)
+    assert ("gone and a (probe)", "gone and b (probe)") == found.not_compared
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"question": {"seed": 2}}, "the runs' seed differs"),
+        ({"open_text": "Tell of a [OCCUPATION]"}, "the runs' texts differs"),
+    ],
+)
+def test_runs_that_cannot_be_merged_are_given_no_command(tmp_path: Path, change: Any, why: str) -> None:
+    two = texts_run(tmp_path / "two", "b", vectors="corpus:bbbb", **change)
+    said = note(compared(texts_run(tmp_path / "one", "a"), two), "other vectors")
+    assert why in said
+    assert "biaskit analyze" not in said
+
+
+def test_many_pairs_of_two_forms_are_one_sentence(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "r", *"abcd", forms=dict.fromkeys("cd", "chat-prefill"))
+    made = compared(run)
+    assert {("b", "a"), ("d", "c")} == pairs_of(made, "probe")
+    said = note(made, "different prompt forms")
+    assert "(raw: a, b; chat-prefill: c, d)" in said
+
+
+def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "one", "a")
+    prompt = {"system_prompt": "You are kind.", "word_boundary": "word"}
+    two = probe_run(tmp_path / "two", "b", question=prompt)
+    made = compared(one, two)
+    assert pairs_of(made, "probe") == {("b", "a")}
+    said = note(made, "system_prompt differs")
+    assert "none in" in said
+    assert "You are kind." in said
+
+
+def test_who_answered_for_an_api_and_when_is_said(tmp_path: Path) -> None:
+    answered = {"b": {"by": ["gpt-x-0801"], "first": "2026-08-01T00:00:00", "last": "2026-08-03T00:00:00"}}
+    two = probe_run(tmp_path / "two", "b", entries={"b": {"where": "api"}}, answered=answered)
+    made = compared(probe_run(tmp_path / "one", "a"), two)
+    assert "b as gpt-x-0801, 2026-08-01 to 2026-08-03" in note(made, "API models answered")
+
+
+# --- groups of models --------------------------------------------------------------------------------
+
+
+def test_a_group_is_the_mean_of_its_models_in_every_cell(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "one", "a", "b", "c+0.1", "d+0.2")
+    made = compared(run, groups=["small=a,b", "large=c+0.1, d+0.2"])
+    row = find(made.tests, kind="paired", gender="female", group_a="men's", model_a="large", model_b="small")
+    men = [job for job in JOBS if LABOUR[job] < 0.5]
+
+    def of(*models: str) -> list[float]:
+        return [float(np.mean([share_of(m, job, t) for m in models for t in TEMPLATES])) for job in men]
+
+    expected = stats.ttest_rel(of("c+0.1", "d+0.2"), of("a", "b"))
+    assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
+    assert 0.13 < row["estimate"] < 0.17
+    assert row["family"] == "probe/share/paired/models"
+
+
+def test_api_and_tuning_make_groups_of_their_own(tmp_path: Path) -> None:
+    entries = {
+        "a": {"tuning": "base"},
+        "b": {"tuning": "instruct"},
+        "c": {"tuning": "instruct"},
+        "d": {"where": "api"},
+    }
+    made = compared(probe_run(tmp_path / "one", "a", "b", "c", "d", entries=entries))
+    found = {(row["model_a"], row["model_b"]) for row in made.tests}
+    assert ("instruct models", "base models") in found
+    assert ("API models", "open-weight models") in found
+    of_base = find(made.tests, kind="paired", gender="male", group_a="men's", model_b="base models")
+    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    mean = {m: np.mean([0.9 - share_of(m, job, t) for job in men for t in TEMPLATES]) for m in "abc"}
+    assert (mean["b"] + mean["c"]) / 2 - mean["a"] == pytest.approx(of_base["estimate"])
+
+
+def test_two_groups_of_one_model_each_do_not_repeat_their_row(tmp_path: Path) -> None:
+    entries = {"a": {"tuning": "base"}, "b": {"tuning": "instruct"}}
+    assert {("b", "a")} == pairs_of(compared(probe_run(tmp_path / "r", "a", "b", entries=entries)), "probe")
+
+
+def test_a_group_of_two_forms_is_not_compared(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "one", "a", "b", "c", forms={"b": "chat-prefill"})
+    made = compared(run, groups=["x=a,b", "y=c"])
+    assert {("c", "a")} == pairs_of(made, "probe")
+    assert "y (raw) and x (raw and chat-prefill) have different prompt forms" in "".join(made.notes)
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (["a=b", "y=a"], "a model is called so"),
+        (["x=a", "y=nobody"], "no model 'nobody'"),
+        (["x=a", "y=a,b"], "a is in the group x already"),
+        (["x=a", "x=b"], "such a group already"),
+        (["x=a"], "no other to be compared with"),
+        (["x"], "NAME=LABEL"),
+        (["=HYPERLINK=a", "y=b"], "NAME=LABEL"),
+        (["@x=a", "y=b"], "a spreadsheet would run"),
+    ],
+)
+def test_a_group_that_cannot_be_is_refused(groups: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        named_groups(groups, ["a", "b", "c"])
+
+
+# --- texts over several runs -------------------------------------------------------------------------
+
+
+def test_shares_in_texts_are_compared_over_runs_but_srb_of_other_vectors_is_not(tmp_path: Path) -> None:
+    one, two = texts_run(tmp_path / "one", "a"), texts_run(tmp_path / "two", "b+0.1", vectors="corpus:bbbb")
+    made = compared(one, two)
+    assert {"represented_share"} == {row["quantity"] for row in made.tests}
+    assert [] == made.srb_change
+    row = find(made.tests, kind="paired")
+    assert ("b+0.1", "a", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.05)
+    said = note(made, "other vectors")
+    assert f"`biaskit analyze {one} {two} --out DIR`" in said
+    assert "srb_z" in said
+
+
+def test_srb_is_compared_within_one_vector_model(tmp_path: Path) -> None:
+    one = texts_run(tmp_path / "one", "a", vectors="pretrained:cccc")
+    two = texts_run(tmp_path / "two", "b", vectors="pretrained:cccc")
+    made = compared(one, two)
+    row = find(made.tests, kind="welch", quantity="srb", gender="male")
+    a, b = ([0.2 + 0.3 * drawn("srb", m, job, "male") for job in JOBS] for m in "ba")
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
+    change = find(made.srb_change, occupation="COOK", gender="female")
+    assert ("a", "b") == (change["model_old"], change["model_new"])
+    old, new = (-0.2 - 0.3 * drawn("srb", m, "cook", "female") for m in "ab")
+    assert -100 * (new - old) / abs(old) == pytest.approx(change["percent_change"])
+
+
+def test_vectors_of_marked_lists_are_never_those_of_another_run(tmp_path: Path) -> None:
+    one = texts_run(tmp_path / "one", "a", "b", vectors="marked-lists")
+    two = texts_run(tmp_path / "two", "c", vectors="marked-lists")
+    made = compared(one, two)
+    srb = {(r["model_a"], r["model_b"]) for r in made.tests if r["quantity"] == "srb"}
+    assert {("b", "a")} == srb
+    assert {("a", "b")} == {(row["model_old"], row["model_new"]) for row in made.srb_change}
+
+
+def test_texts_of_two_forms_or_of_other_prompts_are_not_compared(tmp_path: Path) -> None:
+    one = texts_run(tmp_path / "one", "a")
+    two = texts_run(tmp_path / "two", "b", forms={"b": "completion"})
+    three = texts_run(tmp_path / "three", "c", open_text="Tell of a [OCCUPATION]")
+    made = compared(one, two, three)
+    assert [] == made.tests
+    assert "b (completion) and a (chat) have different prompt forms" in "".join(made.notes)
+    assert "c and a answered other prompts (biography, persona)" in "".join(made.notes)
+
+
+# --- the four gaps -----------------------------------------------------------------------------------
+
+
+def test_the_four_gaps_by_hand() -> None:
+    jobs = [
+        {"model": "m", "bias_type": "explicit", "prompt_form": "raw", "instruction_id": i, "setting": s,
+         "job": "Nurse", "female_share": f, "male_share": 0.2, "labour_female_share": 0.5, "reason": ""}
+        for i, s, f in ((0, "plain", 0.7), (1, "plain", 0.1), (0, "dialogue", 0.1))
+    ]  # fmt: skip
+    texts = [
+        {"model": "m", "occupation": "nurse", "template_id": t, "labour_female_share": 0.9,
+         "n_female": f, "n_male": m, "n_nonbinary": n}
+        for t, f, m, n in (("p", 6, 2, 2), ("q", 30, 10, 0), ("all", 36, 12, 2))
+    ]  # fmt: skip
+    srb = [
+        {"model": "m", "occupation": "nurse", "gender": g, "srb": s, "vectors": "corpus:1", "reason": ""}
+        for g, s in (("female", -0.3), ("male", 0.1))
+    ]
+    both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
+    labour = labour_table(texts, jobs, Aliases())
+    rows, notes = gap_rows(both, labour, Aliases())
+    assert [] == notes
+    assert len(rows) == 1
+    row = rows[0]
+    # Mean of (6 - 2)/10 and (30 - 10)/40, not (36 - 12)/50; labour of the texts' run.
+    expected = (0.5, 0.45, 0.8, 0.4)
+    assert expected == pytest.approx(
+        tuple(row[g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread"))
+    )
+    assert ("nurse", "corpus:1", None) == (row["occupation"], row["vectors"], row["reason"])
+    assert labour.note is not None
+    assert "differ between the engines for 1 occupations (Nurse)" in labour.note
+
+
+def test_a_gap_that_is_undefined_has_its_reason() -> None:
+    jobs = [{"model": "m", "bias_type": "implicit", "prompt_form": "raw", "instruction_id": 0,
+             "setting": "plain", "job": "cook", "female_share": None, "male_share": None,
+             "labour_female_share": None, "reason": "all cells failed"}]  # fmt: skip
+    texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,
+              "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip
+    srb = [{"model": "m", "occupation": "cook", "gender": g, "srb": None, "vectors": "", "reason": "no list"}
+           for g in ("female", "male")]  # fmt: skip
+    both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
+    rows, _ = gap_rows(both, labour_table(texts, jobs, Aliases()), Aliases())
+    assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
+    assert rows[0]["reason"] == (
+        "probe_gap: all cells failed; represented_gap: no associated text (p);"
+        " labour_gap: no labour share; srb_spread: no list"
+    )
+
+
+def test_gaps_are_joined_by_lower_case_and_relations_match_scipy(tmp_path: Path) -> None:
+    probe = probe_run(tmp_path / "p", "m", bias_types=("explicit", "implicit"), noise=0.3)
+    made = compared(probe, texts_run(tmp_path / "t", "m"))
+    assert 2 * len(JOBS) == len(made.gaps)
+    assert {job.upper() for job in JOBS} == {row["occupation"] for row in made.gaps}
+    own = [row for row in made.gaps if row["bias_type"] == "implicit"]
+    for y, x in (("represented_gap", "probe_gap"), ("srb_spread", "probe_gap"), ("probe_gap", "labour_gap")):
+        quantity = f"{y}~{x}"
+        xs, ys = [row[x] for row in own], [row[y] for row in own]
+        line = find(made.tests, quantity=quantity, kind="slope", bias_type="implicit")
+        rank = find(made.tests, quantity=quantity, kind="spearman", bias_type="implicit")
+        assert stats.linregress(xs, ys).slope == pytest.approx(line["estimate"])
+        assert stats.spearmanr(xs, ys).statistic == pytest.approx(rank["estimate"])
+        assert line["ci_low"] < line["estimate"] < line["ci_high"]
+        assert (len(JOBS), None, "occupation") == (line["n_a"], line["p_value"], line["unit"])
+    contrasts = {row["family"].rpartition("/")[2]: row["quantity"] for row in made.tests}
+    assert {"gaps", "labour"} == set(contrasts)
+    spread = [row for row in made.tests if row["quantity"] == "srb_spread~represented_gap"]
+    assert ["", ""] == [row["bias_type"] for row in spread]
+
+
+def test_the_bootstrap_of_a_relation_is_a_plain_loop(tmp_path: Path) -> None:
+    from biaskit.stats.resampling import generator
+
+    made = compared(probe_run(tmp_path / "p", "m", noise=0.3), texts_run(tmp_path / "t", "m"))
+    row = find(made.tests, quantity="represented_gap~probe_gap", kind="slope")
+    own = sorted(made.gaps, key=lambda gap: gap["occupation"])
+    key = ["compare", "gaps", "represented_gap~probe_gap", "m", "explicit", "raw", "slope"]
+    picks = generator(1, "tests", key).integers(0, len(own), size=(2000, len(own)))
+    x, y = (np.array([gap[name] for gap in own]) for name in ("probe_gap", "represented_gap"))
+    slopes = [np.polyfit(x[p], y[p], 1)[0] for p in picks]
+    assert np.percentile(slopes, [2.5, 97.5]) == pytest.approx((row["ci_low"], row["ci_high"]))
+
+
+def test_fewer_than_ten_occupations_have_no_relation_but_their_number(tmp_path: Path) -> None:
+    made = compared(probe_run(tmp_path / "p", "m", jobs=JOBS[:9]), texts_run(tmp_path / "t", "m"))
+    row = find(made.tests, quantity="represented_gap~probe_gap", kind="slope")
+    assert (None, None, 9) == (row["estimate"], row["ci_low"], row["n_a"])
+    assert "9 occupations with both gaps, at least 10 are needed" in row["reason"]
+    assert "2 occupations of one engine alone have no gaps" in note(made, "one engine alone")
+
+
+def test_gaps_of_two_models_are_tested_over_common_occupations(tmp_path: Path) -> None:
+    probe = probe_run(tmp_path / "p", "m", "n+0.1")
+    made = compared(probe, texts_run(tmp_path / "t", "m", "n+0.1"), margins={"probe_gap": 0.3})
+    row = find(made.tests, engine="compare", quantity="probe_gap", kind="paired")
+    a, b = ([g["probe_gap"] for g in made.gaps if g["model"] == m] for m in ("n+0.1", "m"))
+    expected = stats.ttest_rel(a, b)
+    assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
+    assert ("n+0.1", "m", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.15)
+    assert (0.3, True) == (row["margin"], row["equivalent"])
+    quantities = {r["quantity"] for r in made.tests if r["family"].startswith("compare/")
+                  and r["family"].endswith("/models")}  # fmt: skip
+    assert {"probe_gap", "represented_gap", "srb_spread"} == quantities
+
+
+def test_gaps_in_other_forms_and_spreads_of_other_vectors_are_not_tested(tmp_path: Path) -> None:
+    probe = probe_run(tmp_path / "p", "m", "n", forms={"n": "chat-prefill"})
+    one = texts_run(tmp_path / "t", "m")
+    two = texts_run(tmp_path / "u", "n", vectors="corpus:bbbb")
+    made = compared(probe, one, two)
+    tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
+    assert {"represented_gap"} == tested
+    assert {"corpus:aaaa", "corpus:bbbb"} == {row["vectors"] for row in made.gaps}
+
+
+def test_gaps_over_other_templates_are_not_tested(tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "p", "m")
+    two = probe_run(tmp_path / "q", "n", templates=(1, 2))
+    made = compared(one, two, texts_run(tmp_path / "t", "m", "n"))
+    tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
+    assert {"represented_gap", "srb_spread"} == tested
+
+
+def test_with_one_engine_there_are_no_gaps_and_a_note(tmp_path: Path) -> None:
+    made = compared(probe_run(tmp_path / "p", "m", "n"))
+    assert [] == made.gaps
+    assert "only the prober ran" in note(made, "no gaps")
+
+
+def test_a_label_of_two_runs_is_joined_by_its_own_name(tmp_path: Path) -> None:
+    one, two = probe_run(tmp_path / "p", "m"), probe_run(tmp_path / "q", "m", noise=0.2)
+    made = compared(one, two, texts_run(tmp_path / "t", "m"))
+    assert {"m (p)", "m (q)"} == {row["model"] for row in made.gaps}
+    assert ("m (q)", "m (p)") in pairs_of(made, "probe")
+    # The texts are the same model's on both sides: only the prober's gap is tested.
+    tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
+    assert {"probe_gap"} == tested
+
+
+def test_holm_runs_over_the_whole_file(tmp_path: Path) -> None:
+    made = compared(probe_run(tmp_path / "p", "a", "b", "c"), probe_run(tmp_path / "q", "d"))
+    tested = [row for row in made.tests if row["family"] == "probe/share/paired/models"]
+    assert len(tested) == 6 * 2 * 3
+    smallest = min((row for row in tested if row["p_value"]), key=lambda row: row["p_value"])
+    n = sum(row["p_value"] is not None for row in tested)
+    assert min(1.0, n * smallest["p_value"]) == pytest.approx(smallest["p_adjusted"])
+
+
+# --- aliases -----------------------------------------------------------------------------------------
+
+
+def test_aliases_join_names_of_the_engines(tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text("job,occupation\nNurse,Registered Nurse\nclerk , office clerk\n", encoding="utf-8")
+    aliases = read_aliases(file)
+    assert aliases.key("nurse") == aliases.key("REGISTERED  nurse") != aliases.key("clerk")
+    assert aliases.key("cook") == "cook"
+    assert ["--aliases: no run has 'office clerk'. Did you mean 'clerk'?"] == aliases.unknown(
+        ["nurse", "registered nurse", "Clerk"]
+    )
+    probe = probe_run(tmp_path / "p", "m", jobs=("Nurse", "cook"))
+    texts = texts_run(tmp_path / "t", "m", jobs=("Nurse", "cook"))
+    table = texts / "tables" / "representation.csv"
+    table.write_text(table.read_text().replace("NURSE", "registered nurse"))
+    assert {"COOK"} == {row["occupation"] for row in compared(probe, texts).gaps}
+    joined = compared(probe, texts, aliases=aliases)
+    assert {"COOK", "registered nurse"} == {row["occupation"] for row in joined.gaps}
+
+
+def test_aliases_of_aliases_are_one_occupation(tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text("doctor,physician\nphysician,medic\nmd,doctor\n")
+    aliases = read_aliases(file)
+    assert 1 == len({aliases.key(name) for name in ("doctor", "physician", "medic", "MD")})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b,c\n", "line 1: 3 columns"),
+        ("job,occupation\n", "holds no names"),
+        ("nurse,\n", "line 1: a name is empty"),
+        ('"nurse,x\n', "names.csv: "),
+        ("nurse\n", "1 columns"),
+    ],
+)
+def test_a_file_of_aliases_that_says_nothing_clear_is_refused(
+    tmp_path: Path, content: str, said: str
+) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text(content)
+    with pytest.raises(CorpusError, match=said):
+        read_aliases(file)
+
+
+def test_two_names_of_one_engine_that_mean_the_same_are_left_out_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "names.tsv"
+    file.write_text("cook\tpilot\n")
+    probe, texts = probe_run(tmp_path / "p", "m"), texts_run(tmp_path / "t", "m")
+    made = compared(probe, texts, aliases=read_aliases(file))
+    assert not {"COOK", "PILOT"} & {row["occupation"] for row in made.gaps}
+    assert "cook and pilot are one name" in note(made, "m: cook and")
+
+
+# --- what is required --------------------------------------------------------------------------------
+
+
+def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "p", "a", "b", noise=0.005)
+    made = compared(run)
+    good = require_equivalent(made.tests, "models", made.pairs)
+    assert good.holds
+    assert good.n_rows == sum(row["kind"] == "crossed" for row in made.tests)
+    empty = [{**row, "equivalent": None} if i == 1 else row for i, row in enumerate(made.tests)]
+    assert not require_equivalent(empty, "models", made.pairs).holds
+    assert not require_equivalent([], "models").holds
+    assert not require_equivalent(made.tests, "models", [*made.pairs, ("probe", "c", "a")]).holds
+    assert not require_equivalent(made.tests, "genders").holds
+    with pytest.raises(UsageError, match="Did you mean 'models'"):
+        require_equivalent(made.tests, "model")
+
+
+def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
+    return {"estimate": estimate, "ci_low": low, "ci_high": high, "equivalent": equivalent, "margin": 0.05,
+            "reason": "no template"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (row_of(0.12, 0.05, 0.19, False), "higher by 0.12 [0.05, 0.19]"),
+        (row_of(-0.12, -0.19, -0.05, False), "lower by 0.12 [0.05, 0.19]"),
+        (row_of(0.01, -0.02, 0.04, True), "equivalent within ±0.05"),
+        (row_of(0.02, 0.01, 0.03, True), "equivalent within ±0.05"),
+        (row_of(0.03, -0.04, 0.10, False), "no clear difference"),
+        (row_of(0.03, -0.04, 0.10, None), "no clear difference"),
+        (row_of(None, None, None, None), "not measured (no template)"),
+        (row_of(0.3, None, None, None), "not measured (no template)"),
+    ],
+)
+def test_a_difference_in_words(row: Row, words: str) -> None:
+    assert words == verdict(row)

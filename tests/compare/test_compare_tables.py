@@ -1,0 +1,232 @@
+"""Tests between models, made of stored tables alone."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from places import ROOT
+from scipy import stats
+
+from biaskit.compare.within_run import between_models, merge_tests
+from biaskit.errors import TableError
+from biaskit.stats.contrasts import Row
+from biaskit.tables.io import columns, read_table_rows, write_table
+
+GROUPS = ("male", "female", "diverse")
+CONTRAST = ("female", "male")
+JOBS = {"nurse": "female", "teacher": "female", "pilot": "male", "smith": "male", "guard": "male"}
+TEMPLATES = (1, 2, 3)
+Failed = Collection[tuple[str, int, str]]  # model, template, job
+
+
+def shares_of(*labels: object) -> list[float]:
+    rng = np.random.default_rng(list("|".join(map(str, labels)).encode()))
+    drawn = rng.random(3) + 0.05
+    return [float(x) for x in drawn / drawn.sum()]
+
+
+def cell_row(
+    model: str, bias_type: str, template: int, job: str, instruction: int, form: str, *, failed: bool
+) -> Row:
+    shares: list[float] | list[None] = shares_of(model, bias_type, template, job, instruction)
+    shares = [None] * 3 if failed else shares
+    layout = columns("probe_cells", groups=GROUPS, contrast=CONTRAST)
+    row: Row = dict.fromkeys(column.name for column in layout)
+    row |= {"model": model, "bias_type": bias_type, "template_id": template, "job": job}
+    row |= {"job_group": JOBS[job], "instruction_id": instruction, "setting": "plain", "prompt_form": form}
+    row |= {"estimator": None if failed else "exact", "coverage": None if failed else 0.5}
+    for group, share in zip(GROUPS, shares, strict=True):
+        row |= {f"{group}_share": share, f"{group}_mass": share}
+    return row | {"below_floor": None if failed else False, "reason": "no answer stored" if failed else None}
+
+
+def store(
+    folder: Path,
+    forms: Mapping[str, str],
+    *,
+    failed: Failed = (),
+    instructions: Sequence[int] = (0, 1),
+    bias_types: Mapping[str, Sequence[str]] | None = None,
+) -> Path:
+    """The probe_cells.csv of a run whose models answer in the forms given."""
+    rows = [
+        cell_row(model, b, t, job, i, forms[model], failed=(model, t, job) in failed)
+        for model in forms
+        for b in (bias_types or {}).get(model, ["explicit"])
+        for t, job, i in itertools.product(TEMPLATES, JOBS, instructions)
+    ]
+    write_table(folder / "probe_cells.csv", "probe_cells", rows, groups=GROUPS, contrast=CONTRAST)
+    return folder
+
+
+def compared(folder: Path, *models: str, margin: float = 0.05) -> tuple[list[Any], list[str]]:
+    return between_models(folder, groups=GROUPS, models=models, margins={"share": margin})
+
+
+def mean_by_job(model: str, group: str, gender: int, *, templates: Sequence[int] = TEMPLATES) -> list[float]:
+    return [
+        float(np.mean([shares_of(model, "explicit", t, job, 0)[gender] for t in templates]))
+        for job in JOBS
+        if JOBS[job] == group
+    ]
+
+
+def find(rows: Sequence[Any], **values: object) -> Any:
+    found = [row for row in rows if all(row[name] == value for name, value in values.items())]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_every_pair_has_its_rows_later_named_minus_earlier_named(tmp_path: Path) -> None:
+    store(tmp_path, {"a": "raw", "b": "raw", "c": "raw"})
+    rows, notes = compared(tmp_path, "b", "c", "a")
+    # 2 instructions × 2 job groups × 3 genders × 2 kinds for each pair.
+    assert {("c", "b"): 24, ("a", "b"): 24, ("a", "c"): 24} == {
+        pair: len([row for row in rows if (row["model_a"], row["model_b"]) == pair])
+        for pair in {(row["model_a"], row["model_b"]) for row in rows}
+    }
+    assert notes == []
+
+
+def test_the_paired_row_matches_scipy_over_the_jobs_mean_shares(tmp_path: Path) -> None:
+    rows, _ = compared(store(tmp_path, {"old": "raw", "new": "raw"}), "old", "new")
+    a, b = mean_by_job("new", "male", 1), mean_by_job("old", "male", 1)
+    own = {
+        "gender": "female",
+        "group_a": "male",
+        "group_b": "male",
+        "instruction_a": "0",
+        "instruction_b": "0",
+    }
+    row = find(rows, kind="paired", **own)
+    expected = stats.ttest_rel(a, b)
+    assert np.mean(a) - np.mean(b) == pytest.approx(row["estimate"])
+    assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
+    assert ("probe/share/paired/models", "job", 3, 3) == (row["family"], row["unit"], row["n_a"], row["n_b"])
+    crossed = find(rows, kind="crossed", **own)
+    assert crossed["estimate"] == pytest.approx(row["estimate"])
+    assert (None, 0.05) == (crossed["p_value"], crossed["margin"])
+    assert crossed["dof"] >= 1
+
+
+def test_swapping_the_models_flips_the_sign(tmp_path: Path) -> None:
+    store(tmp_path, {"a": "raw", "b": "raw"})
+    forth, back = compared(tmp_path, "a", "b")[0], compared(tmp_path, "b", "a")[0]
+    names = ("gender", "group_a", "instruction_a", "kind")
+    for row in forth:
+        other = find(back, **{name: row[name] for name in names})
+        assert row["estimate"] == -other["estimate"]
+        assert row["p_value"] == pytest.approx(other["p_value"])
+
+
+def test_holm_runs_over_all_pairs_of_the_file(tmp_path: Path) -> None:
+    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw", "c": "raw"}), "a", "b", "c")
+    tested = [row for row in rows if row["p_value"] is not None]
+    smallest = min(tested, key=lambda row: row["p_value"])
+    assert len(tested) == 3 * 2 * 2 * 3
+    assert min(1.0, len(tested) * smallest["p_value"]) == pytest.approx(smallest["p_adjusted"])
+
+
+def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> None:
+    failed = {("a", 1, "nurse"), ("b", 3, "pilot")}
+    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}, failed=failed), "a", "b")
+    own = {"gender": "diverse", "group_a": "female", "instruction_a": "0", "kind": "paired"}
+    a, b = (np.mean(mean_by_job(model, "female", 2, templates=[2])) for model in ("b", "a"))
+    row = find(rows, **own)
+    assert a - b == pytest.approx(row["estimate"])
+    assert row["reason"].startswith("templates 1, 3 of 3 left out: 2 cells failed")
+    crossed = find(rows, **(own | {"kind": "crossed"}))
+    assert "conditional on one template" in crossed["reason"]
+
+
+def test_no_template_in_common_gives_rows_without_a_number(tmp_path: Path) -> None:
+    failed = {("a", 1, "nurse"), ("a", 2, "nurse"), ("b", 3, "pilot")}
+    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}, failed=failed), "a", "b")
+    assert {None} == {row["estimate"] for row in rows}
+    assert all("no template is complete for all jobs" in row["reason"] for row in rows)
+
+
+def test_two_prompt_forms_are_never_compared_and_a_note_says_so(tmp_path: Path) -> None:
+    store(tmp_path, {"base": "raw", "chat": "chat-prefill", "other": "raw"})
+    rows, notes = compared(tmp_path, "base", "chat", "other")
+    assert {("other", "base")} == {(row["model_a"], row["model_b"]) for row in rows}
+    assert notes == [
+        "chat (chat-prefill) and base (raw) have different prompt forms, so there is no test between them.",
+        "other (raw) and chat (chat-prefill) have different prompt forms, so there is no test between them.",
+    ]
+
+
+def test_models_without_a_cell_or_without_one_in_common_are_noted(tmp_path: Path) -> None:
+    store(tmp_path, {"a": "raw", "b": "raw"}, bias_types={"b": ["implicit"]})
+    rows, notes = compared(tmp_path, "a", "b", "gone")
+    assert rows == []
+    assert notes == [
+        "gone has no cell in probe_cells.csv.",
+        "b and a have no cell in common, so there is no test between them.",
+    ]
+
+
+def test_one_model_alone_has_no_row(tmp_path: Path) -> None:
+    assert ([], []) == compared(store(tmp_path, {"a": "raw"}), "a")
+
+
+def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path: Path) -> None:
+    store(tmp_path, {"a": "raw"})
+    rows = read_table_rows(tmp_path / "probe_cells.csv")
+    twins: list[Row] = [*rows, *({**row, "model": "copy"} for row in rows)]
+    write_table(tmp_path / "probe_cells.csv", "probe_cells", twins, groups=GROUPS, contrast=CONTRAST)
+    for row in compared(tmp_path, "a", "copy")[0]:
+        assert row["estimate"] == 0
+        if row["kind"] == "paired":
+            assert (None, "zero variance: no test") == (row["p_value"], row["reason"])
+        else:
+            assert (0, 0, True) == (row["ci_low"], row["ci_high"], row["equivalent"])
+
+
+def test_merging_keeps_the_rows_of_single_models_and_can_be_repeated(tmp_path: Path) -> None:
+    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}), "a", "b")
+    single = {**rows[0], "family": "probe/share/paired/instructions", "model_b": "b", "p_adjusted": None}
+    path = tmp_path / "tests.csv"
+    write_table(path, "tests", [single], groups=GROUPS, contrast=CONTRAST)
+    merge_tests(path, rows)
+    once = path.read_bytes()
+    merge_tests(path, rows)
+    assert once == path.read_bytes()
+    found = read_table_rows(path)
+    assert ["probe/share/paired/instructions"] + [row["family"] for row in rows] == [
+        row["family"] for row in found
+    ]
+    assert found[0]["p_adjusted"] == single["p_value"]
+
+
+def test_merging_no_rows_takes_those_of_an_earlier_comparison_away(tmp_path: Path) -> None:
+    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}), "a", "b")
+    merge_tests(tmp_path / "tests.csv", rows)
+    merge_tests(tmp_path / "tests.csv", [])
+    assert [] == read_table_rows(tmp_path / "tests.csv")
+
+
+def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_path: Path) -> None:
+    store(tmp_path, {"a": "raw", "b": "raw"})
+    with pytest.raises(TableError, match="other gender groups"):
+        between_models(tmp_path, groups=("x", "y"), models=["a", "b"], margins={})
+    path = tmp_path / "probe_cells.csv"
+    path.write_bytes(b"\n".join(path.read_bytes().split(b"\n")[:-2]) + b"\n")
+    with pytest.raises(TableError, match="not there exactly once"):
+        compared(tmp_path, "a", "b")
+
+
+@pytest.mark.process
+def test_comparing_loads_no_engine() -> None:
+    code = (
+        "import sys, biaskit.compare.within_run;"
+        " sys.exit(any(m.startswith('biaskit.probe') for m in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

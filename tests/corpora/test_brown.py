@@ -1,0 +1,247 @@
+"""The shipped counts of the Brown corpus are NLTK's, and lists of words are shipped with their terms."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import runpy
+import sys
+import time
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from needs import not_beside
+from places import ROOT
+
+from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_list
+from biaskit.corpora.sources import load_corpus
+from biaskit.errors import CorpusError, MissingExtraError
+from biaskit.files import data_dir
+
+NLTK_DATA = ROOT.parent / "shared" / "data" / "nltk_data"
+SCRIPT = ROOT / "examples" / "build_brown_table.py"
+
+
+@pytest.fixture
+def nltk_path(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where NLTK looks for its corpora: nowhere until a test says so."""
+    import nltk
+    from nltk.corpus.reader import CategorizedTaggedCorpusReader
+
+    fresh = nltk.corpus.LazyCorpusLoader(  # one that was read stays readable whatever the path says
+        "brown", CategorizedTaggedCorpusReader, r"c[a-z]\d\d", cat_file="cats.txt", encoding="ascii"
+    )
+    path: list[str] = []
+    monkeypatch.setattr(nltk.corpus, "brown", fresh)
+    monkeypatch.setattr(nltk.data, "path", path)
+    return path
+
+
+def installed(name: str) -> Path:
+    archive = NLTK_DATA / "corpora" / f"{name}.zip"
+    if not archive.is_file():
+        not_beside(
+            f"NLTK's corpus {name} is not beside this checkout (shared/data/nltk_data/corpora/{name}.zip)"
+        )
+    return archive
+
+
+# --- the counts ----------------------------------------------------------------------------------
+
+
+def test_the_table_has_the_counts_that_methods_2_5_names() -> None:
+    counts = english_counts()
+    assert (1_161_192, 49_815, 69_971) == (sum(counts.values()), len(counts), counts["the"])
+    assert {"it's", "i'm", ",", "``", "-ing", "$1,000"} <= counts.keys()  # punctuation stays
+    assert all(word == word.lower() and count > 0 for word, count in counts.items())
+    assert list(counts.items()) == sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def test_the_table_equals_the_corpus_of_nltk(nltk_path: list[str]) -> None:
+    installed("brown")
+    nltk_path.append(str(NLTK_DATA))
+    assert english_counts("nltk") == english_counts("table")
+
+
+def test_the_table_equals_the_files_of_the_corpus_read_without_nltk() -> None:
+    counts: Counter[str] = Counter()
+    with zipfile.ZipFile(installed("brown")) as archive:
+        for name in archive.namelist():
+            if len(Path(name).name) == 4:  # brown/ca01: tokens written word/tag
+                words = (token.rpartition("/")[0] for token in archive.read(name).decode("ascii").split())
+                counts.update(word.lower() for word in words)
+    assert counts == english_counts()
+
+
+def test_reading_the_table_is_a_matter_of_a_blink() -> None:
+    def seconds() -> float:
+        start = time.process_time()
+        english_counts()
+        return time.process_time() - start
+
+    assert min(seconds() for _ in range(3)) < 0.15  # measured: 0.025
+
+
+def test_without_the_corpus_of_nltk_one_line_says_how_to_get_it(nltk_path: list[str]) -> None:
+    with pytest.raises(CorpusError) as caught:
+        english_counts("nltk")
+    assert (
+        "english_prior = nltk: NLTK's Brown corpus is not installed."
+        " Run python -m nltk.downloader brown, or set english_prior = table."
+    ) == str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_corpus_of_nltk_that_was_half_downloaded_is_an_error_of_one_line(
+    nltk_path: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "brown.zip").write_bytes(b"PK\x03\x04 and no more")
+    nltk_path.append(str(tmp_path))
+    with pytest.raises(CorpusError, match=r"cannot be read: .*python -m nltk\.downloader brown") as caught:
+        english_counts("nltk")
+    assert "\n" not in str(caught.value)
+
+
+def test_without_nltk_the_install_line_is_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nltk.corpus", None)
+    with pytest.raises(MissingExtraError, match=r"english_prior = nltk needs NLTK: pip install nltk$"):
+        english_counts("nltk")
+
+
+# --- the script ----------------------------------------------------------------------------------
+
+
+def run_script(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), *arguments])
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+
+
+def test_the_script_writes_the_shipped_table_byte_for_byte(
+    nltk_path: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed("brown")
+    nltk_path.append(str(NLTK_DATA))
+    run_script(str(tmp_path / "t.csv"), monkeypatch=monkeypatch)
+    made = (tmp_path / "t.csv").read_bytes()
+    assert (data_dir("corpora") / "brown" / "word-counts.csv").read_bytes() == made
+    assert f"sha256 {hashlib.sha256(made).hexdigest()}" in capsys.readouterr().out
+
+
+def test_the_script_says_in_one_line_that_the_corpus_is_missing(
+    nltk_path: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run_script(str(tmp_path / "t.csv"), monkeypatch=monkeypatch)
+    assert "python -m nltk.downloader brown" in str(caught.value.code)
+    assert not (tmp_path / "t.csv").exists()
+
+
+# --- what is shipped -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["brown", "names"])
+def test_the_corpora_of_words_name_source_licence_and_every_file(name: str) -> None:
+    corpus, folder = load_corpus(name), data_dir("corpora") / name
+    assert name == corpus.name
+    assert all((corpus.title, corpus.source, corpus.licence, corpus.notes))
+    assert corpus.bibtex.startswith("@")
+    assert corpus.bibtex.count("{") == corpus.bibtex.count("}")
+    assert {path.name for path in folder.iterdir()} == {file.path for file in corpus.files} | {"corpus.toml"}
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        assert content.isascii(), path
+        assert b"\r" not in content, path
+        # The README of the names goes along as it is.
+        assert content.endswith(b"\n") or path.name == "README", path
+
+
+def test_the_names_are_shipped_as_distributed_with_their_readme() -> None:
+    with zipfile.ZipFile(installed("names")) as archive:
+        for name in ("female.txt", "male.txt", "README"):
+            assert archive.read(f"names/{name}") == (data_dir("corpora") / "names" / name).read_bytes()
+
+
+def test_the_terms_of_the_names_travel_with_them() -> None:
+    # "You may also redistribute the list if you provide the recipients with a copy of this README file."
+    readme = (data_dir("corpora") / "names" / "README").read_text(encoding="ascii")
+    assert "redistribute the list if you\nprovide the recipients with a copy of this README file" in readme
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("brown", ("     69,971  the", "  and 49,765 more words; 1,161,192 tokens in all")),
+        ("names", ("  Zippy, Zollie, Zolly, Zorro", "  Copyright (C) 1991 Mark Kantrowitz")),
+    ],
+)
+def test_the_command_shows_words_counts_and_terms(name: str, lines: tuple[str, ...]) -> None:
+    from biaskit.cli.corpora import command
+
+    result = CliRunner().invoke(command, [name])
+    assert 0 == result.exit_code, result.output
+    for line in (*lines, *(f.sha256[:16] for f in load_corpus(name).files)):
+        assert line in result.output
+
+
+# --- a user's own lists --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("w.txt", "Mary\n\n Dee Dee \nÉmile"),
+        ("w.csv", "word,x\nMary,1\nDee Dee,2\nÉmile,3\n"),
+        ("w.toml", '[[word]]\nword = "Mary"\n[[word]]\nword = "Dee Dee"\n[[word]]\nword = "Émile"\n'),
+    ],
+)
+def test_a_list_of_words_keeps_order_and_spelling(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert ("Mary", "Dee Dee", "Émile") == load_word_list(tmp_path / name)
+
+
+def test_an_empty_list_of_words_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "w.txt").write_text("\n \n")
+    with pytest.raises(CorpusError, match=r"holds no words\. Write at least one word"):
+        load_word_list(tmp_path / "w.txt")
+
+
+def test_counts_of_words_may_hold_commas_and_quotes(tmp_path: Path) -> None:
+    table = io.StringIO(newline="")
+    counts = {",": 5, '"': 4, 'a,"b': 3, "=x": 2, "'": 1}
+    csv.writer(table).writerows([("word", "count"), *counts.items()])
+    (tmp_path / "c.csv").write_text(table.getvalue(), encoding="utf-8", newline="")
+    assert counts == load_word_counts(tmp_path / "c.csv")
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        ("does not begin with the header word,count", "count,word\n1,a\n"),
+        ("does not begin with the header word,count", ""),
+        ("line 3 is not a word and its count", "word,count\na,1\nb,x\n"),
+        ("line 2 is not a word and its count", "word,count\na,1,2\n"),
+        ("line 2 is not a word and its count", 'word,count\n"a,1\n'),
+        ("line 2 is not a word and its count", 'word,count\n"a"b,1\n'),
+    ],
+)
+def test_a_wrong_table_of_counts_says_where(tmp_path: Path, message: str, content: str) -> None:
+    (tmp_path / "c.csv").write_text(content)
+    with pytest.raises(CorpusError, match=message) as caught:
+        load_word_counts(tmp_path / "c.csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_of_counts_is_no_list_of_words() -> None:
+    load: Any
+    for load, source, held in (
+        (load_word_list, "corpus:brown/word-counts.csv", "counts, not words"),
+        (load_word_counts, "corpus:names/female.txt", "words, not counts"),
+    ):
+        with pytest.raises(CorpusError, match=f"{source} holds {held}"):
+            load(source)

@@ -1,0 +1,895 @@
+"""What is shipped can be read and is untouched; what is wrong with a user's file is said in one line."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from biaskit.corpora import sources
+from biaskit.corpora.loaders import (
+    Templates,
+    load_dialogue,
+    load_expression_sets,
+    load_instructions,
+    load_items,
+    load_templates,
+    render_forms,
+)
+from biaskit.corpora.sources import check_label, list_corpora, load_corpus
+from biaskit.errors import CorpusError
+from biaskit.files import data_dir
+from biaskit.records import Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
+
+Write = Callable[[str, str | bytes], str]
+
+OURS = ("expressions", "fields-of-study", "gasp", "mattern", "occugender")
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a user's file and give its name, relative to the current directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_file(name: str, content: str | bytes) -> str:
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return name
+
+    return write_file
+
+
+@pytest.fixture
+def copy_of_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped corpora, which the module takes for the real ones."""
+    copy = tmp_path / "corpora"
+    for name in OURS:
+        shutil.copytree(data_dir("corpora") / name, copy / name)
+    monkeypatch.setattr(sources, "data_dir", lambda _name: copy)
+    return copy
+
+
+def message_of(load: Callable[[str], object], source: str) -> str:
+    with pytest.raises(CorpusError) as caught:
+        load(source)
+    return str(caught.value)
+
+
+# --- what is shipped -----------------------------------------------------------------------------
+
+
+def test_every_shipped_corpus_is_listed_and_keeps_its_digests() -> None:
+    listed = list_corpora()
+    assert set(OURS) <= {corpus.name for corpus in listed}
+    assert sorted(corpus.name for corpus in listed) == [corpus.name for corpus in listed]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_corpus_names_its_source_licence_and_paper(name: str) -> None:
+    corpus = load_corpus(name)
+    assert name == corpus.name
+    assert all((corpus.title, corpus.source, corpus.licence, corpus.notes, corpus.year > 2000))
+    assert corpus.bibtex.startswith("@")
+    assert corpus.bibtex.count("{") == corpus.bibtex.count("}")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_corpus_lists_every_file_in_its_folder(name: str) -> None:
+    folder = data_dir("corpora") / name
+    listed = {file.path for file in load_corpus(name).files}
+    assert {path.name for path in folder.iterdir()} == listed | {"corpus.toml"}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_shipped_files_hold_ascii_with_line_feeds_alone(name: str) -> None:
+    for path in (data_dir("corpora") / name).iterdir():
+        content = path.read_bytes()
+        assert content.isascii(), path
+        assert b"\r" not in content, path
+        assert content.endswith(b"\n"), path
+
+
+@pytest.mark.parametrize(
+    ("explicit", "implicit", "reference"),
+    [
+        (25, 25, "corpus:occugender/templates.toml"),
+        (1, 3, "corpus:mattern/templates.toml"),
+        (12, 12, "corpus:fields-of-study/templates.toml"),
+    ],
+)
+def test_shipped_templates_count_from_one_within_their_bias_type(
+    explicit: int, implicit: int, reference: str
+) -> None:
+    templates = load_templates(reference).templates
+    assert list(range(1, explicit + 1)) == [t.id for t in templates if t.bias_type == "explicit"]
+    assert list(range(1, implicit + 1)) == [t.id for t in templates if t.bias_type == "implicit"]
+
+
+@pytest.mark.parametrize(
+    ("female", "male", "reference"),
+    [
+        (20, 20, "corpus:occugender/jobs.csv"),
+        (13, 20, "corpus:fields-of-study/fields.csv"),
+        (31, 32, "corpus:gasp/occupations.csv"),
+    ],
+)
+def test_shipped_items_stand_on_the_side_of_their_share(female: int, male: int, reference: str) -> None:
+    items = load_items(reference)
+    sides = ["female-dominated" if (i.labour_female_share or 0) >= 0.5 else "male-dominated" for i in items]
+    assert sides == [item.group for item in items]
+    assert (female, male) == (sides.count("female-dominated"), sides.count("male-dominated"))
+
+
+def mean_percentages(reference: str) -> dict[str, float]:
+    shares: dict[str, list[float]] = {}
+    for item in load_items(reference):
+        assert item.labour_female_share is not None
+        shares.setdefault(item.group, []).append(item.labour_female_share)
+    return {group: 100 * sum(values) / len(values) for group, values in shares.items()}
+
+
+def test_the_means_of_the_jobs_are_not_the_average_rows_of_table_5() -> None:
+    # METHODS 1.0: the rows printed as "average" say 89.2 and 5.6.
+    expected = {"female-dominated": 89.265, "male-dominated": 5.535}
+    assert expected == pytest.approx(mean_percentages("corpus:occugender/jobs.csv"))
+
+
+def test_the_means_of_the_fields_are_those_of_methods_1_5() -> None:
+    means = mean_percentages("corpus:fields-of-study/fields.csv")
+    assert {"female-dominated": 81.4, "male-dominated": 27.1} == {g: round(m, 1) for g, m in means.items()}
+
+
+def test_the_labour_shares_of_gasp_carry_their_year() -> None:
+    year = {item.name: item.year for item in load_items("corpus:gasp/occupations.csv")}
+    others = {name: value for name, value in year.items() if value != 2024}
+    expected = {"clerk": 2015, "mechanic": 2015, "manager": 2015, "paralegal": 2015}
+    expected |= {"worker": 2016, "specialist": 2016, "officer": 2016, "surgeon": 2023, "veterinarian": 2025}
+    assert expected == others
+
+
+@pytest.mark.parametrize("corpus", ["occugender", "mattern", "fields-of-study"])
+def test_no_shipped_prompt_ends_in_white_space_and_every_question_holds_the_slot(corpus: str) -> None:
+    loaded = load_templates(f"corpus:{corpus}/templates.toml")
+    for template in loaded.templates:
+        assert loaded.slot in template.question
+        for text in (template.question, template.opening):
+            assert text.strip() == text
+
+
+def test_mattern_has_two_instructions_on_each_level_of_abstraction() -> None:
+    levels = [instruction.level for instruction in load_instructions("corpus:mattern/instructions.toml")]
+    assert ["high", "high", "medium", "medium", "low", "low"] == levels
+
+
+def test_the_expression_sets_that_shipped_templates_name_are_shipped() -> None:
+    sets = load_expression_sets("corpus:expressions/sets.toml")
+    named = [t.expressions for t in load_templates("corpus:mattern/templates.toml").templates]
+    assert ["mattern-explicit", "pronoun-subject", "pronoun-subject", "pronoun-object"] == named
+    assert set(named) <= set(sets)
+
+
+def test_our_dialogue_has_three_turns_and_names_no_gender_and_no_job() -> None:
+    dialogue = load_dialogue("corpus:mattern/dialogue.toml")
+    assert 3 == len(dialogue.turns)
+    texts = [
+        dialogue.opening_line,
+        *(text for turn in dialogue.turns for text in (turn.question, turn.answer)),
+    ]
+    jobs = {
+        item.name
+        for name in ("occugender/jobs", "gasp/occupations")
+        for item in load_items(f"corpus:{name}.csv")
+    }
+    genders = {
+        expression.text.lower()
+        for expression_set in load_expression_sets("corpus:expressions/sets.toml").values()
+        for expression in render_forms(expression_set)
+    }
+    words = " " + " ".join(re.sub(r"[^a-z -]", " ", text.lower()) for text in texts) + " "
+    assert [] == [word for word in sorted(jobs | genders | {"his", "hers", "their"}) if f" {word} " in words]
+
+
+# --- digests -------------------------------------------------------------------------------------
+
+
+def test_a_changed_file_is_named_with_the_digest_found_and_expected(copy_of_corpora: Path) -> None:
+    path = copy_of_corpora / "occugender" / "jobs.csv"
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_bytes(path.read_bytes().replace(b"0.982", b"0.981"))
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    message = (
+        f"corpus:occugender/jobs.csv has changed: its sha256 is {found}, expected {expected}."
+        " Restore it, or use a copy of your own by its path."
+    )
+    assert message == message_of(load_corpus, "occugender")
+    assert message == message_of(load_items, "corpus:occugender/jobs.csv")
+    assert message == message_of(lambda _: list_corpora(), "")
+
+
+def test_a_changed_file_does_not_stop_the_others_of_its_corpus(copy_of_corpora: Path) -> None:
+    (copy_of_corpora / "occugender" / "jobs.csv").write_bytes(b"")
+    assert 6 == len(load_instructions("corpus:occugender/instructions.toml"))
+
+
+def test_line_ends_converted_by_a_tool_are_noticed(copy_of_corpora: Path) -> None:
+    path = copy_of_corpora / "gasp" / "occupations.csv"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert "corpus:gasp/occupations.csv has changed" in message_of(load_corpus, "gasp")
+
+
+def test_a_shipped_file_that_is_gone_is_named(copy_of_corpora: Path) -> None:
+    (copy_of_corpora / "gasp" / "occupations.csv").unlink()
+    assert "There is no file corpus:gasp/occupations.csv. Check the path." == message_of(load_corpus, "gasp")
+
+
+@pytest.mark.parametrize(
+    ("message", "old", "new"),
+    [
+        ("corpus:gasp/corpus.toml: year is missing. Write the year of the source.", "year = 2025\n", ""),
+        ("corpus:gasp/corpus.toml: title is missing or empty. Write one.", "title = ", "# "),
+        (
+            "corpus:gasp/corpus.toml: unknown key 'license'. Did you mean 'licence'?",
+            "licence = ",
+            "license = ",
+        ),
+        ("corpus:gasp/corpus.toml, file 1: unknown key 'sha1'. Did you mean 'sha256'?", "sha256", "sha1"),
+    ],
+)
+def test_a_wrong_corpus_toml_is_an_error_of_one_line(
+    copy_of_corpora: Path, message: str, old: str, new: str
+) -> None:
+    path = copy_of_corpora / "gasp" / "corpus.toml"
+    path.write_text(path.read_text().replace(old, new))
+    assert message in message_of(load_corpus, "gasp")
+
+
+# --- references and paths ------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("write")
+@pytest.mark.parametrize(
+    ("message", "load", "source"),
+    [
+        (
+            "There is no corpus 'ocugender'. Did you mean 'occugender'?",
+            load_items,
+            "corpus:ocugender/jobs.csv",
+        ),
+        ("There is no corpus '..'. Shipped: ", load_items, "corpus:../jobs.csv"),
+        (
+            "There is no file 'job.csv' in corpus:occugender. Did you mean 'jobs.csv'?"
+            " It has jobs.csv, templates.toml, instructions.toml.",
+            load_items,
+            "corpus:occugender/job.csv",
+        ),
+        ("There is no file '' in corpus:occugender. It has jobs.csv", load_items, "corpus:occugender"),
+        (
+            "corpus:occugender/jobs.csv holds items, not templates.",
+            load_templates,
+            "corpus:occugender/jobs.csv",
+        ),
+        (
+            "There is no file occugender/jobs.csv. Did you mean 'corpus:occugender/jobs.csv'?",
+            load_items,
+            "occugender/jobs.csv",
+        ),
+        ("There is no file mine.csv. Check the path.", load_items, "mine.csv"),
+        (
+            "mine.xlsx: a file of items ends in .csv or .txt or .toml, not in '.xlsx'.",
+            load_items,
+            "mine.xlsx",
+        ),
+        ("mine.csv: a file of dialogue ends in .toml, not in '.csv'.", load_dialogue, "mine.csv"),
+        ("mine: a file of expressions ends in .toml, not in ''.", load_expression_sets, "mine"),
+    ],
+)
+def test_a_source_that_is_not_there_says_what_is(
+    message: str, load: Callable[[str], object], source: str
+) -> None:
+    found = message_of(load, source)
+    assert message == found[: len(message)]
+    assert "\n" not in found
+
+
+def test_the_prefix_alone_tells_a_shipped_file_from_a_path(write: Write) -> None:
+    Path("occugender").mkdir()
+    write("occugender/jobs.csv", "item,group\nowl keeper,mine\n")
+    assert (Item("owl keeper", "mine"),) == load_items("occugender/jobs.csv")
+    assert 40 == len(load_items("corpus:occugender/jobs.csv"))
+
+
+@pytest.mark.usefixtures("write")
+def test_a_directory_cannot_be_read_as_a_file() -> None:
+    Path("jobs.csv").mkdir()
+    assert "jobs.csv cannot be read: " in message_of(load_items, "jobs.csv")
+
+
+@pytest.mark.usefixtures("write")
+def test_a_path_with_control_characters_stays_one_escaped_line() -> None:
+    assert "There is no file 'a\\nb.csv'. Check the path." == message_of(load_items, "a\nb.csv")
+    assert "'a\\x00b.csv' cannot be read: " in message_of(load_items, "a\0b.csv")
+
+
+# --- files that are right ------------------------------------------------------------------------
+
+
+def test_a_csv_of_items_may_hold_other_columns_empty_cells_and_blank_lines(write: Write) -> None:
+    text = (
+        "item,wage,group,share,article,year\nurologist,5,mine,0.1,a,2021\n\n"
+        '"x, y",,mine,,,\nhour nurse,,other,1,an,\n'
+    )
+    expected = (
+        Item("urologist", "mine", 0.1, "a", 2021),
+        Item("x, y", "mine"),
+        Item("hour nurse", "other", 1.0, "an"),
+    )
+    assert expected == load_items(write("jobs.csv", text))
+
+
+def test_items_of_a_text_file_are_one_group(write: Write) -> None:
+    assert (Item("nurse", "all"), Item("pilot", "all")) == load_items(write("jobs.txt", "nurse\r\n\npilot"))
+
+
+def test_items_can_be_written_in_toml(write: Write) -> None:
+    text = (
+        '[[item]]\nitem = "nurse"\ngroup = "a"\nshare = 0.9\nyear = 2020\n'
+        '[[item]]\nitem = "pilot"\ngroup = "b"\n'
+    )
+    assert (Item("nurse", "a", 0.9, year=2020), Item("pilot", "b")) == load_items(write("jobs.toml", text))
+
+
+def test_names_that_other_readers_take_for_missing_are_names(write: Write) -> None:
+    names = ["NA", "None", "null", "nan", "1", "true"]
+    text = "item,group\n" + "".join(f"{name},N/A\n" for name in names)
+    assert [Item(name, "N/A") for name in names] == list(load_items(write("jobs.csv", text)))
+
+
+def test_a_byte_order_mark_and_a_capital_suffix_are_no_trouble(write: Write) -> None:
+    assert (Item("nurse", "a"),) == load_items(write("JOBS.CSV", b"\xef\xbb\xbfitem,group\r\nnurse,a\r\n"))
+    assert (Item("nurse", "all"),) == load_items(write("jobs.txt", b"\xef\xbb\xbfnurse\n"))
+    text = b'\xef\xbb\xbf[[item]]\r\nitem = "nurse"\r\ngroup = "a"\r\n'
+    assert (Item("nurse", "a"),) == load_items(write("jobs.toml", text))
+
+
+def test_texts_beyond_ascii_and_beyond_the_field_limit_of_csv_are_read_whole(write: Write) -> None:
+    limit = csv.field_size_limit()
+    text = "é\u2028" * 200_000 + "."
+    assert (Instruction(1, text),) == load_instructions(write("long.csv", f"text\n{text}\n"))
+    assert (Instruction(1, text),) == load_instructions(write("long.txt", text))
+    assert limit == csv.field_size_limit()
+
+
+def test_templates_can_be_written_in_three_formats(write: Write) -> None:
+    toml = (
+        '[[template]]\nbias_type = "explicit"\nquestion = "Gender of a [JOB]?"\n'
+        '[[template]]\nbias_type = "implicit"\nquestion = "Met a [JOB]?"\nopening = "Yes."\n'
+    )
+    expected = Templates(
+        "[JOB]",
+        (
+            Template(1, "explicit", "Gender of a [JOB]?"),
+            Template(1, "implicit", "Met a [JOB]?", "Yes."),
+        ),
+    )
+    assert expected == load_templates(write("t.toml", toml))
+    assert expected == load_templates(write("t.txt", "Gender of a [JOB]?\nMet a [JOB]?\tYes.\n"))
+    table = "question,bias_type,opening\nGender of a [JOB]?,explicit,\nMet a [JOB]?,implicit,Yes.\n"
+    assert expected == load_templates(write("t.csv", table))
+
+
+def test_a_template_may_name_its_slot_and_its_expressions(write: Write) -> None:
+    text = (
+        'slot = "[MY FIELD]"\n[[template]]\nbias_type = "implicit"\nquestion = "Who [likes] [MY FIELD]?"\n'
+        'opening = "In [MY FIELD]"\nexpressions = "mine"\n'
+    )
+    template = Template(1, "implicit", "Who [likes] [MY FIELD]?", "In [MY FIELD]", "mine")
+    assert Templates("[MY FIELD]", (template,)) == load_templates(write("t.toml", text))
+
+
+def test_instructions_can_be_written_in_three_formats(write: Write) -> None:
+    expected = (Instruction(1, "Be fair.", "high"), Instruction(2, "Think, twice"))
+    text = '[[instruction]]\ntext = "Be fair."\nlevel = "high"\n[[instruction]]\ntext = "Think, twice"\n'
+    assert expected == load_instructions(write("i.toml", text))
+    assert expected == load_instructions(write("i.csv", 'text,level\nBe fair.,high\n"Think, twice",\n'))
+    assert (Instruction(1, "Be fair."),) == load_instructions(write("i.txt", "Be fair.\n"))
+
+
+def test_a_dialogue_of_ones_own_can_have_any_number_of_turns(write: Write) -> None:
+    text = 'opening_line = "Hello."\n[[turn]]\nquestion = "Who?"\nanswer = "Me."\n'
+    assert Dialogue("Hello.", (Turn("Who?", "Me."),)) == load_dialogue(write("d.toml", text))
+
+
+def test_one_set_of_expressions_is_named_after_its_file(write: Write) -> None:
+    text = 'forms = "as-listed"\n[groups]\nyoung = ["boy", "girl"]\nold = ["Boy", "woman"]\n'
+    expected = ExpressionSet("ages", (("young", ("boy", "girl")), ("old", ("Boy", "woman"))), "as-listed")
+    assert {"ages": expected} == load_expression_sets(write("ages.toml", text))
+
+
+def test_sets_of_one_file_may_have_different_groups(write: Write) -> None:
+    text = '[sets.one.groups]\na = ["x"]\nb = ["y"]\n[sets.two.groups]\nc = ["x"]\nd = ["y"]\ne = ["z"]\n'
+    sets = load_expression_sets(write("s.toml", text))
+    assert {"one": ["a", "b"], "two": ["c", "d", "e"]} == {
+        n: [g for g, _ in s.groups] for n, s in sets.items()
+    }
+
+
+# --- forms ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "name"),
+    [
+        (26, "occugender-explicit"),
+        (6, "pronoun-subject"),
+        (6, "pronoun-object"),
+        (26, "mattern-explicit"),
+        (3, "occugender-released-implicit"),
+        (18, "occugender-released-explicit"),
+    ],
+)
+def test_a_shipped_set_has_as_many_forms_as_the_papers_score(count: int, name: str) -> None:
+    expression_set = load_expression_sets("corpus:expressions/sets.toml")[name]
+    forms = render_forms(expression_set)
+    assert count == len(forms) == len({form.text for form in forms})
+    assert ["male", "female", "diverse"] == [group for group, _ in expression_set.groups]
+
+
+def test_both_forms_are_a_capital_first_letter_and_all_lower_case() -> None:
+    expression_set = ExpressionSet("x", (("a", ("Gender neutral", "him")), ("b", ("Non-Binary",))))
+    expected = [
+        Expression("a", "Gender neutral"),
+        Expression("a", "gender neutral"),
+        Expression("a", "Him"),
+        Expression("a", "him"),
+        Expression("b", "Non-Binary"),
+        Expression("b", "non-binary"),
+    ]
+    assert expected == list(render_forms(expression_set))
+
+
+def test_a_form_listed_twice_is_scored_once() -> None:
+    expression_set = ExpressionSet("x", (("a", ("He", "he", "He")), ("b", ("She",))))
+    assert ["He", "he", "She", "she"] == [form.text for form in render_forms(expression_set)]
+
+
+def test_as_listed_adds_no_form() -> None:
+    expression_set = ExpressionSet("x", (("a", ("he",)), ("b", ("SHE", "SHE"))), "as-listed")
+    assert (Expression("a", "he"), Expression("b", "SHE")) == render_forms(expression_set)
+
+
+# --- files that are wrong ------------------------------------------------------------------------
+
+HEAD = "item,group,share,article,year\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "content"),
+    [
+        ("j.csv has no column 'item'; it has no header.", "j.csv", ""),
+        ("j.csv holds no items. Write at least one item.", "j.csv", "item,group\n"),
+        ("j.txt holds no items. Write at least one item.", "j.txt", " \n\n"),
+        ("j.toml holds no items. Write at least one item.", "j.toml", ""),
+        (
+            "j.csv has no column 'group'; it has 'item', 'groups'. Did you mean 'groups'?",
+            "j.csv",
+            "item,groups\nnurse,a\n",
+        ),
+        (
+            "j.csv has no column 'item'; it has 'item;group'. Part the columns with commas.",
+            "j.csv",
+            "item;group\nnurse;a\n",
+        ),
+        (
+            "j.csv has the column 'item' twice. Remove or rename one.",
+            "j.csv",
+            "item,group,item\nnurse,a,pilot\n",
+        ),
+        (
+            "j.csv, line 3: fields here 3, in the header 2. Put a text that holds a comma in double quotes.",
+            "j.csv",
+            "item,group\nnurse,a\nx, y,a\n",
+        ),
+        (
+            "j.csv, line 4: fields here 1, in the header 2. Put a text that holds a comma in double quotes.",
+            "j.csv",
+            "item,group\nnurse,a\n\npilot\n",
+        ),
+        (
+            "j.csv, line 2 is not valid CSV: unexpected end of data. Check its quotes.",
+            "j.csv",
+            'item,group\n"nurse,a\npilot,a\n',
+        ),
+        (
+            "j.csv, line 4: item 'nurse' stands there twice (first: line 2)."
+            " Tables join on lower-cased names: remove or rename one.",
+            "j.csv",
+            "item,group\nnurse,a\npilot,b\nnurse,b\n",
+        ),
+        (
+            "j.txt, line 2: item 'Nurse' differs only in case from 'nurse' (first: line 1)."
+            " Tables join on lower-cased names: remove or rename one.",
+            "j.txt",
+            "nurse\nNurse\n",
+        ),
+        (
+            "j.toml, item 2: item 'a' stands there twice (first: item 1)."
+            " Tables join on lower-cased names: remove or rename one.",
+            "j.toml",
+            '[[item]]\nitem = "a"\ngroup = "x"\n' * 2,
+        ),
+        ("j.csv, line 2: item is empty. Give it a name.", "j.csv", "item,group\n,a\n"),
+        ("j.csv, line 2: group is empty. Give it a name.", "j.csv", "item,group\nnurse,\n"),
+        ("j.toml, item 1: group is empty. Give it a name.", "j.toml", '[[item]]\nitem = "a"\n'),
+        (
+            "j.csv, line 2: item '=1+1' begins with '=', which a spreadsheet would run. Rename it.",
+            "j.csv",
+            "item,group\n=1+1,a\n",
+        ),
+        (
+            "j.csv, line 2: group '-a' begins with '-', which a spreadsheet would run. Rename it.",
+            "j.csv",
+            "item,group\nnurse,-a\n",
+        ),
+        (
+            "j.csv, line 2: item ' nurse' begins or ends with white space. Remove it.",
+            "j.csv",
+            "item,group\n nurse,a\n",
+        ),
+        (
+            "j.txt, line 1: item 'nurse ' begins or ends with white space. Remove it.",
+            "j.txt",
+            "nurse \n",
+        ),
+        (
+            "j.csv, line 2: item 'a\\nb' holds a line break. Remove it.",
+            "j.csv",
+            'item,group\n"a\nb",a\n',
+        ),
+        (
+            "j.csv, line 2: share 'most' is not a number from 0 to 1."
+            " Write 0.982 for 98.2 %, or leave it empty.",
+            "j.csv",
+            f"{HEAD}nurse,a,most,,\n",
+        ),
+        (
+            "j.csv, line 2: share '98.2' is not a number from 0 to 1."
+            " It looks like a percentage: write 0.982.",
+            "j.csv",
+            f"{HEAD}nurse,a,98.2,,\n",
+        ),
+        (
+            "j.csv, line 2: share '98.2 %' is not a number from 0 to 1."
+            " It looks like a percentage: write 0.982.",
+            "j.csv",
+            f"{HEAD}nurse,a,98.2 %,,\n",
+        ),
+        (
+            "j.csv, line 2: share '-0.1' is not a number from 0 to 1."
+            " Write 0.982 for 98.2 %, or leave it empty.",
+            "j.csv",
+            f"{HEAD}nurse,a,-0.1,,\n",
+        ),
+        (
+            "j.csv, line 2: share 'nan' is not a number from 0 to 1."
+            " Write 0.982 for 98.2 %, or leave it empty.",
+            "j.csv",
+            f"{HEAD}nurse,a,nan,,\n",
+        ),
+        (
+            "j.toml, item 1: share inf is not a number from 0 to 1."
+            " Write 0.982 for 98.2 %, or leave it empty.",
+            "j.toml",
+            '[[item]]\nitem = "a"\ngroup = "x"\nshare = inf\n',
+        ),
+        (
+            "j.toml, item 1: share True is not a number from 0 to 1."
+            " Write 0.982 for 98.2 %, or leave it empty.",
+            "j.toml",
+            '[[item]]\nitem = "a"\ngroup = "x"\nshare = true\n',
+        ),
+        (
+            "j.csv, line 2: article 'the' is neither a nor an. Leave it empty to go by spelling.",
+            "j.csv",
+            f"{HEAD}nurse,a,,the,\n",
+        ),
+        (
+            "j.csv, line 2: year '21' is not a year of four digits, like 2024.",
+            "j.csv",
+            f"{HEAD}nurse,a,,,21\n",
+        ),
+        (
+            "j.toml, item 1: unknown key 'shar'. Did you mean 'share'?"
+            " Known: item, group, share, article, year.",
+            "j.toml",
+            '[[item]]\nitem = "a"\ngroup = "x"\nshar = 0.5\n',
+        ),
+        ("j.toml: unknown key 'items'. Did you mean 'item'? Known: item.", "j.toml", 'items = ["a"]\n'),
+        ("j.toml: write each item as a table under [[item]].", "j.toml", 'item = ["a"]\n'),
+        (
+            "j.toml, item 1: item is 5, which is not a text. Put it in quotes.",
+            "j.toml",
+            '[[item]]\nitem = 5\ngroup = "x"\n',
+        ),
+        (
+            "j.toml is not valid TOML: Invalid value (at line 2, column 8). Correct it there.",
+            "j.toml",
+            "[[item]]\nitem = nurse\n",
+        ),
+        (
+            "j.csv, line 2 is not UTF-8: byte 0xe9 at position 14. Save the file as UTF-8.",
+            "j.csv",
+            b"item,group\ncaf\xe9,a\n",
+        ),
+        (
+            "j.txt, line 1 is not UTF-8: byte 0xe9 at position 6. Save the file as UTF-8.",
+            "j.txt",
+            b"\xef\xbb\xbfcaf\xe9\n",
+        ),
+    ],
+)
+def test_a_wrong_list_of_items_says_what_where_and_what_to_do(
+    write: Write, message: str, name: str, content: str | bytes
+) -> None:
+    assert message == message_of(load_items, write(name, content))
+
+
+def template(**keys: str) -> str:
+    return "[[template]]\n" + "".join(f'{key} = "{value}"\n' for key, value in keys.items())
+
+
+RIGHT = template(bias_type="implicit", question="Met a [JOB]?", opening="I met a [JOB].")
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "content"),
+    [
+        ("t.toml holds no templates. Write at least one template.", "t.toml", 'slot = "[JOB]"\n'),
+        (
+            "t.toml, template 2 (implicit 2): the question does not hold the slot [JOB]."
+            " Write it where the item goes.",
+            "t.toml",
+            RIGHT + template(bias_type="implicit", question="Met whom?", opening="A [JOB]."),
+        ),
+        (
+            "t.toml, template 1 (explicit 1): the question holds '[FIELD]', but the slot is [JOB]."
+            ' Write [JOB], or set slot = "[FIELD]" at the top of a .toml file.',
+            "t.toml",
+            template(bias_type="explicit", question="Gender in [FIELD]?"),
+        ),
+        (
+            "t.txt, line 1 (implicit 1): the opening holds '[JOBS]', but the slot is [JOB]."
+            ' Write [JOB], or set slot = "[JOBS]" at the top of a .toml file.',
+            "t.txt",
+            "Met a [JOB]?\tI met two [JOBS].\n",
+        ),
+        (
+            "t.toml: slot 'JOB' is not a name in square brackets, like \"[JOB]\".",
+            "t.toml",
+            'slot = "JOB"\n' + RIGHT,
+        ),
+        (
+            "t.toml, template 1 (explicit 1): question begins or ends with white space:"
+            " 'Gender of a [JOB]? '. Remove it.",
+            "t.toml",
+            template(bias_type="explicit", question="Gender of a [JOB]? "),
+        ),
+        (
+            "t.txt, line 2 (implicit 1): opening begins or ends with white space:"
+            " 'I met a [JOB]. '. Remove it.",
+            "t.txt",
+            "Gender of a [JOB]?\nMet a [JOB]?\tI met a [JOB]. \n",
+        ),
+        (
+            "t.csv, line 2: unknown bias_type 'explict'. Did you mean 'explicit'? Known: explicit, implicit.",
+            "t.csv",
+            "bias_type,question\nexplict,A [JOB]?\n",
+        ),
+        (
+            "t.toml, template 1: bias_type is missing or empty. Write one.",
+            "t.toml",
+            template(question="A [JOB]?"),
+        ),
+        (
+            "t.csv, line 2 (implicit 1) has no opening."
+            " Write the beginning of its answer, or make it explicit.",
+            "t.csv",
+            "bias_type,question\nimplicit,A [JOB]?\n",
+        ),
+        (
+            "t.toml, template 1 (explicit 1) has an opening, which only implicit templates have."
+            " Remove it, or make it implicit.",
+            "t.toml",
+            template(bias_type="explicit", question="A [JOB]?", opening="Yes."),
+        ),
+        (
+            "t.toml, template 1: unknown key 'openning'. Did you mean 'opening'?"
+            " Known: bias_type, question, opening, expressions.",
+            "t.toml",
+            template(bias_type="implicit", question="A [JOB]?", openning="Yes."),
+        ),
+        (
+            "t.toml: unknown key 'slots'. Did you mean 'slot'? Known: slot, template.",
+            "t.toml",
+            'slots = "[JOB]"\n' + RIGHT,
+        ),
+        (
+            "t.csv has no column 'question'; it has 'bias_type', 'questions'. Did you mean 'questions'?",
+            "t.csv",
+            "bias_type,questions\nexplicit,A [JOB]?\n",
+        ),
+        (
+            "t.toml, template 1 (explicit 1): expressions '@x' begins with '@',"
+            " which a spreadsheet would run. Rename it.",
+            "t.toml",
+            template(bias_type="explicit", question="A [JOB]?", expressions="@x"),
+        ),
+        (
+            "t.txt, line 1 (explicit 1): question holds a control character: 'A \\x07 [JOB]?'. Remove it.",
+            "t.txt",
+            "A \a [JOB]?\n",
+        ),
+    ],
+)
+def test_a_wrong_template_says_what_where_and_what_to_do(
+    write: Write, message: str, name: str, content: str
+) -> None:
+    assert message == message_of(load_templates, write(name, content))
+
+
+def test_an_opening_need_not_hold_the_slot(write: Write) -> None:
+    assert "It was" == load_templates(write("t.txt", "Met a [JOB]?\tIt was")).templates[0].opening
+
+
+@pytest.mark.parametrize(
+    ("message", "load", "name", "content"),
+    [
+        ("i.txt holds no instructions. Write at least one instruction.", load_instructions, "i.txt", "\n"),
+        (
+            "i.csv, line 2: text is missing or empty. Write one.",
+            load_instructions,
+            "i.csv",
+            "text,level\n,high\n",
+        ),
+        (
+            "i.txt, line 2: text begins or ends with white space: ' Be fair.'. Remove it.",
+            load_instructions,
+            "i.txt",
+            "Be fair.\n Be fair.\n",
+        ),
+        (
+            "i.toml, instruction 1: unknown key 'levl'. Did you mean 'level'? Known: text, level.",
+            load_instructions,
+            "i.toml",
+            '[[instruction]]\ntext = "a"\nlevl = "b"\n',
+        ),
+        (
+            "d.toml holds no dialogue. Write at least one turn.",
+            load_dialogue,
+            "d.toml",
+            'opening_line = "a"\n',
+        ),
+        (
+            "d.toml: opening_line is missing or empty. Write one.",
+            load_dialogue,
+            "d.toml",
+            '[[turn]]\nquestion = "a"\nanswer = "b"\n',
+        ),
+        (
+            "d.toml, turn 1: answer is missing or empty. Write one.",
+            load_dialogue,
+            "d.toml",
+            'opening_line = "a"\n[[turn]]\nquestion = "a"\n',
+        ),
+    ],
+)
+def test_a_wrong_instruction_or_dialogue_says_what_where_and_what_to_do(
+    write: Write, message: str, load: Callable[[str], object], name: str, content: str
+) -> None:
+    assert message == message_of(load, write(name, content))
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        (
+            "e.toml holds no expressions. Write a [groups] table, or [sets.NAME.groups] for several sets.",
+            "",
+        ),
+        (
+            "e.toml has [sets] beside groups or forms. Put every set under [sets.NAME].",
+            '[groups]\na = ["x"]\n[sets.b.groups]\na = ["x"]\n',
+        ),
+        (
+            "e.toml: unknown key 'group'. Did you mean 'groups'? Known: sets, groups, forms.",
+            '[group]\na = ["x"]\nb = ["y"]\n',
+        ),
+        (
+            "e.toml, set 's': unknown key 'form'. Did you mean 'forms'? Known: forms, groups.",
+            '[sets.s]\nform = "both"\n',
+        ),
+        (
+            "e.toml, set 's' is not a table. Write [sets.NAME.groups] with a list of texts for each group.",
+            'sets.s = ["x"]\n',
+        ),
+        (
+            "e.toml needs at least two groups, each with a list of texts, under groups.",
+            '[groups]\na = ["x"]\n',
+        ),
+        (
+            "e.toml, set 's' needs at least two groups, each with a list of texts, under groups.",
+            '[sets.s]\nforms = "both"\n',
+        ),
+        (
+            'e.toml: \'b\' is empty or not a list. Write a list of texts, like ["He", "Him"].',
+            '[groups]\na = ["x"]\nb = []\n',
+        ),
+        (
+            'e.toml: \'b\' is empty or not a list. Write a list of texts, like ["He", "Him"].',
+            '[groups]\na = ["x"]\nb = "y"\n',
+        ),
+        (
+            "e.toml: b is 5, which is not a text. Put it in quotes.",
+            '[groups]\na = ["x"]\nb = [5]\n',
+        ),
+        (
+            "e.toml: b is missing or empty. Write one.",
+            '[groups]\na = ["x"]\nb = [""]\n',
+        ),
+        (
+            "e.toml: b begins or ends with white space: ' y'. Remove it.",
+            '[groups]\na = ["x"]\nb = [" y"]\n',
+        ),
+        (
+            "e.toml: 'He' stands in two groups, 'a' and 'b'. Remove it from one (forms = both).",
+            '[groups]\na = ["He"]\nb = ["he"]\n',
+        ),
+        (
+            "e.toml: 'he' stands in two groups, 'a' and 'b'. Remove it from one (forms = as-listed).",
+            'forms = "as-listed"\n[groups]\na = ["he"]\nb = ["she", "he"]\n',
+        ),
+        (
+            "e.toml: unknown forms 'as-list'. Did you mean 'as-listed'? Known: both, as-listed.",
+            'forms = "as-list"\n[groups]\na = ["x"]\nb = ["y"]\n',
+        ),
+        (
+            "e.toml: group '+a' begins with '+', which a spreadsheet would run. Rename it.",
+            '[groups]\n"+a" = ["x"]\nb = ["y"]\n',
+        ),
+        (
+            "e.toml, set ' s': set name ' s' begins or ends with white space. Remove it.",
+            '[sets." s".groups]\na = ["x"]\nb = ["y"]\n',
+        ),
+    ],
+)
+def test_a_wrong_set_of_expressions_says_what_where_and_what_to_do(
+    write: Write, message: str, content: str
+) -> None:
+    assert message == message_of(load_expression_sets, write("e.toml", content))
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_label_may_not_begin_with_what_a_spreadsheet_runs(first: str) -> None:
+    with pytest.raises(CorpusError, match=r"The model label .* begins with .* which a spreadsheet would run"):
+        check_label(f"{first}cmd", "The model label")
+
+
+@pytest.mark.parametrize("label", ["", " ", " a", "a\u00a0", "a\nb", "a\u2028b"])
+def test_a_label_may_not_be_empty_padded_or_of_two_lines(label: str) -> None:
+    with pytest.raises(CorpusError, match=r"^The model label [^\n]*$"):
+        check_label(label, "The model label")
+
+
+@pytest.mark.parametrize(
+    "label", ["hf:org/name", "a = b", "Ärztin", "NA", "#1", "'quoted'", "a\x1b[1mb", "a\ud800"]
+)
+def test_a_good_label_comes_back_as_it_is(label: str) -> None:
+    assert label == check_label(label, "The model label")
+
+
+def test_a_long_foreign_value_does_not_fill_the_message(write: Write) -> None:
+    message = message_of(load_items, write("j.csv", f"item,group,share\nnurse,a,{'x' * 10_000}\n"))
+    assert 200 > len(message)

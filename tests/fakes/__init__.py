@@ -1,0 +1,1 @@
+"""Servers, models and runs that tests stand on: nothing in here is a test."""

@@ -1,0 +1,216 @@
+"""Models behind the test server as backends, opened in a moment, and what the toy model says is right."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from biaskit.models.api.controller import Policy
+from biaskit.models.api.endpoint import open_endpoint
+from biaskit.models.api.generator import ApiGenerator
+from biaskit.models.api.opening import open_api_generator, open_api_scorer
+from biaskit.models.api.options import ApiOptions
+from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.conversation import messages_of
+from biaskit.probe.shares.top_k import Sought, bound_masses
+from biaskit.provenance import key_of
+from biaskit.records import (
+    Draw,
+    DrawRequest,
+    Expression,
+    Failed,
+    Prompt,
+    PromptForm,
+    Sampling,
+    Scored,
+    ScoreRequest,
+)
+from fakes.api_server import ApiProcess, ApiServer, Behaviour, choice_seed
+from fakes.toy_model import ToyModel
+
+MODEL = ToyModel()
+QUICK = Policy(first_wait=0.002, longest_wait=0.01, dead_after=5.0)
+"""Patience with a server on this machine; the numbers of attempts are the usual ones."""
+ONE_BY_ONE = Policy(start=1, most=1, first_wait=0.0005, longest_wait=0.001)
+GROUPS = ("male", "female", "diverse")
+EXPRESSIONS = (
+    *(Expression("male", text) for text in ("man", "He")),
+    *(Expression("female", text) for text in ("woman", "Female")),
+    *(Expression("diverse", text) for text in ("they", "Non-binary")),
+)
+"""Of one, two and three tokens; none is the beginning of another."""
+JOBS = ("nurse", "plumber", "carpenter", "secretary", "pilot", "cook", "clerk", "barber")
+CANNED = {"yel": "low", "eleph": "ant"}
+"""How a server goes on that continues a word: what doctor asks."""
+
+
+# --- opening -------------------------------------------------------------------------------------------
+
+
+def options(policy: Policy = QUICK, **more: Any) -> ApiOptions:
+    return ApiOptions(endpoint_name="toy", policy=policy, **more)
+
+
+_FOUND: dict[str, dict[str, Any]] = {}
+
+
+def earlier(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a manifest knows of an honest server of this shape: opening it then asks nothing."""
+    endpoint = open_endpoint("api:toy@http://127.0.0.1/v1", label="toy", keys={}, endpoint_name="toy")
+    asked = repr(sorted((shape or {}).items()))
+    if asked not in _FOUND:
+        with ApiServer(MODEL, Behaviour(**{"canned": CANNED, **(shape or {})})) as server:
+            scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options(), earlier={})
+            scorer.close()
+        _FOUND[asked] = scorer.found.as_json()
+    return {"found": _FOUND[asked], "fingerprint": endpoint.fingerprint}
+
+
+@contextmanager
+def scoring(
+    server: ApiServer,
+    estimator: str = "auto",
+    *,
+    policy: Policy = QUICK,
+    k: int = 20,
+    draws: int = 10,
+    shape: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Iterator[ApiScorer]:
+    """A scorer of this server, which has not been asked anything yet."""
+    scorer = open_api_scorer(
+        f"api:toy@{server.url}",
+        label="toy",
+        options=options(policy, **more),
+        earlier=earlier(shape),
+        estimator=estimator,
+        k=k,
+        draws=draws,
+        longest=max(len(e.text) for e in EXPRESSIONS),
+    )
+    try:
+        yield scorer
+    finally:
+        scorer.close()
+
+
+@contextmanager
+def generating(
+    *urls: ApiServer | ApiProcess | str,
+    policy: Policy = QUICK,
+    batch_size: int | None = None,
+    shape: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Iterator[ApiGenerator]:
+    """A generator of this server, or of these replicas, which have not been asked anything yet."""
+    shown = ",".join(url if isinstance(url, str) else url.url for url in urls)
+    generator = open_api_generator(
+        f"api:toy@{shown}",
+        label="toy",
+        options=options(policy, **more),
+        earlier=earlier(shape),
+        batch_size=batch_size,
+    )
+    try:
+        yield generator
+    finally:
+        generator.close()
+
+
+# --- questions -----------------------------------------------------------------------------------------
+
+
+def cells(n: int, form: PromptForm = "raw") -> list[ScoreRequest]:
+    """`n` cells of different prompts."""
+    found = []
+    for number in range(n):
+        text = f"I recently met a {JOBS[number % len(JOBS)]}, number {number}."
+        prompt = Prompt(text, form, prefill="The gender is" if form == "chat-prefill" else "")
+        found.append(ScoreRequest(key_of({"cell": number, "form": form}), prompt, EXPRESSIONS))
+    return found
+
+
+def draws(n: int, *, prompts: int = 1, tokens: int = 40, form: PromptForm = "chat") -> list[DrawRequest]:
+    """`n` draws of each of so many prompts."""
+    found = []
+    for number in range(prompts):
+        prompt = Prompt(f"Describe a {JOBS[number % len(JOBS)]}, number {number}.", form)
+        for draw in range(n):
+            key = key_of({"prompt": number, "draw": draw, "form": form})
+            sampling = Sampling(max_new_tokens=tokens)
+            found.append(DrawRequest(key, prompt, sampling, int(key[:7], 16), draw))
+    return found
+
+
+def score(scorer: ApiScorer, requests: Sequence[ScoreRequest]) -> list[Scored | Failed]:
+    """Every answer, in the order in which they came."""
+    return [answer for group in scorer.score(scorer.plan_scores(requests).batches) for answer in group]
+
+
+def generate(generator: ApiGenerator, requests: Sequence[DrawRequest]) -> list[Draw | Failed]:
+    """Every answer, in the order in which they came."""
+    return [
+        answer for group in generator.generate(generator.plan_draws(requests).batches) for answer in group
+    ]
+
+
+# --- what is right -------------------------------------------------------------------------------------
+
+
+def prompt_ids(prompt: Prompt, model: ToyModel = MODEL) -> list[int]:
+    """A prompt's token ids as the server reads it."""
+    if prompt.form in ("raw", "completion"):
+        return model.prompt_ids(prompt.text)
+    messages = messages_of(prompt, takes_system=True)
+    if prompt.prefill:
+        messages.append({"role": "assistant", "content": prompt.prefill})
+    return model.prompt_ids(model.render_chat(messages, continue_final=bool(prompt.prefill)))
+
+
+def exact(prompt: Prompt, text: str, model: ToyModel = MODEL) -> float:
+    """The log-probability of `text` after a prompt, teacher-forced."""
+    ids = prompt_ids(prompt, model)
+    return math.fsum(model.token_log_probs([*ids, *model.encode(text)], len(ids)))
+
+
+def is_right(answer: Scored, request: ScoreRequest, k: int | None = None) -> bool:
+    """Whether every number of an answer is the model's, or its bounds hold the model's."""
+    assert answer.log_probs
+    values = [exact(request.prompt, e.text) for e in answer.log_probs]
+    if answer.estimator in ("echo", "selected-ids"):
+        assert [e.text for e in answer.log_probs] == [f" {e.text}" for e in request.expressions]
+        return all(
+            e.low == e.high and e.low is not None and abs(e.low - value) < 1e-9
+            for e, value in zip(answer.log_probs, values, strict=True)
+        )
+    assert answer.estimator == "top-k"
+    assert answer.listed is not None
+    assert k is not None
+    low = [e.low is None or e.low <= v + 1e-9 for e, v in zip(answer.log_probs, values, strict=True)]
+    high = [e.high is None or e.high >= v - 1e-9 for e, v in zip(answer.log_probs, values, strict=True)]
+    bounds = bound_masses(answer.listed, k, [Sought(e.group, e.text) for e in answer.log_probs], GROUPS)
+    masses = dict.fromkeys(GROUPS, 0.0)
+    for e, value in zip(answer.log_probs, values, strict=True):
+        masses[e.group] += math.exp(value)
+    inside = [bounds.low([g]) - 1e-9 <= masses[g] <= bounds.high([g]) + 1e-9 for g in GROUPS]
+    return all(low) and all(high) and all(inside)
+
+
+def made(server: ApiServer, model: ToyModel = MODEL) -> list[tuple[str, str]]:
+    """(prompt as sent, text) of every choice that a server made for a seeded request, arrived or not."""
+    found = []
+    for received in server.requests:
+        if not received.generates or not received.new_tokens or "seed" not in received.body:
+            continue
+        body = received.body
+        chat = "messages" in body
+        ids = model.prompt_ids(model.render_chat(body["messages"]) if chat else body["prompt"])
+        shown = json.dumps(body["messages"], ensure_ascii=False) if chat else body["prompt"]
+        limit = body.get("max_tokens") or body["max_completion_tokens"]
+        for index in range(body.get("n", 1)):
+            new, _ = model.sample(ids, limit, choice_seed(body["seed"], index))
+            found.append((shown, model.decode(new)))
+    return found

@@ -1,0 +1,249 @@
+"""An API can change under its name: noticed, said, and only mixed where that was asked for (DESIGN §4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Cli
+from fakes.api_server import ApiServer, Behaviour
+from test_personas_analysis import write_vectors
+
+from biaskit.errors import AskingStopped
+from biaskit.models.api import controller
+from biaskit.records import Answered, Draw, Failed, ModelIdentity
+from biaskit.runs.drift import Answerers, Drift, model_of
+
+FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
+EIGHTY = ("--bias-type", "implicit", "--jobs", "1-8", "--templates", "1-10", "--estimator", "top-k")
+FEW_TEXTS = ("--per-gender", "2", "--max-draws", "8", "--max-new-tokens", "8", "--batch-size", "1")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a command left, read at once: the next command writes to the same folder."""
+
+    code: int
+    out: str
+    err: str
+    content: bytes  # of the rows
+    notes: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.content.splitlines()]
+
+    @property
+    def names(self) -> dict[str, int]:
+        """Rows by the model that answered."""
+        listed = [model_of(row["answered_by"]) for row in self.rows]
+        return {name: listed.count(name) for name in sorted(set(listed))}
+
+
+Ask = Callable[..., Left]
+
+
+@pytest.fixture(autouse=True)
+def folder(quick_folder: Path) -> Path:
+    """Every test in a folder of its own."""
+    return quick_folder
+
+
+@pytest.fixture
+def cli(folder: Path, console: Cli) -> Ask:
+    """The console script in this process, its run in the folder `run`."""
+
+    def call(*arguments: str) -> Left:
+        said = console(*arguments, "--out", "run")
+        found = list((folder / "run").glob("*.jsonl"))
+        analysis = folder / "run" / "tables" / "analysis.json"
+        return Left(
+            said.code,
+            said.out,
+            said.err,
+            found[0].read_bytes() if found else b"",
+            " ".join(said.out.split()) + (analysis.read_text("utf-8") if analysis.exists() else ""),
+        )
+
+    return call
+
+
+def probe(server: ApiServer, *arguments: str) -> tuple[str, ...]:
+    return ("probe", f"toy=api:toy@{server.url}", *arguments)
+
+
+def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:
+    cheap = ("--set", "clusters=false", "--set", "permutations=19", "--set", "srb_seeds=1")
+    cheap += ("--set", f"vectors={write_vectors(Path('..') / 'vectors.txt')}")
+    return ("personas", f"toy=api:toy@{server.url}", "--occupations", occupations, *FEW_TEXTS, *cheap)
+
+
+# --- another model answers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["probe", "personas"])
+def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Ask, engine: str) -> None:
+    with ApiServer(behaviour=Behaviour(model_name="toy")) as server:
+        less = probe(server, *FOUR) if engine == "probe" else texts(server, "nurse")
+        more = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
+        first = cli(*less)
+        assert first.code == 0, first.err
+        calls, answered = server.calls, server.answered[200]
+        server.behaviour.answers_as = "toy-2025-01"
+        stopped = cli(*more)
+        assert stopped.code == 3
+        assert stopped.content == first.content, "nothing is overwritten, nothing is mixed"
+        assert "toy now answers as 'toy-2025-01'; the stored rows are of toy." in stopped.err
+        assert "--accept-drift" in stopped.err
+        assert first.names == {"toy": len(first.rows)}
+        # What was under way with that answer, and not a request more.
+        assert server.calls - calls <= 16 + 4
+        assert server.answered[200] - answered <= 16 + 4
+        mixed = cli(*more, "--accept-drift")
+        assert mixed.code == 0, mixed.err
+        assert mixed.content.startswith(first.content)
+        assert {"toy", "toy-2025-01"} == set(mixed.names)
+        told = ", ".join(f"{name} ({n} rows)" for name, n in mixed.names.items())
+        assert "toy is a mixture: its answers (" in mixed.notes
+        assert f"are of {told}" in mixed.notes
+        # The mixture is in the rows now: both names are known.
+        assert cli(*more).code == 0
+
+
+@pytest.mark.parametrize("engine", ["probe", "personas"])
+def test_drift_inside_one_run_keeps_what_came_before_it(
+    cli: Ask, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller.Window, "__init__", _eight_at_once)
+    monkeypatch.setattr(controller.Window, "answered", lambda self, **answer: None)
+    with ApiServer(behaviour=Behaviour()) as server:
+        asked = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
+        cli(*asked, "--dry-run")
+        doctor = server.calls
+        server.behaviour.drift_after = 2 * doctor + 21
+        stopped = cli(*asked)
+        assert stopped.code == 3
+        assert "toy now answers as 'toy-2'; the stored rows are of toy." in stopped.err
+        assert {"toy"} == set(stopped.names)
+        # Every answer that came before the other model's is kept; some of its own may come between.
+        assert 21 - 8 <= len(stopped.rows) <= 21
+        server.behaviour.drift_after = None
+        whole = cli(*asked)
+        assert whole.code == 0
+        assert whole.content.startswith(stopped.content)
+        assert {"toy"} == set(whole.names)
+        assert "toy: answered as toy, 20" in whole.notes
+
+
+def _eight_at_once(self: controller.Window, start: int, most: int) -> None:
+    self.limit = self.most = 8
+
+
+def test_a_system_fingerprint_may_change_and_is_counted(cli: Ask) -> None:
+    """A service runs several at once: they are no reason to stop, and are shown."""
+    with ApiServer(behaviour=Behaviour(system_fingerprint="fp_1")) as server:
+        assert cli(*probe(server, *FOUR)).code == 0
+        server.behaviour.system_fingerprint = ["fp_1", "fp_2", "fp_3"]
+        said = cli(*probe(server, *EIGHTY))
+    assert said.code == 0, said.err
+    assert {"toy": len(said.rows)} == said.names
+    assert {"toy | fp_1", "toy | fp_2", "toy | fp_3"} == {row["answered_by"] for row in said.rows}
+    assert "toy: answered as toy, 20" in said.notes
+    assert ", 3 system fingerprints" in said.notes
+
+
+def test_another_model_of_the_run_goes_on(cli: Ask) -> None:
+    with ApiServer() as server, ApiServer() as other:
+        models = (f"toy=api:toy@{server.url}", f"two=api:toy@{other.url}")
+        assert cli("probe", *models, *FOUR).code == 0
+        server.behaviour.answers_as = "another"
+        said = cli("probe", *models, *EIGHTY)
+    assert said.code == 3
+    labels = [row["model"] for row in said.rows]
+    assert labels.count("toy") == 4
+    assert labels.count("two") >= 80
+
+
+# --- the same model elsewhere -----------------------------------------------------------------------------
+
+
+def test_a_name_of_the_endpoint_makes_a_new_port_the_same_model(cli: Ask) -> None:
+    with ApiServer() as server:
+        first = cli(*probe(server, *FOUR), "--endpoint-name", "mine")
+        assert first.code == 0
+    with ApiServer() as moved:
+        assert moved.port != server.port
+        again = cli(*probe(moved, *FOUR), "--endpoint-name", "mine")
+        assert again.code == 0
+        assert moved.requests == [], "rows and findings are those of the same model"
+        assert again.content == first.content
+        other = cli(*probe(moved, *FOUR))
+        assert other.code == 0
+        assert "toy is not the model it was" in other.notes
+        assert len(other.rows) == 8
+        assert len({row["key"] for row in other.rows}) == 8
+
+
+# --- the parts --------------------------------------------------------------------------------------------
+
+IDENTITY = ModelIdentity("toy", "api:toy", "f", "unknown", "api", ("chat",), True, {})
+
+
+def draw(key: str, by: str) -> Draw:
+    return Draw(key, "prompt", "text", "stop", Answered(by, "2026-01-01T00:00:00+00:00"))
+
+
+def watched(*groups: list[Any], stored: tuple[str, ...] = (), accept: bool = False) -> tuple[list[Any], bool]:
+    """What is handed on, and whether it was stopped."""
+    drift = Drift(IDENTITY, stored, accept=accept)
+    found: list[Any] = []
+    try:
+        for group in drift.watch(iter(groups)):
+            assert group
+            found += group
+    except AskingStopped:
+        return found, True
+    return found, False
+
+
+def test_answers_before_another_models_are_handed_on() -> None:
+    a, b, foreign = draw("1", "toy | fp_1"), draw("2", "toy"), draw("3", "toy-2 | fp_1")
+    lost = Failed("4", "no answer")
+    assert ([a, b], False) == watched([a, b])
+    assert ([a, lost, b], True) == watched([a, lost, b, foreign, a])
+    assert ([a, lost], True) == watched([a], [lost], [foreign], [b])
+    assert ([], True) == watched([foreign, a], stored=("toy",))
+    assert ([foreign, a], False) == watched([foreign, a], stored=("toy", "toy-2"))
+    assert ([foreign, a], False) == watched([foreign, a], stored=("toy",), accept=True)
+    # The first that answers is the model, where no row says otherwise.
+    assert ([foreign], True) == watched([foreign, a])
+
+
+def test_local_models_do_not_drift() -> None:
+    local = ModelIdentity("m", "demo", "f", "base", "local", ("raw",), False, {})
+    drift = Drift(local, ("a",), accept=False)
+    assert [[draw("1", "b")]] == list(drift.watch([[draw("1", "b")]]))
+
+
+def test_who_answered_when() -> None:
+    answerers = Answerers()
+    at = "2026-01-{:02}T10:00:00+00:00"
+    rows = [
+        {"model": "x", "answered_by": "m | fp", "answered_at": at.format(3)},
+        {"model": "x", "answered_by": "m | fp", "answered_at": at.format(1)},
+        {"model": "x", "answered_by": "m | fq", "answered_at": at.format(2)},
+        {"model": "y", "answered_by": "m", "answered_at": at.format(5)},
+        {"model": "y", "answered_by": "n", "answered_at": at.format(5)},
+        {"model": "z", "answered_by": "z", "answered_at": at.format(5)},
+        {"model": "all", "answered_by": None, "answered_at": None},
+    ]
+    assert rows == list(answerers.counting(rows))
+    models = {name: {"where": "api"} for name in "wxy"} | {"z": {"where": "local"}}
+    assert [
+        "x: answered as m, 2026-01-01 to 2026-01-03, 2 system fingerprints",
+        "y is a mixture: its answers (2026-01-05) are of m (1 rows), n (1 rows)",
+    ] == answerers.notes(models)

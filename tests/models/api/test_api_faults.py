@@ -1,0 +1,453 @@
+"""What goes wrong on the way: every draw is there in the end, once, in bounded time and memory (issue 5)."""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import itertools
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.api_cases import (
+    MODEL,
+    ONE_BY_ONE,
+    QUICK,
+    cells,
+    draws,
+    generate,
+    generating,
+    is_right,
+    made,
+    score,
+    scoring,
+)
+from fakes.api_server import FAULTS, ApiServer, Behaviour, Faults
+
+from biaskit.errors import AskingStopped
+from biaskit.models.api import wire
+from biaskit.models.api.controller import Policy
+from biaskit.models.api.opening import open_api_generator
+from biaskit.models.api.options import ApiOptions
+from biaskit.personas.sampling.design import resolve_design
+from biaskit.personas.sampling.draws import draw_texts
+from biaskit.progress import Silent
+from biaskit.records import Draw, Failed, Scored
+from biaskit.study.config import load_personas_study
+
+IMPATIENT = Policy(first_wait=0.002, longest_wait=0.01, dead_after=0.3, longest_call=0.5)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time limits of a fraction of a second."""
+    allow(monkeypatch, 0.15)
+
+
+def allow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """How long an answer may take; where calls are counted, long enough for a good one on a busy machine."""
+    monkeypatch.setattr(wire, "READ_S", seconds)
+    monkeypatch.setattr(wire, "PER_TOKEN_S", 0.0)
+    monkeypatch.setattr(wire, "CONNECT_S", 0.15)
+
+
+# --- every fault alone ---------------------------------------------------------------------------------
+
+STOPS = {  # nothing more is asked
+    "429-hours": "the server asks to wait 2.0 h",
+    "429-quota": "the server gives no more answers (429: You exceeded your current quota",
+    "401": "the server gives no more answers (401:",
+    "403": "the server gives no more answers (403:",
+}
+NO = {  # the request is answered with no: it is not asked again in this start
+    "redirect": "the server redirects to http://127.0.0.2:9/v1/elsewhere, which is not followed",
+    "400-filter": "400: The prompt triggered the content filter.",
+    "404": "404: The model does not exist",
+}
+SILENT = ("stall", "trickle", "endless", "endless-fast")
+"""Nobody answers in time; for long enough the server counts as dead."""
+LASTING = {
+    **dict.fromkeys(("429", "429-bare", "429-past", "429-date"), "no answer within"),
+    **dict.fromkeys(("429-negative", "429-nonsense", "429-ms"), "no answer within"),
+    "500": "500: The server had an error while processing your request. (8 attempts)",
+    "500-rude": "500: ",
+    "502": "502: <html>",
+    "503": "503: The engine is overloaded. (8 attempts)",
+    "200-error": "an error in place of an answer: Internal error while generating. (4 attempts)",
+    "200-html": "not JSON",
+    "200-empty": "an empty answer (4 attempts)",
+    "reset": "the connection broke off (8 attempts)",
+    "truncated-json": ("not JSON", "no JSON object"),
+    "truncated-body": "peer closed connection",
+    "closed": "Server disconnected",
+    "gzip": "the answer is compressed though that was not asked for (8 attempts)",
+}
+
+
+def test_every_fault_is_in_the_tables() -> None:
+    assert set(FAULTS) == {*STOPS, *NO, *SILENT, *LASTING}
+
+
+def drawn(server: ApiServer, n: int = 6, policy: Policy = IMPATIENT) -> tuple[list[Draw | Failed], str]:
+    """Answers to `n` draws, each a request of its own, and why nothing more was asked."""
+    asked, answers, stopped = draws(n, tokens=12), list[Draw | Failed](), ""
+    with generating(server, policy=policy, batch_size=1) as generator:
+        try:
+            for group in generator.generate(generator.plan_draws(asked).batches):
+                answers += group
+        except AskingStopped as error:
+            stopped = str(error)
+    assert len(answers) == len({answer.key for answer in answers}), "an answer came twice"
+    assert stopped or len(answers) == n
+    texts = Counter(made(server))
+    texts.subtract((answer.prompt, answer.text) for answer in answers if isinstance(answer, Draw))
+    assert min(texts.values(), default=0) >= 0, "a text that the server did not make"
+    return answers, stopped
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_that_happens_once(kind: str, impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    allow(monkeypatch, 1.0 if kind in SILENT else 4.0)
+    with ApiServer(MODEL, faults=Faults(at={3: kind})) as server:
+        answers, stopped = drawn(server, policy=replace(IMPATIENT, longest_call=20.0, dead_after=10.0))
+        texts = [answer for answer in answers if isinstance(answer, Draw)]
+        failed = [answer.reason for answer in answers if isinstance(answer, Failed)]
+        if kind in STOPS:
+            assert stopped.startswith(STOPS[kind])
+            assert [] == failed
+            assert server.answered[200] == len(texts) <= 5
+        elif kind in NO:
+            assert (5, 1) == (len(texts), len(failed))
+            assert failed[0].startswith(NO[kind])
+        else:
+            assert (6, [], "") == (len(texts), failed, stopped)
+            assert 7 == server.calls
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_that_does_not_end(kind: str, impatient: None) -> None:
+    started = time.monotonic()
+    with ApiServer(MODEL, faults=Faults(rate=1.0, kinds=[kind], retry_after="0.2")) as server:
+        patience = replace(IMPATIENT, longest_call=30.0) if kind in SILENT else IMPATIENT
+        answers, stopped = drawn(server, policy=patience)
+    reasons = {answer.reason for answer in answers if isinstance(answer, Failed)}
+    assert not any(isinstance(answer, Draw) for answer in answers)
+    if kind in STOPS:
+        assert stopped.startswith(STOPS[kind])
+        assert server.calls <= 6
+    elif kind in SILENT:
+        why = ("no answer within 0.15 s", "the answer is longer than")
+        assert stopped.removeprefix("the server stopped answering (").startswith(why)
+    else:
+        expected: Any = {**NO, **LASTING}[kind]
+        if stopped:  # of a server that only ever refuses
+            assert stopped.startswith("the server has refused every request for")
+            assert "no answer within" == expected
+        else:
+            assert reasons
+            assert all(reason.startswith(expected) for reason in reasons)
+    assert time.monotonic() - started < 8
+
+
+def test_a_fault_in_a_cell_is_asked_again_alone(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    allow(monkeypatch, 2.0)
+    kinds = [kind for kind in FAULTS if kind in LASTING or kind in SILENT]
+    with ApiServer(MODEL, faults=Faults(at=dict(enumerate(kinds, start=2)))) as server:
+        with scoring(server, "echo") as scorer:
+            requests = cells(6)
+            answers = {answer.key: answer for answer in score(scorer, requests)}
+        for request in requests:
+            answer = answers[request.key]
+            assert isinstance(answer, Scored)
+            assert is_right(answer, request)
+        # 36 calls that were needed, and one more for each that failed.
+        assert 36 + len(kinds) == server.calls
+
+
+def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
+    """Where the end is drawn such a server lists nothing, and the same seed would draw it for ever."""
+    with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as server, scoring(server, "top-k") as scorer:
+        requests = cells(40, "chat-prefill")
+        answers = score(scorer, requests)
+        assert server.calls > len(requests), "no end was drawn: the test shows nothing"
+        seeds = [received.body.get("seed") for received in server.requests if received.generates]
+    # Each cell once with its own seed, and after that without.
+    assert len(requests) == len({seed for seed in seeds if seed is not None})
+    assert len(requests) == sum(seed is not None for seed in seeds)
+    assert server.calls - len(requests) == seeds.count(None)
+    # Four ends in a row are the only way not to be answered.
+    assert sum(isinstance(answer, Scored) for answer in answers) > 0.8 * len(requests)
+
+
+# --- what a server asks for ----------------------------------------------------------------------------
+
+
+def gaps(server: ApiServer) -> list[float]:
+    """Seconds between the arrivals of generation requests."""
+    times = [received.received for received in server.requests if received.generates]
+    return [later - earlier for earlier, later in itertools.pairwise(times)]
+
+
+@pytest.mark.parametrize(("asked", "least", "most"), [("0.4", 0.4, 1.5), ("1", 1.0, 2.5)])
+def test_retry_after_is_waited_for_by_everybody(asked: str, least: float, most: float) -> None:
+    with ApiServer(MODEL, faults=Faults(at={5: "429"}, retry_after=asked)) as server:
+        answers, stopped = drawn(server, 12, replace(QUICK, start=2, most=2))
+        assert (12, "") == (len(answers), stopped)
+        refused = next(received for received in server.requests if received.outcome == "429")
+        later = [r.received - refused.received for r in server.requests if r.number > 6]
+        # One more may have been on its way when the refusal came.
+        assert least <= min(later) < most
+
+
+def test_a_date_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float | None] = []
+    read = wire.retry_after
+    monkeypatch.setattr(wire, "retry_after", lambda headers: told.append(read(headers)) or told[-1])
+    with ApiServer(MODEL, faults=Faults(at={2: "429-date"})) as server:
+        answers, stopped = drawn(server, 4, ONE_BY_ONE)
+        assert (4, "") == (len(answers), stopped)
+        (wait,) = told
+        # A date has no fractions of a second, so the one of now is past.
+        assert wait is None or gaps(server)[1] >= wait - 0.01
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        *(("5", 5.0), (" 0.25 ", 0.25), ("7200", 7200.0), ("1e3", 1000.0)),
+        *(("", None), ("0", None), ("-5", None), ("nan", None), ("inf", None), ("1e999", None)),
+        *(("in a while", None), ("Wed, 21 Oct 2015 07:28:00 GMT", None), ("Wed, 99 Foo 99999 GMT", None)),
+        ("Fri, 31 Dec 99999 23:59:59 GMT", None),
+    ],
+)
+def test_what_retry_after_says(header: str, seconds: float | None) -> None:
+    assert seconds == wire.retry_after({"retry-after": header})
+
+
+def test_what_retry_after_says_as_a_date() -> None:
+    then = email.utils.formatdate(time.time() + 100, usegmt=True)
+    assert 97 < (wire.retry_after({"retry-after": then}) or 0) <= 100
+    assert wire.retry_after({}) is None
+
+
+@pytest.mark.parametrize("kind", ["429-negative", "429-nonsense", "429-past", "429-bare", "429-ms"])
+def test_a_retry_after_that_says_nothing_gets_our_own_wait(kind: str) -> None:
+    policy = Policy(start=1, most=1, first_wait=0.2, longest_wait=0.4)
+    with ApiServer(MODEL, faults=Faults(at={2: kind})) as server:
+        answers, stopped = drawn(server, 3, policy)
+        assert (3, "") == (len(answers), stopped)
+        assert 0.1 <= gaps(server)[1] < 1.5
+
+
+def test_hours_of_waiting_end_the_run_with_the_reason() -> None:
+    with ApiServer(MODEL, faults=Faults(at={20: "429-hours"})) as server:
+        answers, stopped = drawn(server, 200, QUICK)
+    assert stopped == (
+        "the server asks to wait 2.0 h (429: Rate limit reached for requests.). Give the same command again"
+        " then"
+    )
+    # What was answered stays, what was under way is let through, nothing more is asked.
+    assert 19 <= len(answers) < 150
+    assert len(answers) == server.answered[200]
+    assert not any(isinstance(answer, Failed) for answer in answers)
+
+
+def test_a_key_that_expires_in_mid_run_loses_nothing() -> None:
+    with ApiServer(MODEL, faults=Faults(expired_from=31)) as server:
+        answers, stopped = drawn(server, 300, QUICK)
+        assert stopped.startswith("the server gives no more answers (401: Incorrect API key provided")
+        assert 30 == server.answered[200]
+        assert 30 == len(answers)
+        assert all(isinstance(answer, Draw) for answer in answers)
+        assert server.calls < 30 + 2 * 100  # those that were out when it was noticed, and no more
+
+
+def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
+    """The rest of eight texts is asked for when the key expires: the first three are there, and paid."""
+    said = "the server gives no more answers (401: Incorrect API key provided: . You can find your API key in"
+    with (
+        ApiServer(MODEL, Behaviour(n_cap=3), faults=Faults(expired_from=2)) as server,
+        generating(server, policy=ONE_BY_ONE, batch_size=8) as generator,
+    ):
+        batches = generator.plan_draws(draws(8)).batches
+        answers = [answer for group in generator.generate(batches) for answer in group]
+        assert 8 == len(answers)
+        assert 3 == sum(isinstance(answer, Draw) for answer in answers)
+        assert all(answer.reason.startswith(said) for answer in answers if isinstance(answer, Failed))
+        with pytest.raises(AskingStopped):
+            list(generator.generate(batches))
+
+
+def test_a_redirect_is_not_followed_and_the_body_goes_nowhere_else() -> None:
+    with ApiServer(MODEL) as elsewhere:
+        target = f"{elsewhere.url}/chat/completions"
+        with ApiServer(MODEL, faults=Faults(rate=1.0, kinds=["redirect"], location=target)) as server:
+            answers, _ = drawn(server)
+        assert 6 == len(answers)
+        assert all(isinstance(a, Failed) and f"redirects to {target}" in a.reason for a in answers)
+        assert 0 == elsewhere.number
+
+
+# --- bodies without end or measure ---------------------------------------------------------------------
+
+
+def test_an_endless_answer_is_given_up_at_its_limit_of_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MOST_BYTES", 2**20)
+    policy = replace(QUICK, attempts=2)
+    started = time.monotonic()
+    with ApiServer(MODEL, faults=Faults(rate=1.0, kinds=["endless-fast"])) as server:
+        answers, stopped = drawn(server, 4, policy)
+        assert (4, "") == (len(answers), stopped)
+        assert {"the answer is longer than 1 MB (2 attempts)"} == {
+            answer.reason for answer in answers if isinstance(answer, Failed)
+        }
+    assert time.monotonic() - started < 10  # the time limit of a request is 42 s
+
+
+def test_an_answer_just_below_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MOST_BYTES", 2**21)
+    with ApiServer(MODEL) as server, generating(server, batch_size=1) as generator:
+        server.script(lambda number, path, body: "huge-text")
+        (answer,) = generate(generator, draws(1))
+        assert isinstance(answer, Draw)
+        assert 1_000_000 < len(answer.text)
+
+
+@contextlib.contextmanager
+def raw_server(respond: Any) -> Iterator[str]:
+    """A server that reads a request and writes whatever `respond(connection)` does."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        connections: list[socket.socket] = []
+
+        def serve(connection: socket.socket) -> None:
+            with connection, contextlib.suppress(OSError):
+                while piece := connection.recv(65536):
+                    if b"\r\n\r\n" in piece:  # the end of a request's headers
+                        respond(connection)
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                connections.append(connection)
+                threading.Thread(target=serve, args=[connection], daemon=True).start()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        listening.shutdown(socket.SHUT_RDWR)
+        for connection in connections:
+            connection.close()
+    thread.join(timeout=5)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        (HEAD + b"content-length: 1000000000000000\r\n\r\n{", "no answer within 0.15 s"),
+        (HEAD + b"content-length: -7\r\n\r\n{}", ""),
+        (HEAD + b"content-length: 99999999999999999999999999\r\n\r\n{}", ""),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFF\r\n{", "no answer within 0.15 s"),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\nnonsense\r\n{", ""),
+        (b"HTTP/1.1 200 OK\r\n" + b"x" * 10_000_000, ""),
+        (b"".join(b"HTTP/1.1 103 Early Hints\r\n\r\n" for _ in range(2000)), "no answer within 0.15 s"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", ""),
+        (b"HTTP/1.1 999 What\r\ncontent-length: 2\r\n\r\n{}", "status 999"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
+        (HEAD + b"content-length: 2\r\n\r\n[]", ("not JSON", "no JSON object")),
+        (HEAD + b"content-length: 200000\r\n\r\n" + b"[" * 200_000, ("not JSON", "no JSON object")),
+        (HEAD + b"content-length: 4\r\n\r\n\xff\xfe{}", "not JSON"),
+    ],
+)
+def test_odd_answers_take_bounded_time(told: bytes, reason: str | tuple[str, ...], impatient: None) -> None:
+    started = time.monotonic()
+    with (
+        raw_server(lambda connection: connection.sendall(told)) as url,
+        generating(url, policy=replace(IMPATIENT, attempts=2), batch_size=1) as generator,
+    ):
+        (answer,) = generate(generator, draws(1))
+    assert isinstance(answer, Failed)
+    assert answer.reason.startswith(reason)
+    assert len(answer.reason) < 600
+    assert answer.reason.isprintable()
+    assert time.monotonic() - started < 5
+
+
+def test_nobody_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    with generating(
+        f"http://127.0.0.1:{port}/v1", policy=replace(QUICK, attempts=2), batch_size=1
+    ) as generator:
+        (answer,) = generate(generator, draws(1))
+        assert isinstance(answer, Failed)
+        assert 0 == generator.used()["new_tokens"]
+
+
+# --- a whole run ---------------------------------------------------------------------------------------
+
+KINDS = tuple(FAULTS)
+
+
+def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
+    """Give the same command until no draw is missing: how often that was, and key → text of the rows."""
+    study = load_personas_study(
+        "gasp-pilot", {"per_gender": 15, "max_draws": 45, "max_new_tokens": 24, "batch": 15}
+    )
+    design = resolve_design(study)
+    starts = 0
+    while True:
+        starts += 1
+        assert starts < 200
+        outcome = draw_texts(
+            design,
+            {"toy": f"api:toy@{url}"},
+            run,
+            open_model=lambda label, spec, earlier: open_api_generator(
+                spec,
+                label=label,
+                options=ApiOptions(endpoint_name="toy", policy=policy),
+                earlier=earlier,
+                batch_size=1,
+            ),
+            watcher=Silent(),
+        )
+        if (
+            not (outcome.stopped if hasattr(outcome, "stopped") else outcome.failed_models)
+            and not outcome.failed
+        ):
+            break
+    lines = (run / "generations.jsonl").read_text("ascii").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == len({row["key"] for row in rows}), "a row was written twice"
+    return starts, {row["key"]: row["text"] for row in rows}
+
+
+def test_a_run_through_every_fault_is_the_run_without(tmp_path: Path, impatient: None) -> None:
+    """Over 1,000 requests, a fifth of them with a fault of any kind; every row is synced to the disk."""
+    behaviour = {"seeds": "content", "canned": {" nurse": "She is a nurse."}}
+    with ApiServer(MODEL, Behaviour(**behaviour)) as server:
+        starts, honest = a_run(server.url, tmp_path / "honest", QUICK)
+        assert 1 == starts
+        assert 1000 < server.calls
+    with ApiServer(MODEL, Behaviour(**behaviour), faults=None) as server:
+        with generating(server):  # what doctor asks is asked before
+            pass
+        server.faults = Faults(rate=0.2, kinds=KINDS, retry_after="0.02", seed=7)
+        starts, found = a_run(server.url, tmp_path / "faulty", replace(IMPATIENT, longest_call=20.0))
+        assert found == honest
+        assert 1200 < server.calls
+        assert set(KINDS) <= set(server.outcomes)
+        assert 5 < starts

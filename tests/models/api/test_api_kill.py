@@ -1,0 +1,255 @@
+"""kill -9 with fifty requests in flight, then the same command: nothing lost, nothing twice, little again.
+
+The server runs here, the command in a process of its own: what was in flight at each kill is known to a
+request. A request is asked again only where its draw or its cell had one in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.api_server import ApiServer, Behaviour, Received
+from test_personas_analysis import write_vectors
+
+import biaskit
+
+pytestmark = pytest.mark.process
+
+KILLS = 5
+AT_ONCE = 50
+LONGEST_S = 240
+LATENCY_S = 0.3
+ON_ITS_WAY_S = 0.3
+"""An answer that the server sent so shortly before a kill may not have been written yet."""
+IMPLICIT = ("--bias-type", "implicit")
+
+
+@dataclass
+class Command:
+    """`biaskit` against a server of this process, to be stopped and given again."""
+
+    server: ApiServer
+    arguments: tuple[str, ...]
+    folder: Path
+    rows_name: str
+    kills: list[float] = field(default_factory=list)
+
+    def start(self, out: str) -> subprocess.Popen[str]:
+        root = str(Path(biaskit.__file__).parents[1])
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": root}
+        engine, *rest = self.arguments
+        return subprocess.Popen(
+            [sys.executable, "-m", "biaskit", engine, f"toy=api:toy@{self.server.url}", *rest, "--out", out],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self, out: str) -> str:
+        self.server.behaviour.latency_s = 0.0
+        process = self.start(out)
+        _, err = process.communicate(timeout=LONGEST_S)
+        assert 0 == process.returncode, err
+        return err
+
+    def rows_file(self, out: str) -> Path:
+        return self.folder / out / self.rows_name
+
+    def kept(self, out: str) -> list[bytes]:
+        """The lines that a killed writer finished."""
+        path = self.rows_file(out)
+        return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+
+    def rows(self, out: str) -> dict[str, dict[str, Any]]:
+        """Key → row without when it was answered, after checking that no key stands twice."""
+        rows = [json.loads(line) for line in self.rows_file(out).read_text("ascii").splitlines()]
+        found = {row["key"]: {k: v for k, v in row.items() if k != "answered_at"} for row in rows}
+        assert len(rows) == len(found), "a row was written twice"
+        return found
+
+    def tables(self, out: str) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in sorted((self.folder / out / "tables").iterdir())}
+
+    def await_in_flight(self, process: subprocess.Popen[str], n: int, out: str) -> None:
+        """Until so many requests are out; the questions to a new server are not waited for."""
+        limit = time.monotonic() + LONGEST_S
+        while self.server.in_flight < n:
+            assert process.poll() is None, "it ended before its kill: " + process.communicate()[1]
+            assert time.monotonic() < limit
+            if (self.folder / out / "manifest.json").exists():
+                self.server.behaviour.latency_s = LATENCY_S
+            time.sleep(0.002)
+
+    def kill(self, out: str) -> None:
+        process = self.start(out)
+        self.await_in_flight(process, AT_ONCE, out)
+        os.killpg(process.pid, signal.SIGKILL)
+        self.kills.append(time.monotonic())
+        process.communicate()
+        limit = time.monotonic() + 10
+        while self.server.in_flight:  # until the server has noticed
+            assert time.monotonic() < limit
+            time.sleep(0.002)
+
+
+def sent(received: Received) -> str:
+    """What tells one request from another."""
+    return json.dumps([received.path, received.body], sort_keys=True)
+
+
+def in_flight_at(received: Received, moment: float) -> bool:
+    """Whether a request was out at a moment, or its answer on its way to the disk."""
+    if received.received > moment:
+        return False
+    return received.answered is None or received.answered > moment - ON_ITS_WAY_S
+
+
+def five_kills(command: Command) -> tuple[list[Received], list[list[Received]]]:
+    """What was asked in all starts, and what again after each kill; in the end it is an unbroken run."""
+    server = command.server
+    command.finish("unbroken")
+    unbroken = command.rows("unbroken")
+    needed = Counter(sent(received) for received in server.requests if received.generates)
+    start = len(server.requests)
+    before: list[bytes] = []
+    for _ in range(KILLS):
+        command.kill("killed")
+        kept = command.kept("killed")
+        assert before == kept[: len(before)], "a finished row was lost or changed"
+        assert {json.loads(line)["key"] for line in kept} <= unbroken.keys()
+        before = kept
+    assert 0 < len(before) < len(unbroken), "the kills did not fall into the run"
+    command.finish("killed")
+    assert before == command.kept("killed")[: len(before)]
+    assert unbroken == command.rows("killed")
+    assert command.tables("unbroken") == command.tables("killed")
+    asked = [received for received in server.requests[start:] if received.generates]
+    assert needed.keys() == {sent(received) for received in asked}, "other requests than those of one run"
+    return asked, [again_after(asked, needed, moment) for moment in command.kills]
+
+
+def again_after(asked: list[Received], needed: Counter[str], moment: float) -> list[Received]:
+    """Requests of before a kill that were sent once more after it, as they were first sent."""
+    later = Counter(sent(received) for received in asked if received.received > moment)
+    last = {sent(received): received for received in asked if received.received <= moment}
+    return [received for name, received in last.items() if later[name] and needed[name] == 1]
+
+
+def check_economy(command: Command, asked: list[Received], again: list[list[Received]]) -> None:
+    """At most what was in flight at a kill is asked again after it."""
+    for moment, repeated in zip(command.kills, again, strict=True):
+        out = [received for received in asked if in_flight_at(received, moment)]
+        assert len(out) >= AT_ONCE
+        assert {sent(received) for received in repeated} <= {sent(received) for received in out}
+    n_again = len(asked) - len({sent(received) for received in asked})
+    print(f"asked again after {KILLS} kills: {n_again} requests of {len(asked)}")
+    assert KILLS <= n_again
+
+
+# --- texts ------------------------------------------------------------------------------------------------
+
+
+def test_five_kills_of_sampled_texts(tmp_path: Path) -> None:
+    """Algorithm 5's rounds, two texts in a request: the draws are those of an unbroken run."""
+    cheap = ("--set", "clusters=false", "--set", "permutations=19", "--set", "srb_seeds=1")
+    arguments = (
+        *("personas", "--per-gender", "24", "--max-draws", "48", "--max-new-tokens", "8"),
+        *("--batch-size", "2", *cheap, "--set", f"vectors={write_vectors(tmp_path / 'vectors.txt')}"),
+    )
+    with ApiServer(behaviour=Behaviour()) as server:
+        command = Command(server, arguments, tmp_path, "generations.jsonl")
+        asked, again = five_kills(command)
+        check_economy(command, asked, again)
+    rows = command.rows("killed").values()
+    assert max(row["draw"] for row in rows if row["specified_gender"] is None) >= 24, "a second round"
+    assert {None} == {row["seed"] for row in rows}
+    assert {2} == {received.body["n"] for received in asked[-100:]}
+
+
+# --- probabilities ----------------------------------------------------------------------------------------
+
+
+def cell_of(received: Received, prompts: list[str]) -> str:
+    """The cell that a call belongs to, by its prompt."""
+    prompt = received.body["prompt"]
+    return max((one for one in prompts if prompt.startswith(one)), key=len, default="")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("echo", "--jobs", "1-40", "--templates", "1-4"),
+        ("sampling", "--draws", "10", "--batch-size", "2", "--jobs", "1-40", "--templates", "1-5"),
+    ],
+    ids=["echo", "sampling"],
+)
+def test_five_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -> None:
+    with ApiServer(behaviour=Behaviour()) as server:
+        command = Command(server, ("probe", *IMPLICIT, "--estimator", *how), tmp_path, "probe.jsonl")
+        asked, again = five_kills(command)
+    prompts = [row["prompt"] for row in command.rows("killed").values()]
+    assert len(set(prompts)) == len(prompts)
+    of_cells = [received for received in asked if "prompt" in received.body and cell_of(received, prompts)]
+    per_cell = Counter(cell_of(received, prompts) for received in {sent(r): r for r in of_cells}.values())
+    assert min(per_cell.values()) >= 5, "a cell is several calls"
+    n_cells = 0
+    for moment, repeated in zip(command.kills, again, strict=True):
+        out = {cell_of(received, prompts) for received in of_cells if in_flight_at(received, moment)}
+        cells = {cell_of(received, prompts) for received in repeated} - {""}
+        assert cells <= out, "a cell without a request in flight was asked again"
+        # The calls of a cell are sent next to each other: fifty of them are of few cells.
+        assert len(cells) <= AT_ONCE // min(per_cell.values()) + 8
+        n_cells += len(cells)
+    print(f"asked again after {KILLS} kills: {n_cells} cells of {len(prompts)}")
+    assert KILLS <= n_cells
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("engine", ["probe", "personas"])
+def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
+    tmp_path: Path, number: signal.Signals, engine: str
+) -> None:
+    asked = ("personas", "--batch-size", "1") if engine == "personas" else ("probe", "--estimator", "top-k")
+    asked += ("--price", "1000,1000", "--yes")
+    name = "generations.jsonl" if engine == "personas" else "probe.jsonl"
+    with ApiServer(behaviour=Behaviour()) as server:
+        command = Command(server, asked, tmp_path, name)
+        process = command.start("run")
+        limit = time.monotonic() + LONGEST_S
+        while len(command.kept("run")) < 20 and time.monotonic() < limit:
+            time.sleep(0.002)
+        server.behaviour.latency_s = 60.0  # nobody waits for what is under way
+        time.sleep(0.3)
+        assert process.poll() is None, process.communicate()[1]
+        assert server.in_flight
+        started = time.monotonic()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        assert time.monotonic() - started < 5
+        assert process.returncode == 130
+        rows = command.rows("run")
+        assert len(rows) >= 20
+        said = f"Stopped. {len(rows)} finished rows are kept in run; the same command goes on from there."
+        assert said in err
+        assert "Traceback" not in err
+        usage = json.loads((tmp_path / "run" / "usage.json").read_text("ascii"))["toy"]
+        assert usage["rows"] == len(rows)
+        assert usage["calls"] == server.number
+        assert usage["cost_unsure"] > 0, "what was under way may have been billed"
+        assert usage["cost"] + usage["cost_unsure"] >= server.cost(1000, 1000)

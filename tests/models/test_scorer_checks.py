@@ -1,0 +1,825 @@
+"""What the local scorer refuses, what it survives, and what it says about folders that hold no model."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from fakes.tiny_models import (
+    CHAT_TEMPLATE,
+    CHAT_TEMPLATE_WITHOUT_SYSTEM,
+    LONG,
+    POSITIONS,
+    SHORT,
+    TOLERANCE,
+    TURNS,
+    Oracle,
+    Tiny,
+    answers,
+    build_model,
+    build_tokenizer,
+    expressions,
+    largest_error,
+    raw_requests,
+    scorer_for,
+    values,
+)
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+from biaskit.errors import BiaskitError, ModelError, TokenizationError
+from biaskit.models.huggingface import rendering
+from biaskit.models.huggingface.folder import check_folder
+from biaskit.models.huggingface.head import OutputHead
+from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer
+from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest, Turn
+
+Models = Callable[..., Tiny]
+Weights = dict[str, torch.Tensor]
+WORDS = expressions("He", "She", "Nonbinary")
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"
+
+
+@pytest.fixture
+def folder(tiny: Models, tmp_path: Path) -> Path:
+    """A copy of a saved Llama, to be spoilt."""
+    return Path(shutil.copytree(tiny("llama", "bpe-bos").folder, tmp_path / "model"))
+
+
+def reconfigure(folder: Path, **changes: Any) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def change_weights(folder: Path, change: Callable[[Weights], object]) -> None:
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def one(prompt: Prompt | str, *asked: Expression) -> list[ScoreRequest]:
+    """A single request whose key an error must carry."""
+    return [ScoreRequest("the key", Prompt(prompt) if isinstance(prompt, str) else prompt, asked or WORDS)]
+
+
+def refused(folder: Path, requests: Sequence[ScoreRequest], kind: type[BiaskitError], **options: Any) -> str:
+    """What planning says when it refuses."""
+    scorer = scorer_for(folder, **options)
+    with pytest.raises(kind) as caught:
+        scorer.plan_scores(requests)
+    return str(caught.value)
+
+
+def scored(folder: Path, requests: Sequence[ScoreRequest], **options: Any) -> dict[tuple[str, str], float]:
+    return values(answers(scorer_for(folder, **options), requests))
+
+
+# --- the output head --------------------------------------------------------------------------------
+
+HEADS = [
+    ("cohere", "scale", 1.0, "CohereForCausalLM"),
+    ("granite", "scale", 1.0, "GraniteForCausalLM"),
+    ("gemma2", "softcap", None, "Gemma2ForCausalLM"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("architecture", "name", "value", "called"), HEADS)
+def test_a_head_that_is_not_understood_stops_with_the_architectures_name(
+    tiny: Models,
+    monkeypatch: pytest.MonkeyPatch,
+    architecture: str,
+    name: str,
+    value: float | None,
+    called: str,
+    dtype: str,
+) -> None:
+    build = OutputHead.__init__
+
+    def forgetful(self: OutputHead, model: Any) -> None:
+        build(self, model)
+        setattr(self, name, value)
+
+    monkeypatch.setattr(OutputHead, "__init__", forgetful)
+    scorer = scorer_for(tiny(architecture, "bpe").folder, dtype=dtype)
+    made = scorer.plan_scores(raw_requests([SHORT], WORDS))
+    with pytest.raises(ModelError, match=f"head of {called} is not understood"):
+        next(iter(scorer.score(made.batches)))
+
+
+def test_the_head_in_bfloat16_stays_within_its_tolerance(tiny: Models) -> None:
+    print("\nin bfloat16, largest difference in log-probability from")
+    print(f"{'architecture':>12}  its own 16-bit head  its float32 numbers")
+    for architecture in ("gpt2", "llama", "gemma2", "gemma3", "cohere", "phi"):
+        model = tiny(architecture, "bpe")
+        requests = raw_requests([*LONG, SHORT], WORDS)
+        found = answers(
+            scorer_for(model.folder, dtype="bfloat16", batch_size=1, share_prefixes=False), requests
+        )
+        own = transformers.AutoModelForCausalLM.from_pretrained(model.folder, dtype=torch.bfloat16).eval()
+        from_head = 0.0
+        for request in requests:
+            answer = found[request.key]
+            assert isinstance(answer, Scored)
+            ids = torch.tensor([model.oracle.encode(request.prompt.text)])
+            with torch.inference_mode():
+                theirs = own(input_ids=ids).logits[0, -1].float().log_softmax(-1)
+            for number in answer.log_probs:
+                if number.token_ids is not None and 1 == len(number.token_ids):
+                    from_head = max(from_head, abs(number.high - float(theirs[number.token_ids[0]])))
+        moved = largest_error(found, requests, model.oracle)
+        print(f"{architecture:>12}  {from_head:19.3f}  {moved:19.3f}")
+        assert 0 < from_head < HEAD_TOLERANCE["bfloat16"]
+        assert 0.5 > moved
+
+
+# --- numbers that are none ----------------------------------------------------------------------------
+
+
+def test_logits_that_are_not_finite_fail_every_request_with_a_reason(folder: Path) -> None:
+    change_weights(folder, lambda w: w["model.layers.1.mlp.down_proj.weight"].fill_(math.nan))
+    found = answers(scorer_for(folder, batch_size=2), raw_requests([*LONG, SHORT], WORDS))
+    for answer in found.values():
+        assert isinstance(answer, Failed)
+        assert "not finite" in answer.reason
+
+
+def test_a_prompt_that_fails_takes_no_other_of_its_batch_with_it(tiny: Models, folder: Path) -> None:
+    model = tiny("llama", "bpe-bos")
+    sick = set(model.oracle.encode(LONG[3])) - {i for text in LONG[:3] for i in model.oracle.encode(text)}
+    rows = torch.tensor(sorted(sick))
+    change_weights(folder, lambda w: w["model.embed_tokens.weight"].index_fill_(0, rows, math.nan))
+    requests = raw_requests(LONG[:4], WORDS)
+    found = answers(scorer_for(folder, batch_size=4), requests)
+    assert [False, False, False, True] == [isinstance(found[r.key], Failed) for r in requests]
+    healthy = {r.key: found[r.key] for r in requests[:3]}
+    assert TOLERANCE > largest_error(healthy, requests[:3], model.oracle)
+
+
+def test_a_word_that_cannot_follow_is_impossible_and_nothing_failed(tiny: Models, tmp_path: Path) -> None:
+    model = tiny("phi", "bpe-bos")
+    never = model.oracle.encode(f"{SHORT} She")[len(model.oracle.encode(SHORT))]
+    folder = Path(shutil.copytree(model.folder, tmp_path / "model"))
+    change_weights(folder, lambda w: w["lm_head.bias"][never].fill_(-math.inf))
+    found = scored(folder, raw_requests([SHORT], WORDS))
+    assert [False, True, False] == [value == -math.inf for value in found.values()]
+
+
+# --- prompts and expressions ----------------------------------------------------------------------------
+
+
+def test_a_prompt_longer_than_the_models_positions_is_one_error(tiny: Models) -> None:
+    for architecture in ("gpt2", "llama"):
+        said = refused(tiny(architecture, "bytes").folder, one("a" * POSITIONS), ModelError)
+        assert f"the model has {POSITIONS} positions" in said
+
+
+def test_the_last_position_can_be_used(tiny: Models) -> None:
+    # BOS, 636 letters, " ", "H" and "e", of which the last is read and never put in.
+    for architecture in ("gpt2", "opt", "mistral"):
+        model = tiny(architecture, "bytes")
+        requests = raw_requests(["a" * (POSITIONS - 3)], expressions("He"))
+        assert TOLERANCE > largest_error(answers(scorer_for(model.folder), requests), requests, model.oracle)
+        refused(model.folder, raw_requests(["a" * (POSITIONS - 2)], expressions("He")), ModelError)
+
+
+@pytest.mark.parametrize("end", [" ", "\n", "\t", "\u00a0"])
+def test_a_prompt_that_ends_in_white_space_is_refused(tiny: Models, end: str) -> None:
+    assert "ends in white space" in refused(tiny("llama", "bpe").folder, one(SHORT + end), TokenizationError)
+
+
+def test_an_expression_that_begins_another_groups_is_named_and_refused_if_asked(tiny: Models) -> None:
+    asked = (Expression("male", "He"), Expression("female", "Her"))
+    said = refused(tiny("llama", "bytes").folder, one(SHORT, *asked), TokenizationError, on_prefix="refuse")
+    assert "' He' (male) begins ' Her' (female)" in said
+    notes = scorer_for(tiny("llama", "bytes").folder).plan_scores(one(SHORT, *asked)).notes
+    assert ("' He' (male) begins ' Her' (female): ' He' counts without it",) == notes
+
+
+def test_an_expression_that_begins_another_of_its_own_group_is_never_refused(tiny: Models) -> None:
+    asked = (Expression("diverse", "The"), Expression("diverse", "They"))
+    scorer = scorer_for(tiny("llama", "bytes").folder, on_prefix="refuse")
+    assert "counted once" in scorer.plan_scores(one(SHORT, *asked)).notes[0]
+
+
+def test_two_groups_cannot_share_an_expression(tiny: Models) -> None:
+    asked = (Expression("male", "He"), Expression("female", "He"))
+    said = refused(tiny("llama", "bpe").folder, one(SHORT, *asked), TokenizationError)
+    assert "' He' (male)" in said
+    assert "' He' (female)" in said
+
+
+def spanning_tokenizer() -> PreTrainedTokenizerFast:
+    """Every byte a token, and ": " one too: it holds a prompt's last character and an expression's space."""
+    made = json.loads(build_tokenizer("bytes").backend_tokenizer.to_str())
+    made["model"]["vocab"][":Ġ"] = len(build_tokenizer("bytes"))
+    made["model"]["merges"] = [[":", "Ġ"]]
+    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(made)), bos_token="<s>")
+
+
+def test_a_token_that_spans_the_boundary_is_refused_with_the_expression(
+    own_cache: Path, tmp_path: Path
+) -> None:
+    tokenizer = spanning_tokenizer()
+    build_model("llama", build_tokenizer("bytes")).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    said = refused(tmp_path, one(SHORT), TokenizationError)
+    assert "' He'" in said
+    assert "token boundary" in said
+    scorer_for(tmp_path).plan_scores(one("Q: I met a nurse.\nA: The nurse said that"))
+
+
+def test_an_error_about_one_prompt_carries_its_key(tiny: Models) -> None:
+    requests = [*raw_requests(LONG, WORDS), *one("ends in a space ")]
+    with pytest.raises(TokenizationError) as caught:
+        scorer_for(tiny("llama", "bpe").folder).plan_scores(requests)
+    assert "the key" == getattr(caught.value, "request_key", None)
+
+
+@pytest.mark.parametrize("text", ["nurse \ud800", "\udfff"])
+def test_a_lone_surrogate_is_one_error_that_carries_its_key(tiny: Models, text: str) -> None:
+    with pytest.raises(TokenizationError, match="lone surrogate") as caught:
+        scorer_for(tiny("llama", "bpe").folder).plan_scores([*raw_requests(LONG, WORDS), *one(text)])
+    assert "the key" == getattr(caught.value, "request_key", None)
+
+
+def test_an_empty_prompt_needs_a_bos(tiny: Models) -> None:
+    assert "nothing to condition on" in refused(tiny("llama", "bpe").folder, one(""), TokenizationError)
+    model = tiny("llama", "bpe-bos")
+    requests = raw_requests([""], WORDS)
+    assert TOLERANCE > largest_error(answers(scorer_for(model.folder), requests), requests, model.oracle)
+
+
+# --- chat templates ------------------------------------------------------------------------------------
+
+
+def test_a_template_that_never_ends_is_stopped(folder: Path) -> None:
+    (folder / "chat_template.jinja").write_text(ENDLESS)
+    started = time.monotonic()
+    with pytest.raises(ModelError, match="did not end"):
+        scorer_for(folder).plan_scores(one(Prompt("Picture a nurse.", "chat-prefill")))
+    assert 5 > time.monotonic() - started
+
+
+def test_a_template_without_a_system_role_refuses_a_system_prompt(tiny: Models) -> None:
+    model = tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE_WITHOUT_SYSTEM)
+    prompt = Prompt("Picture a nurse.", "chat-prefill", system="Be brief.")
+    assert "takes no system role" in refused(model.folder, one(prompt), ModelError)
+
+
+def test_a_template_that_drops_the_system_role_refuses_it_too(tiny: Models) -> None:
+    silent = CHAT_TEMPLATE.replace("for m in messages", "for m in messages if m['role'] != 'system'")
+    model = tiny("gemma2", "bpe-bos", chat_template=silent)
+    assert not scorer_for(model.folder).identity.takes_system
+    prompt = Prompt("Picture a nurse.", "chat-prefill", system="Be brief.")
+    assert "takes no system role" in refused(model.folder, one(prompt), ModelError)
+
+
+def test_a_template_that_refuses_a_conversation_is_quoted(tiny: Models) -> None:
+    single = "{% if messages | length > 1 %}{{ raise_exception('one turn only') }}{% endif %}" + CHAT_TEMPLATE
+    model = tiny("llama", "bpe-bos", chat_template=single)
+    prompt = Prompt("Picture a nurse.", "chat-prefill", turns=(Turn("How far?", "An hour."),))
+    assert "one turn only" in refused(model.folder, one(prompt), ModelError)
+
+
+def test_a_model_without_a_template_takes_raw_prompts_only(tiny: Models) -> None:
+    assert ("raw",) == scorer_for(tiny("llama", "bpe").folder).identity.forms
+    chat = tiny("llama", "bpe", chat_template=CHAT_TEMPLATE)
+    assert ("raw", "chat-prefill", "chat-continue") == scorer_for(chat.folder).identity.forms
+
+
+# --- the stream of answers -------------------------------------------------------------------------------
+
+
+class Cramped(TransformersScorer):
+    """A device that holds two rows."""
+
+    def _score_rows(self, rows: Sequence[Any], cache: Any) -> list[Scored | Failed]:
+        if 2 < len(rows):
+            raise torch.OutOfMemoryError
+        return super()._score_rows(rows, cache)
+
+
+class Full(TransformersScorer):
+    """A device that holds none."""
+
+    def _score_rows(self, rows: Sequence[Any], cache: Any) -> list[Scored | Failed]:
+        raise torch.OutOfMemoryError
+
+
+def test_out_of_memory_halves_the_batch_and_answers_every_request_once(tiny: Models) -> None:
+    model = tiny("mistral", "bytes")
+    requests = raw_requests(
+        [f"{text} {end}." for text in LONG[:2] for end in ("it", "so", "no", "on")], WORDS
+    )
+    scorer = scorer_for(model.folder, Cramped, batch_size=8)
+    found = answers(scorer, requests)
+    assert TOLERANCE > largest_error(found, requests, model.oracle)
+    assert 2 == scorer.batch_size
+
+
+def test_a_single_prompt_that_does_not_fit_is_an_error_with_advice(tiny: Models) -> None:
+    scorer = scorer_for(tiny("llama", "bpe").folder, Full)
+    batches = scorer.plan_scores(raw_requests(LONG, WORDS)).batches
+    with pytest.raises(ModelError, match="out of memory on cpu with one prompt"):
+        list(scorer.score(batches))
+
+
+def test_batches_are_pulled_one_by_one_and_closing_stops_the_work(tiny: Models) -> None:
+    model = tiny("llama", "bpe")
+    scorer = scorer_for(model.folder, batch_size=1)
+    requests = raw_requests(LONG, WORDS)
+    batches = scorer.plan_scores(requests).batches
+    pulled = []
+
+    def lazily() -> Iterator[Sequence[ScoreRequest]]:
+        for batch in batches:
+            pulled.append(batch)
+            yield batch
+
+    stream: Any = scorer.score(lazily())
+    first = next(stream)
+    assert [batches[0]] == pulled
+    stream.close()
+    assert [batches[0]] == pulled
+    assert [r.key for r in batches[0]] == [a.key for a in first]
+    rest = [answer for group in scorer.score(batches[1:]) for answer in group]
+    found = {answer.key: answer for answer in [*first, *rest]}
+    assert TOLERANCE > largest_error(found, requests, model.oracle)
+
+
+def test_any_batch_of_a_plan_can_be_asked_alone_and_gives_the_same_bits(tiny: Models) -> None:
+    scorer = scorer_for(tiny("gemma3", "bpe").folder, batch_size=2)
+    requests = raw_requests([*LONG, SHORT], WORDS)
+    whole = values(answers(scorer, requests))
+    for batch in reversed(scorer.plan_scores(requests).batches):
+        for _ in range(2):
+            (group,) = scorer.score([batch])
+            assert {k: v for k, v in whole.items() if k[0] in {r.key for r in batch}} == values(
+                {a.key: a for a in group}
+            )
+
+
+def test_the_warm_up_changes_no_number_and_is_not_computed_twice(
+    tiny: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = raw_requests(LONG, WORDS)
+    expected = scored(tiny("gemma2", "bpe").folder, requests, batch_size=2)
+    scorer = scorer_for(tiny("gemma2", "bpe").folder, batch_size=2)
+    batches = scorer.plan_scores(requests).batches
+    seconds = scorer.estimate_seconds(batches)
+    assert seconds is not None
+    assert 0 < seconds < 60
+    computed: list[Any] = []
+    exact = TransformersScorer._score_rows
+
+    def counting(self: TransformersScorer, rows: Sequence[Any], cache: Any) -> list[Scored | Failed]:
+        computed.extend(rows)
+        return exact(self, rows, cache)
+
+    monkeypatch.setattr(TransformersScorer, "_score_rows", counting)
+    found = {answer.key: answer for group in scorer.score(batches) for answer in group}
+    assert expected == values(found)
+    assert len(requests) - len(batches[0]) == len(computed)
+
+
+def test_a_closed_scorer_can_be_used_again(tiny: Models) -> None:
+    scorer = scorer_for(tiny("llama", "bpe").folder, batch_size=2)
+    requests = raw_requests(LONG, WORDS)
+    expected = values(answers(scorer, requests))
+    scorer.close()
+    assert expected == values(answers(scorer, requests))
+
+
+def test_a_batch_size_found_by_auto_is_told_and_used(tiny: Models) -> None:
+    scorer = scorer_for(tiny("llama", "bpe").folder)
+    made = scorer.plan_scores(raw_requests(LONG, WORDS))
+    assert 1 <= scorer.batch_size <= 64
+    assert max(len(batch) for batch in made.batches) <= scorer.batch_size
+    assert made.calls == len(made.batches)
+
+
+def test_no_requests_are_no_work(tiny: Models) -> None:
+    scorer = scorer_for(tiny("llama", "bpe").folder)
+    assert () == scorer.plan_scores([]).batches
+    assert [] == list(scorer.score([]))
+
+
+def test_the_fingerprint_follows_weights_tokenizer_and_dtype(tiny: Models, folder: Path) -> None:
+    before = scorer_for(folder).identity.fingerprint
+    assert before == scorer_for(tiny("llama", "bpe-bos").folder).identity.fingerprint
+    assert before != scorer_for(folder, dtype="bfloat16").identity.fingerprint
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE)
+    templated = scorer_for(folder).identity.fingerprint
+    change_weights(folder, lambda w: w["lm_head.weight"][0].add_(1.0))
+    assert 3 == len({before, templated, scorer_for(folder).identity.fingerprint})
+
+
+# --- folders ----------------------------------------------------------------------------------------------
+
+
+def complaint(folder: Path) -> str:
+    with pytest.raises(ModelError) as caught:
+        check_folder(folder)
+    return str(caught.value)
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    assert "no such model folder" in complaint(tmp_path / "nothing")
+    (tmp_path / "file").touch()
+    assert "no such model folder" in complaint(tmp_path / "file")
+
+
+def test_a_folder_without_a_configuration_is_no_model(tmp_path: Path) -> None:
+    assert "no config.json" in complaint(tmp_path)
+
+
+def test_an_adapter_is_named_as_one(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    (tmp_path / "adapter_model.safetensors").touch()
+    assert "adapter, not a model" in complaint(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth"])
+def test_pickled_weights_are_never_loaded(folder: Path, name: str) -> None:
+    (folder / "model.safetensors").rename(folder / name)
+    assert "pickled weights are not loaded" in complaint(folder)
+
+
+def test_a_folder_without_weights_says_so(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    assert "no weights found" in complaint(folder)
+
+
+@pytest.mark.parametrize("kept", [0.0, 1e-9, 0.01, 0.1, 0.5, 0.9, 1 - 1e-9])
+def test_truncated_weights_are_an_error_wherever_they_end(folder: Path, kept: float) -> None:
+    file = folder / "model.safetensors"
+    content = file.read_bytes()
+    file.write_bytes(content[: math.floor(kept * len(content)) + (5 if 0 < kept < 0.01 else 0)])
+    said = complaint(folder)
+    assert "model.safetensors is truncated or corrupt" in said
+
+
+def test_weights_with_something_behind_them_are_an_error(folder: Path) -> None:
+    with (folder / "model.safetensors").open("ab") as file:
+        file.write(b"\0")
+    assert "truncated or corrupt" in complaint(folder)
+
+
+Header = dict[str, Any]
+
+
+def change_header(folder: Path, change: Callable[[Header], Any]) -> None:
+    """Replace the header, which says where each tensor lies, by what `change` makes of it."""
+    file = folder / "model.safetensors"
+    content = file.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    made = change(json.loads(content[8 : 8 + length]))
+    header = made if isinstance(made, bytes) else json.dumps(made).encode()
+    file.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
+
+
+def of_one_tensor(field: str, value: Any) -> Callable[[Header], Header]:
+    """A header in which one tensor's field has another value; `...` leaves it out."""
+
+    def change(header: Header) -> Header:
+        header["lm_head.weight"].pop(field)
+        if value is not ...:
+            header["lm_head.weight"][field] = value
+        return header
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: [header],
+        lambda header: {"lm_head.weight": 1},
+        lambda header: {"lm_head.weight": {"data_offsets": []}},
+        lambda header: b"\xff" * 40,
+        lambda header: b"{",
+        of_one_tensor("data_offsets", ...),
+        of_one_tensor("data_offsets", [0, "1"]),
+    ],
+)
+def test_a_corrupt_header_is_an_error(folder: Path, change: Callable[[Header], Any]) -> None:
+    change_header(folder, change)
+    assert "truncated or corrupt" in complaint(folder)
+
+
+def test_a_missing_part_of_the_weights_is_named(folder: Path) -> None:
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-00002-of-00002.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    said = complaint(folder)
+    assert "1 of 2 weight files are missing, first model-00002-of-00002.safetensors" in said
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"weight_map": []}', '{"weight_map": {"a": []}}', "{}"])
+def test_an_index_that_cannot_be_read_is_an_error(folder: Path, content: str) -> None:
+    (folder / "model.safetensors.index.json").write_text(content)
+    assert "index.json cannot be read" in complaint(folder)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", "\x00"])
+def test_a_configuration_that_cannot_be_read_is_an_error(folder: Path, content: str) -> None:
+    (folder / "config.json").write_text(content)
+    assert "config.json" in complaint(folder)
+
+
+@pytest.mark.parametrize("name", ["num_hidden_layers", "n_layer", "n_layers", "num_layers"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_configuration_that_claims_a_billion_layers_is_refused_at_once(
+    folder: Path, name: str, inside: bool
+) -> None:
+    claimed = {name: 10**9}
+    reconfigure(folder, **({"text_config": claimed} if inside else claimed))
+    started = time.monotonic()
+    assert "claims 1000000000 layers" in complaint(folder)
+    assert 1 > time.monotonic() - started
+
+
+def test_a_configuration_that_claims_a_vocabulary_beyond_its_weights_is_refused(folder: Path) -> None:
+    reconfigure(folder, vocab_size=10**9)
+    assert "claims a vocabulary of 1000000000" in complaint(folder)
+
+
+def test_an_encoder_decoder_model_is_refused(folder: Path) -> None:
+    reconfigure(folder, is_encoder_decoder=True)
+    assert "encoder-decoder" in complaint(folder)
+
+
+@pytest.mark.parametrize(
+    ("config", "architectures"),
+    [
+        ("BertConfig", ["BertForMaskedLM"]),
+        ("BertConfig", ["BertModel"]),
+        ("RobertaConfig", ["RobertaForSequenceClassification"]),
+        ("ViTConfig", ["ViTModel"]),
+    ],
+)
+def test_a_model_that_only_encodes_is_no_causal_language_model(
+    folder: Path, config: str, architectures: list[str]
+) -> None:
+    made: Any = getattr(transformers, config)(num_hidden_layers=2, hidden_size=32, num_attention_heads=4)
+    if hasattr(made, "vocab_size"):
+        made.vocab_size = 64
+    made.architectures = architectures
+    made.save_pretrained(folder)
+    with pytest.raises(ModelError, match="not a causal language model") as caught:
+        scorer_for(folder)
+    assert architectures[0] in str(caught.value)
+
+
+def test_an_unknown_architecture_is_one_line(folder: Path) -> None:
+    reconfigure(folder, model_type="from-the-future")
+    with pytest.raises(ModelError, match="not understood") as caught:
+        scorer_for(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_link_out_of_the_folder_is_refused(folder: Path, name: str) -> None:
+    outside = folder.parent / "outside"
+    (folder / name).rename(outside)
+    (folder / name).symlink_to(outside)
+    assert f"{name} is a symbolic link out of the model folder" in complaint(folder)
+    assert check_folder(folder, allow_links=True).n_parameters  # the hub's cache is made of links
+
+
+def test_a_link_within_the_folder_is_followed(folder: Path) -> None:
+    expected = check_folder(folder).weights_digest
+    (folder / "model.safetensors").rename(folder / "blob")
+    (folder / "model.safetensors").symlink_to("blob")
+    assert expected == check_folder(folder).weights_digest
+
+
+@pytest.mark.parametrize("content", [None, "{}", "{"])
+def test_a_tokenizer_that_cannot_be_loaded_is_an_error(folder: Path, content: str | None) -> None:
+    (folder / "tokenizer.json").unlink()
+    if content is not None:
+        (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(ModelError, match="tokenizer cannot be loaded"):
+        scorer_for(folder)
+
+
+def test_weights_of_another_shape_than_configured_are_an_error(folder: Path) -> None:
+    reconfigure(folder, intermediate_size=48)
+    scorer = scorer_for(folder)
+    batches = scorer.plan_scores(raw_requests(LONG, WORDS)).batches
+    with pytest.raises(ModelError, match="weights cannot be loaded"):
+        list(scorer.score(batches))
+
+
+# --- what these tests found once, and what keeps it found ----------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["model.layers.1.mlp.up_proj.weight", "lm_head.weight"])
+def test_weights_that_are_missing_are_an_error(folder: Path, name: str) -> None:
+    change_weights(folder, lambda w: w.pop(name))
+    scorer = scorer_for(folder)
+    batches = scorer.plan_scores(raw_requests([SHORT], WORDS)).batches
+    with pytest.raises(ModelError):
+        list(scorer.score(batches))
+
+
+def test_large_logits_in_bfloat16_are_no_unknown_head(tiny: Models, tmp_path: Path) -> None:
+    # GPT-2's logits are near -100, where its own 16-bit head rounds to steps of 0.5.
+    folder = Path(shutil.copytree(tiny("phi", "bpe").folder, tmp_path / "model"))
+    change_weights(folder, lambda w: w["lm_head.bias"].fill_(-200.0))
+    answers(scorer_for(folder, dtype="bfloat16"), raw_requests([*LONG, SHORT], WORDS))
+
+
+def test_a_configuration_with_more_layers_than_weights_is_an_error(folder: Path) -> None:
+    reconfigure(folder, num_hidden_layers=3)
+    scorer = scorer_for(folder)
+    batches = scorer.plan_scores(raw_requests([SHORT], WORDS)).batches
+    with pytest.raises(ModelError):
+        list(scorer.score(batches))
+
+
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        ("OpenAIGPTConfig", {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+        ("RwkvConfig", {"hidden_size": 32, "num_hidden_layers": 2, "attention_hidden_size": 32}),
+    ],
+)
+def test_an_architecture_that_ignores_the_cache_is_refused_or_right(
+    own_cache: Path, one_thread: None, tmp_path: Path, config: str, options: Mapping[str, Any]
+) -> None:
+    tokenizer = build_tokenizer("bpe")
+    made = getattr(transformers, config)(vocab_size=len(tokenizer), **options)
+    torch.manual_seed(0)
+    model: Any = transformers.AutoModelForCausalLM.from_config(made)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if 2 == weight.dim():
+                weight.normal_(0, 0.2)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    requests = raw_requests([*LONG, SHORT], WORDS)
+    try:
+        found = answers(scorer_for(tmp_path, batch_size=2), requests)
+    except ModelError:
+        return
+    assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
+
+
+def test_rotary_factors_that_change_with_the_length_are_right(
+    own_cache: Path, one_thread: None, tmp_path: Path
+) -> None:
+    tokenizer = build_tokenizer("bpe-bos")
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+    made = transformers.Phi3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=POSITIONS,
+        original_max_position_embeddings=50,
+        rope_parameters={**rope, "original_max_position_embeddings": 50},
+        pad_token_id=0,
+    )
+    torch.manual_seed(0)
+    model: Any = transformers.AutoModelForCausalLM.from_config(made)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if 2 == weight.dim():
+                weight.normal_(0, 0.2)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    # The shared beginning is shorter than 50 tokens, the prompts are longer.
+    requests = raw_requests(LONG, WORDS)
+    found = answers(scorer_for(tmp_path, batch_size=2), requests)
+    assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
+
+
+def test_llama_4_is_scored(own_cache: Path, one_thread: None, tmp_path: Path) -> None:
+    tokenizer = build_tokenizer("bpe-bos")
+    made = transformers.Llama4TextConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        intermediate_size_mlp=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        num_local_experts=2,
+        attention_chunk_size=8,
+        no_rope_layers=[1, 0],
+        pad_token_id=0,
+    )
+    torch.manual_seed(0)
+    model: Any = transformers.AutoModelForCausalLM.from_config(made)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    requests = raw_requests([*LONG, SHORT], WORDS)
+    found = answers(scorer_for(tmp_path, batch_size=2), requests)
+    assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
+
+
+class CrampedForPrefixes(TransformersScorer):
+    """A device on which two prefixes cannot be computed at once."""
+
+    def _body(self, tokens: Sequence[Any], cache: Any = None) -> torch.Tensor:
+        if 1 < len(tokens):
+            raise torch.OutOfMemoryError
+        return super()._body(tokens, cache)
+
+
+def test_out_of_memory_in_shared_prefixes_is_survived_or_told(tiny: Models) -> None:
+    model = tiny("mistral", "bpe")
+    requests = raw_requests(LONG, expressions("Nonbinary"))
+    try:
+        found = answers(scorer_for(model.folder, CrampedForPrefixes, batch_size=4), requests)
+    except ModelError:
+        return
+    assert TOLERANCE > largest_error(found, requests, model.oracle)
+
+
+def test_a_model_with_an_endless_template_can_still_be_asked_raw(
+    tiny: Models, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "TEMPLATE_SECONDS", 0.1)
+    (folder / "chat_template.jinja").write_text(ENDLESS)
+    requests = raw_requests([SHORT], WORDS)
+    found = answers(scorer_for(folder), requests)
+    assert TOLERANCE > largest_error(found, requests, tiny("llama", "bpe-bos").oracle)
+
+
+def test_a_token_that_the_head_does_not_know_is_an_error(own_cache: Path, tmp_path: Path) -> None:
+    tokenizer = build_tokenizer("bpe-bos")
+    model = build_model("llama", tokenizer)
+    model.resize_token_embeddings(len(tokenizer) - len(TURNS))
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    scorer = scorer_for(tmp_path)
+    with pytest.raises(ModelError):
+        answers(scorer, raw_requests([SHORT], expressions("He<|user|>")))
+
+
+def test_a_prompt_with_a_token_that_the_model_does_not_know_is_an_error(
+    own_cache: Path, tmp_path: Path
+) -> None:
+    tokenizer = build_tokenizer("bpe-bos")
+    model = build_model("llama", tokenizer)
+    model.resize_token_embeddings(len(tokenizer) - len(TURNS))
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    scorer = scorer_for(tmp_path)
+    with pytest.raises(ModelError):
+        answers(scorer, raw_requests(["<|user|>nurse"], WORDS))
+
+
+def test_a_request_without_expressions_is_an_error(tiny: Models) -> None:
+    with pytest.raises(BiaskitError):
+        answers(scorer_for(tiny("llama", "bpe").folder), raw_requests([SHORT], ()))
+
+
+def test_a_new_plan_forgets_the_warm_up_of_the_old_one(tiny: Models) -> None:
+    model = tiny("llama", "bpe")
+    scorer = scorer_for(model.folder)
+    scorer.estimate_seconds(scorer.plan_scores(raw_requests([SHORT], expressions("He"))).batches)
+    requests = raw_requests([SHORT], expressions("She"))
+    found = answers(scorer, requests)
+    assert TOLERANCE > largest_error(found, requests, model.oracle)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("shape", ...), ("shape", None), ("shape", ["x"]), ("shape", [[]]), ("dtype", ...), ("dtype", [])],
+)
+def test_a_header_with_a_broken_tensor_is_an_error(folder: Path, field: str, value: Any) -> None:
+    change_header(folder, of_one_tensor(field, value))
+    complaint(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json", "header"])
+def test_brackets_without_end_are_an_error(folder: Path, name: str) -> None:
+    if "header" == name:
+        change_header(folder, lambda _: b"[" * 100_000)
+    else:
+        (folder / name).write_text("[" * 100_000)
+    complaint(folder)
+
+
+def test_a_configuration_that_claims_a_width_beyond_its_weights_is_refused(folder: Path) -> None:
+    reconfigure(folder, hidden_size=4 * 10**6)
+    complaint(folder)
+
+
+def test_a_negative_number_of_layers_is_an_error(folder: Path) -> None:
+    reconfigure(folder, num_hidden_layers=-1)
+    assert "claims -1 layers" in complaint(folder)

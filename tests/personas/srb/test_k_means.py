@@ -1,0 +1,462 @@
+"""Clusters of marked words: the words, k, the count of occupations, and what is kept (METHODS §2.8)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biaskit.errors import StudyError
+from biaskit.personas.srb import k_means as clusters
+from biaskit.personas.srb.k_means import (
+    ALL_MODELS,
+    Clustering,
+    ClusterRow,
+    SilhouetteRow,
+    choose_k,
+    differs_by_half,
+    find_clusters,
+    is_kept,
+    k_grid,
+    k_means,
+    words_to_cluster,
+)
+
+# gasp-reference-facts §6: women:men occupations in GPT-3.5, GPT-4o-mini and Llama-3.1 of the 36 clusters
+# that the released notebook keeps.
+RELEASED = """
+30:0 29:0 28:0  4:0 15:1 3:0  7:0 13:0 7:0  8:0 18:0 11:1  6:0 7:0 8:0  3:0 4:1 6:0  5:0 6:2 3:1
+3:0 10:0 13:0  5:0 17:0 8:0  5:0 4:1 6:2  3:0 4:1 4:0  3:0 15:0 8:0  4:0 4:2 4:1  6:0 3:0 10:0
+4:0 5:0 5:1  3:0 1:3 3:0  7:0 15:0 16:0  3:0 1:4 1:4  3:0 12:1 9:1  3:0 4:1 4:0  9:1 8:0 6:0
+6:1 9:0 13:0  5:1 6:1 8:0  3:1 3:2 2:1  2:1 0:3 2:5  2:1 2:11 1:3  3:2 4:1 6:1  5:10 0:12 1:11
+0:4 0:4 0:10  0:3 1:2 4:0  0:3 3:0 6:4  0:5 0:3 3:1  0:9 0:7 0:8  0:30 0:29 0:28  0:3 0:4 0:5
+0:3 1:2 0:3
+"""
+
+
+def released_counts() -> list[list[tuple[int, int]]]:
+    pairs = [tuple(map(int, pair.split(":"))) for pair in RELEASED.split()]
+    return [[(f, m) for f, m in pairs[i : i + 3]] for i in range(0, len(pairs), 3)]
+
+
+def angle(degrees: float) -> list[float]:
+    return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
+
+
+FOUR = {"care": 0.0, "caring": 10.0, "engine": 180.0, "engines": 190.0}
+"""Two pairs of words, seen from the origin."""
+FOUR_VECTORS = np.array([angle(degrees) for degrees in FOUR.values()])
+FOUR_LISTS = {
+    ("a", "nurse", "female"): ["care", "caring", "engine"],
+    ("a", "nurse", "male"): ["engines"],
+    ("a", "nurse", "nonbinary"): ["care", "engine"],
+    ("a", "cook", "female"): ["caring"],
+    ("a", "cook", "male"): ["engine", "engines"],
+    ("a", "clerk", "female"): ["care"],
+    ("a", "clerk", "male"): [],
+    ("b", "nurse", "female"): [],
+    ("b", "nurse", "male"): ["engine"],
+}
+# By hand. care: women of nurse, cook and clerk in a. engine: women of nurse, men of nurse and cook in a, men
+# of nurse in b. In b neither has three pairs. Engine comes first: four lists hold it, three hold care.
+FOUR_COUNTS = {
+    ("a", "engine engines"): (1, 2),
+    ("b", "engine engines"): (0, 1),
+    ("all", "engine engines"): (1, 3),
+    ("a", "care caring"): (3, 0),
+    ("b", "care caring"): (0, 0),
+    ("all", "care caring"): (3, 0),
+}
+
+
+def four(**options: Any) -> Clustering:
+    return find_clusters(FOUR_LISTS, list(FOUR), FOUR_VECTORS, **options)
+
+
+def counts_of(found: Clustering) -> dict[tuple[str, str], tuple[int | None, int | None]]:
+    return {(r.model, r.words): (r.n_occupations_female, r.n_occupations_male) for r in found.rows}
+
+
+# --- words -----------------------------------------------------------------------------------------
+
+
+def test_short_words_leave_but_dr_and_md_and_pronouns_of_three_letters_stay() -> None:
+    lists = {("m", "nurse", "female"): ["she", "he", "d", "dr", "md", "ms", "zoe", "care", "video"]}
+    assert words_to_cluster(lists, names={"zoe"}, drop_words={"video"}) == ("care", "dr", "md", "she")
+
+
+def test_each_word_is_there_once_and_other_genders_are_passed_over() -> None:
+    lists = {
+        ("m", "nurse", "male"): ["strong", "care"],
+        ("n", "cook", "female"): ["care"],
+        ("m", "nurse", "nonbinary"): ["their"],
+    }
+    assert words_to_cluster(lists) == ("care", "strong")
+
+
+# --- k ---------------------------------------------------------------------------------------------
+
+
+def test_the_grid_runs_from_two_to_one_less_than_the_words() -> None:
+    # METHODS §2.8 by hand for the paper's 2,424 words: 2421 / 19 = 127.42.
+    grid = k_grid(2424)
+    assert (2, 129, 257, 384) == grid[:4]
+    assert (20, 2423) == (len(grid), grid[-1])
+    assert (2, 3) == k_grid(4)
+    assert (2, 3, 4, 5) == k_grid(6)
+    assert k_grid(22) == tuple(range(2, 22))
+
+
+@given(st.integers(4, 5_000))
+def test_every_value_of_the_grid_has_a_silhouette_to_compute(n_words: int) -> None:
+    grid = k_grid(n_words)
+    assert list(grid) == sorted(set(grid))
+    assert (2, n_words - 1) == (grid[0], grid[-1])
+
+
+def test_the_rules_choose_the_highest_value_and_the_largest_rise() -> None:
+    curve = [(2, 0.10), (5, 0.40), (8, 0.45), (11, 0.20)]
+    assert 8 == choose_k(curve, "max")
+    assert 5 == choose_k(curve, "largest-gain")
+
+
+def test_equal_values_take_the_smaller_k_and_missing_ones_none() -> None:
+    assert 2 == choose_k([(2, 0.5), (3, 0.5)], "max")
+    assert 5 == choose_k([(2, 0.0), (3, None), (4, 0.1), (5, 0.2), (6, None)], "max")
+    # 0.9 after None is no rise; 0.95 after 0.9 is.
+    assert 5 == choose_k([(2, 0.0), (3, None), (4, 0.9), (5, 0.95), (6, None)], "largest-gain")
+    assert 2 == choose_k([(2, 0.5), (3, None)], "largest-gain")
+    assert choose_k([(2, None)], "max") is None
+    assert choose_k([(2, None)], "largest-gain") is None
+
+
+def test_the_silhouette_is_that_of_the_hand_computed_four_words() -> None:
+    """Two pairs 10° apart on opposite sides: chords 2 sin 5°, and 2 or 2 sin 85° to the other pair."""
+    near, far = 2 * math.sin(math.radians(5)), (2 + 2 * math.sin(math.radians(85))) / 2
+    found = four()
+    assert [2, 3] == [row.k for row in found.curve]
+    assert found.curve[0].silhouette == pytest.approx(1 - near / far, abs=1e-12)
+    # k = 3 cuts one pair: its words are alone and count 0, the other pair keeps its value.
+    assert found.curve[1].silhouette == pytest.approx((1 - near / far) / 2, abs=1e-3)
+    assert [True, False] == [row.chosen for row in found.curve]
+
+
+def test_many_words_need_no_matrix_of_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = four().curve
+    monkeypatch.setattr(clusters, "DISTANCES_KEPT", 3)
+    for kept, computed in zip(shared, four().curve, strict=True):
+        assert computed.silhouette == pytest.approx(kept.silhouette, abs=1e-12)
+
+
+def test_a_given_k_replaces_the_grid() -> None:
+    found = four(k=3)
+    assert (3,) == tuple(row.k for row in found.curve)
+    assert found.curve[0].chosen
+    assert 3 == found.n_clusters
+
+
+def test_as_many_clusters_as_words_have_no_silhouette_but_stay_the_users_choice() -> None:
+    found = four(k=4)
+    assert (SilhouetteRow(4, None, True),) == found.curve
+    assert 4 == found.n_clusters
+    assert "k = 4: no silhouette" in found.notes
+
+
+# --- counting --------------------------------------------------------------------------------------
+
+
+def test_clusters_hold_the_hand_counted_occupations_most_lists_first() -> None:
+    found = four()
+    assert list(FOUR_COUNTS.items()) == list(counts_of(found).items())
+    assert [1, 1, 1, 2, 2, 2] == [row.cluster for row in found.rows]
+    shares = {(row.model, row.words): row.female_share for row in found.rows}
+    assert shares["all", "engine engines"] == 0.25
+    assert shares["a", "care caring"] == 1.0
+
+
+def test_a_model_without_the_cluster_has_no_share_and_says_why() -> None:
+    (row,) = [row for row in four().rows if (row.model, row.words) == ("b", "care caring")]
+    assert row.female_share is None
+    assert "no list of this model holds a word of it" == row.reason
+    assert (0, 0, False) == (row.n_occupations_female, row.n_occupations_male, row.kept)
+
+
+def test_equally_many_lists_are_numbered_by_words() -> None:
+    lists = {("a", "nurse", "male"): list(FOUR), ("a", "nurse", "female"): list(FOUR)}
+    found = find_clusters(lists, list(FOUR), FOUR_VECTORS)
+    assert [(1, "care caring"), (2, "engine engines")] == [
+        (r.cluster, r.words) for r in found.rows if r.model == "a"
+    ]
+
+
+def test_rows_have_the_columns_of_the_public_tables() -> None:
+    """DESIGN §4."""
+    header = "model cluster words n_occupations_female n_occupations_male female_share kept category reason"
+    assert header.split() == [field.name for field in fields(ClusterRow)]
+    assert ["k", "silhouette", "chosen"] == list(asdict(four().curve[0]))
+
+
+# --- the keep rule ---------------------------------------------------------------------------------
+
+
+def test_the_released_clusters_are_kept_by_both_rules() -> None:
+    counts = released_counts()
+    assert 36 == len(counts)
+    assert all(is_kept(cluster, variant="released") for cluster in counts)
+    assert all(is_kept(cluster, variant="exact") for cluster in counts)
+
+
+def test_the_released_rule_is_lopsided_and_ours_is_not() -> None:
+    """gasp-reference-facts §6: F 6, M 4 passes, F 4, M 6 does not."""
+    assert differs_by_half(6, 4, variant="released")
+    assert not differs_by_half(4, 6, variant="released")
+    assert differs_by_half(6, 4)
+    assert differs_by_half(4, 6)
+    mirrored = [[(m, f) for f, m in cluster] for cluster in released_counts()]
+    # Turned round, three of the 36 would be lost: travels (3:2), award (3:2) and ties (6:4).
+    assert 33 == sum(is_kept(cluster, variant="released") for cluster in mirrored)
+    assert 36 == sum(is_kept(cluster) for cluster in mirrored)
+
+
+@given(st.integers(0, 63), st.integers(0, 63))
+def test_exact_is_symmetric_and_keeps_what_released_keeps(f: int, m: int) -> None:
+    assert differs_by_half(f, m) == differs_by_half(m, f)
+    assert differs_by_half(f, m) >= differs_by_half(f, m, variant="released")
+    assert differs_by_half(f, m) == (f != m and abs(f - m) >= 0.5 * min(f, m))
+    assert differs_by_half(f, m, variant="released") == (abs(f - m) / max(1, m) >= 0.5)
+
+
+def test_every_model_must_pass_with_three_pairs_and_directions_may_differ() -> None:
+    assert is_kept([(3, 0), (0, 3)])
+    assert not is_kept([(3, 0), (2, 0)])  # two pairs
+    assert not is_kept([(3, 0), (3, 3)])  # no difference
+    assert not is_kept([(3, 0), (7, 5)])  # 2 is less than half of 5
+
+
+def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
+    """care 3:0 and 0:0, engine 1:2 and 0:1: none kept (model b), both differ by half when summed."""
+    found = four()
+    assert [False] * 4 == [row.kept for row in found.rows if row.model != ALL_MODELS]
+    assert [True] * 2 == [row.kept for row in found.rows if row.model == ALL_MODELS]
+    assert (0, 1.0) == (found.n_kept, found.share_passing)
+    alone = find_clusters({k: v for k, v in FOUR_LISTS.items() if k[0] == "a"}, list(FOUR), FOUR_VECTORS)
+    assert [True, True] == [row.kept for row in alone.rows if row.model == "a"]
+    assert 2 == alone.n_kept
+
+
+def test_the_variant_reaches_the_rows() -> None:
+    """Women 2, men 3 in both clusters: half of 2 is passed, half of 3 is not."""
+    lists: dict[tuple[str, str, str], Sequence[str]] = {}
+    for i in range(3):
+        lists["a", f"job {i}", "male"] = list(FOUR)
+        lists["a", f"job {i}", "female"] = list(FOUR) if i else []
+    for variant, kept, share in (("exact", 2, 1.0), ("released", 0, 0.0)):
+        found = find_clusters(lists, list(FOUR), FOUR_VECTORS, variant=variant)  # type: ignore[arg-type]
+        assert (kept, share) == (found.n_kept, found.share_passing)
+
+
+# --- what is undefined -----------------------------------------------------------------------------
+
+
+def test_fewer_than_four_words_with_a_vector_give_a_reason_for_every_model() -> None:
+    found = find_clusters(FOUR_LISTS, list(FOUR)[:3], FOUR_VECTORS[:3])
+    assert "3 words to cluster; at least 4 are needed" == found.reason
+    assert ["a", "b", ALL_MODELS] == [row.model for row in found.rows]
+    assert {found.reason} == {row.reason for row in found.rows}
+    assert {(None, None, None)} == {(r.cluster, r.n_occupations_female, r.kept) for r in found.rows}
+    assert (None, None, None, ()) == (found.n_clusters, found.n_kept, found.share_passing, found.curve)
+    assert ("engines",) == found.without_vector
+
+
+def test_no_lists_at_all_are_a_reason_too() -> None:
+    found = find_clusters({}, [], np.empty((0, 2)))
+    assert "0 words to cluster; at least 4 are needed" == found.reason
+
+
+def test_words_without_a_direction_are_named_and_left_out() -> None:
+    lists = {**FOUR_LISTS, ("b", "cook", "male"): ["absent", "nought", "unknown"]}
+    vectors = np.vstack([FOUR_VECTORS, [[0.0, 0.0], [np.nan, 1.0]]])
+    found = find_clusters(lists, [*FOUR, "nought", "unknown"], vectors)
+    assert ("absent", "nought", "unknown") == found.without_vector
+    assert "3 of 7 words have no vector: absent nought unknown" in found.notes
+    assert FOUR_COUNTS == counts_of(found)
+
+
+def test_more_clusters_than_distinct_vectors_are_not_compared_and_warn_nobody() -> None:
+    """Six words on three vectors: k = 4 and 5 do not come out, so they have no silhouette."""
+    words = ["aaa", "bbb", "ccc", "ddd", "eee", "fff"]
+    vectors = np.array([angle(degrees) for degrees in (0, 0, 90, 90, 200, 200)])
+    lists = {("a", "nurse", "female"): words}
+    found = find_clusters(lists, words, vectors)
+    assert [2, 3, 4, 5] == [row.k for row in found.curve]
+    assert [False, False, True, True] == [row.silhouette is None for row in found.curve]
+    assert found.curve[1].chosen
+    assert found.curve[1].silhouette == pytest.approx(1.0, abs=1e-6)
+    given_k = find_clusters(lists, words, vectors, k=5)
+    assert 3 == given_k.n_clusters
+    assert "only 3 clusters came out of k = 5: words share their vectors" in given_k.notes
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_equal_vectors_alone_are_no_clusters(k: int | None) -> None:
+    found = find_clusters(FOUR_LISTS, list(FOUR), np.tile([3.0, 4.0], (4, 1)), k=k)
+    assert "all words have the same vector" == found.reason
+
+
+def test_a_k_that_cannot_be_is_refused_or_undefined() -> None:
+    with pytest.raises(StudyError, match=r"k = 1: a clustering needs k of at least 2"):
+        four(k=1)
+    assert "k = 5 clusters asked of 4 words" == four(k=5).reason
+
+
+def test_a_matrix_of_other_words_is_refused() -> None:
+    with pytest.raises(ValueError, match="for 3 words"):
+        find_clusters(FOUR_LISTS, ["care", "caring", "engine"], FOUR_VECTORS)
+
+
+# --- categories and notes --------------------------------------------------------------------------
+
+
+def test_a_cluster_has_the_categories_of_its_words_most_first() -> None:
+    mapping = {"engine": "work", "care": "warmth", "caring": "family life", "yoga": "sports"}
+    found = four(categories=mapping)
+    assert {"engine engines": "work", "care caring": "family life; warmth"} == {
+        row.words: row.category for row in found.rows
+    }
+    assert "1 words of the categories are not among the words: yoga" in found.notes
+    assert {None} == {row.category for row in four().rows}
+    lists, vectors = {("a", "nurse", "female"): [*FOUR, "cared"]}, np.vstack([FOUR_VECTORS, angle(5)])
+    most = find_clusters(lists, [*FOUR, "cared"], vectors, k=2, categories={**mapping, "cared": "warmth"})
+    assert {"work", "warmth; family life"} == {row.category for row in most.rows}
+
+
+def test_the_notes_say_k_and_what_is_kept() -> None:
+    assert (
+        "k = 2: silhouette 0.913",
+        "0 of 2 clusters are kept; 2 differ by half on counts summed over models",
+    ) == four().notes
+
+
+# --- nothing but the words, their directions and the lists matters -----------------------------------
+
+many = st.lists(st.integers(0, 359), min_size=4, max_size=30)
+
+
+def _spread(angles: Sequence[int]) -> tuple[list[str], np.ndarray, dict[tuple[str, str, str], list[str]]]:
+    words = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(len(angles))]
+    lists: dict[tuple[str, str, str], list[str]] = {}
+    for i, word in enumerate(words):
+        for j in range(1 + i % 3):
+            gender = ("female", "male")[(i + j) % 2]
+            lists.setdefault(("ab"[i % 2], f"job {j}", gender), []).append(word)
+    return words, np.array([angle(degrees) for degrees in angles]), lists
+
+
+@settings(max_examples=15, deadline=None)
+@given(many, st.randoms(use_true_random=False))
+def test_order_and_length_of_vectors_change_nothing(angles: list[int], random: Any) -> None:
+    words, vectors, lists = _spread(angles)
+    # Powers of two and single precision lose nothing that the unit rows would show.
+    single = vectors.astype(np.float32)
+    expected = find_clusters(lists, words, single)
+    order = list(range(len(words)))
+    random.shuffle(order)
+    scale = np.array([2.0 ** random.randint(-4, 4) for _ in order])[:, None]
+    shuffled = {key: random.sample(value, len(value)) for key, value in lists.items()}
+    found = find_clusters(shuffled, [words[i] for i in order], single[order] * scale)
+    assert expected == found
+
+
+@settings(max_examples=15, deadline=None)
+@given(many)
+def test_counts_are_those_of_a_plain_loop_and_every_word_is_in_one_cluster(angles: list[int]) -> None:
+    words, vectors, lists = _spread(angles)
+    found = find_clusters(lists, words, vectors)
+    if found.reason:
+        assert 1 == len(set(angles))
+        return
+    models = list(dict.fromkeys(model for model, _, _ in lists))
+    assert sorted(words) == sorted(w for r in found.rows if r.model == ALL_MODELS for w in r.words.split())
+    for row in found.rows:
+        for gender, n in (("female", row.n_occupations_female), ("male", row.n_occupations_male)):
+            inside = models if row.model == ALL_MODELS else [row.model]
+            assert n == _plain_count(lists, inside, gender, row.words.split())
+
+
+def _plain_count(
+    lists: Mapping[tuple[str, str, str], Sequence[str]], models: list[str], gender: str, words: list[str]
+) -> int:
+    n = 0
+    for (model, _, whose), marked in lists.items():
+        if model in models and whose == gender and any(word in marked for word in words):
+            n += 1
+    return n
+
+
+# --- threads ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    import sklearn.cluster
+    import sklearn.metrics  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=2):
+        yield
+
+
+def test_k_means_and_silhouettes_run_in_one_thread(
+    two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sklearn.cluster
+    import sklearn.metrics
+    from threadpoolctl import threadpool_info
+
+    seen: list[tuple[str, int]] = []
+
+    def watch(where: Any, name: str) -> None:
+        function = getattr(where, name)
+
+        def watched(*args: Any, **options: Any) -> Any:
+            seen.extend((name, pool["num_threads"]) for pool in threadpool_info())
+            return function(*args, **options)
+
+        monkeypatch.setattr(where, name, watched)
+
+    watch(sklearn.cluster.KMeans, "fit")
+    watch(sklearn.metrics, "pairwise_distances")
+    watch(sklearn.metrics, "silhouette_score")
+    before = {pool["num_threads"] for pool in threadpool_info()}
+    four()
+    assert {2} == before, "the test must start from more than one thread"
+    assert {("fit", 1), ("pairwise_distances", 1), ("silhouette_score", 1)} == set(seen)
+    assert {2} == {pool["num_threads"] for pool in threadpool_info()}
+
+
+def test_k_means_is_that_of_scikit_learn_with_the_contracts_arguments() -> None:
+    from sklearn.cluster import KMeans
+
+    vectors = np.random.default_rng(0).normal(size=(120, 8))
+    for n_init in (1, 10):
+        own = KMeans(n_clusters=30, init="k-means++", random_state=42, n_init=n_init).fit(vectors)
+        assert np.array_equal(own.labels_, k_means(vectors, 30, n_init=n_init))
+
+
+def test_the_curve_takes_one_start_and_the_chosen_k_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    fit = clusters.k_means
+
+    def watched(vectors: Any, k: int, *, n_init: int = 1) -> Any:
+        asked.append((k, n_init))
+        return fit(vectors, k, n_init=n_init)
+
+    monkeypatch.setattr(clusters, "k_means", watched)
+    four()
+    assert [(2, 1), (3, 1), (2, 10)] == asked

@@ -1,0 +1,537 @@
+"""Tests of the SRB score: by hand in two dimensions, against a double loop, and what stands beside it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from needs import not_beside
+from numpy.typing import NDArray
+from places import SHARED
+from scipy.sparse import csr_matrix
+
+from biaskit.errors import UsageError
+from biaskit.personas.srb.score import (
+    NULL_OF_MARKED_LISTS,
+    PRONOUNS,
+    ShuffledZ,
+    SrbScore,
+    chamfer_distance,
+    overlap_only,
+    shuffled_z,
+    srb,
+    srb_scores,
+)
+from biaskit.vectors.training import Vectors
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-12
+NO_NULL = "no null here"
+
+
+@dataclass(frozen=True)
+class Word:
+    word: str
+    z: float
+
+
+def at(**degrees: float) -> Vectors:
+    """Words as directions in the plane."""
+    angles = np.radians(list(degrees.values()))
+    return Vectors.of(list(degrees), np.stack([np.cos(angles), np.sin(angles)], axis=1))
+
+
+def marked(text: str, *z: float) -> list[Word]:
+    """Words with z as given, else 9, 8, 7, …"""
+    words = text.split()
+    return [Word(w, value) for w, value in zip(words, z or range(9, 9 - len(words), -1), strict=True)]
+
+
+def random_vectors(n: int, seed: int = 0) -> Vectors:
+    return Vectors.of([f"w{i}" for i in range(n)], np.random.default_rng(seed).normal(size=(n, 8)))
+
+
+def double_loop(candidates: Sequence[str], targets: Sequence[str], vectors: Vectors) -> float:
+    total = 0.0
+    for c in candidates:
+        nearest = math.inf
+        for t in targets:
+            a, b = vectors.matrix[vectors.words[c]], vectors.matrix[vectors.words[t]]
+            cosine = sum(x * y for x, y in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+            nearest = min(nearest, 1 - cosine)
+        total += nearest
+    return total / len(candidates)
+
+
+def printed_algorithm_6(
+    candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
+) -> float:
+    """GAS(P) Algorithm 6 as printed: divides inside the loop, keeps the women's minimum for the men."""
+    mu_f = mu_m = 0.0
+    for c in candidates:
+        most_similar = 2.0
+        for t in female:
+            most_similar = min(most_similar, double_loop([c], [t], vectors))
+        mu_f = (mu_f + most_similar) / len(candidates)
+        for t in male:
+            most_similar = min(most_similar, double_loop([c], [t], vectors))
+        mu_m = (mu_m + most_similar) / len(candidates)
+    return mu_f - mu_m
+
+
+def score(
+    candidates: str,
+    female: Sequence[Word],
+    male: Sequence[Word],
+    vectors: Vectors | Sequence[Vectors],
+    *,
+    null: Callable[[], ShuffledZ] | str = NO_NULL,
+    pronouns: str = "all",
+    names: Sequence[str] = (),
+) -> SrbScore:
+    models = [vectors] if isinstance(vectors, Vectors) else vectors
+    targets = {"female": female, "male": male}
+    of_women = {"female": candidates.split()}
+    return srb_scores(of_women, targets, models, null=null, pronouns=pronouns, names=names)["female"]
+
+
+# --- Chamfer distance and the score --------------------------------------------------------------
+
+PLANE = at(a=0, b=90, c=60, d=180, e=90, f=0)
+
+
+def test_chamfer_matches_the_angles_in_the_plane() -> None:
+    # a (0°): nearest is c (60°), 1 - 1/2; b (90°): nearest is c (30° away), 1 - √3/2; d is 180° and 90° off.
+    candidates, targets = (PLANE.rows(words)[0] for words in (["a", "b"], ["c", "d"]))
+    assert pytest.approx((0.5 + 1 - math.sqrt(3) / 2) / 2, abs=ROUNDING) == chamfer_distance(
+        candidates, targets
+    )
+    # c: nearest is b, 1 - √3/2; d: nearest is b, 1 - 0. The distance is not symmetric.
+    assert pytest.approx((2 - math.sqrt(3) / 2) / 2, abs=ROUNDING) == chamfer_distance(targets, candidates)
+
+
+def test_the_score_matches_the_angles_in_the_plane() -> None:
+    # Women's c (60°), men's d (180°). To c: 0.5 and 1 - √3/2; to d: 2 and 1. Mean difference.
+    expected = (0.5 + 1 - math.sqrt(3) / 2) / 2 - 1.5
+    assert pytest.approx(expected, abs=ROUNDING) == srb(["a", "b"], ["c"], ["d"], PLANE)
+    found = score("a b", marked("c"), marked("d"), PLANE)
+    assert pytest.approx(expected, abs=ROUNDING) == found.srb
+    assert pytest.approx(1.5, abs=ROUNDING) == found.distance_male
+
+
+def test_a_word_and_itself_have_distance_zero_and_opposites_two() -> None:
+    vectors = random_vectors(40)
+    rows = vectors.rows(list(vectors.words))[0]
+    assert 0.0 <= chamfer_distance(rows, rows) < 1e-15
+    assert pytest.approx(2.0, abs=ROUNDING) == chamfer_distance(rows[:1], -rows[:1])
+
+
+def test_lengths_of_vectors_do_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    c, t = rng.normal(size=(5, 7)), rng.normal(size=(6, 7))
+    stretched = chamfer_distance(c * rng.uniform(1e-6, 1e6, size=(5, 1)), 3 * t)
+    assert pytest.approx(chamfer_distance(c, t), abs=ROUNDING) == stretched
+
+
+@pytest.mark.parametrize(
+    ("candidates", "targets"),
+    [
+        (np.empty((0, 2)), np.ones((1, 2))),
+        (np.ones((1, 2)), np.zeros((1, 2))),
+        (np.ones((1, 2)), np.ones((1, 3))),
+    ],
+)
+def test_sets_without_a_distance_are_an_error(candidates: FloatArray, targets: FloatArray) -> None:
+    with pytest.raises(UsageError) as caught:
+        chamfer_distance(candidates, targets)
+    assert "\n" not in str(caught.value)
+
+
+lists_of_words = st.lists(st.integers(0, 29).map(lambda i: f"w{i}"), min_size=1, max_size=12, unique=True)
+
+
+@settings(deadline=None)
+@given(lists_of_words, lists_of_words, lists_of_words, st.integers(0, 9))
+def test_the_score_is_that_of_a_double_loop(c: list[str], f: list[str], m: list[str], seed: int) -> None:
+    vectors = random_vectors(30, seed)
+    expected = double_loop(c, f, vectors) - double_loop(c, m, vectors)
+    assert pytest.approx(expected, abs=ROUNDING) == srb(c, f, m, vectors)
+    found = score(
+        " ".join(c), marked(" ".join(f), *[2.0] * len(f)), marked(" ".join(m), *[2.0] * len(m)), vectors
+    )
+    assert pytest.approx(expected, abs=ROUNDING) == found.srb
+    assert pytest.approx(double_loop(c, m, vectors), abs=ROUNDING) == found.distance_male
+
+
+@settings(deadline=None)
+@given(lists_of_words, lists_of_words, lists_of_words, lists_of_words)
+def test_swapping_the_groups_turns_womens_score_into_mens_negated(
+    cf: list[str], cm: list[str], f: list[str], m: list[str]
+) -> None:
+    vectors = [random_vectors(30, seed) for seed in (1, 2)]
+    there = srb_scores(
+        {"female": cf, "male": cm},
+        {"female": marked(" ".join(f)), "male": marked(" ".join(m))},
+        vectors,
+        null=NO_NULL,
+    )
+    back = srb_scores(
+        {"female": cm, "male": cf},
+        {"female": marked(" ".join(m)), "male": marked(" ".join(f))},
+        vectors,
+        null=NO_NULL,
+    )
+    for of_women, of_men in ((there["female"], back["male"]), (back["female"], there["male"])):
+        for number in ("srb", "srb_matched", "overlap_only"):
+            assert getattr(of_women, number) == -getattr(of_men, number)
+        assert of_women.distance_female == of_men.distance_male
+        assert of_women.srb_seed_sd == of_men.srb_seed_sd
+
+
+def test_the_printed_algorithm_gives_another_number() -> None:
+    # Candidates a (0°) and b (90°), women's e (90°), men's f (0°): by symmetry 0. As printed: a is 1 from
+    # e, mu_F = 1/2, then 0 from f, mu_M = 0; b is 0 from e, mu_F = 1/4, and stays 0, mu_M = 0: 0.25.
+    assert srb(["a", "b"], ["e"], ["f"], PLANE) == pytest.approx(0.0, abs=ROUNDING)
+    assert printed_algorithm_6(["a", "b"], ["e"], ["f"], PLANE) == pytest.approx(0.25, abs=ROUNDING)
+    # It also depends on the order of the candidates; the last counts most.
+    assert printed_algorithm_6(["b", "a"], ["e"], ["f"], PLANE) == pytest.approx(0.5, abs=ROUNDING)
+
+
+# --- what stands beside the score ----------------------------------------------------------------
+
+
+def test_overlap_counts_equal_words_alone() -> None:
+    assert overlap_only(["a", "b", "c", "d"], ["a", "b", "x"], ["d", "y"]) == -0.25
+    assert overlap_only(["a"], [], ["a"]) == 1.0
+    assert overlap_only([], ["a"], ["b"]) is None
+
+
+def test_with_vectors_at_right_angles_the_score_is_the_overlap() -> None:
+    # Every other word is at distance 1, an equal one at 0: CH = 1 - |C ∩ T| / |C|.
+    vectors = Vectors.of(list("abcdxy"), np.eye(6))
+    found = score("a b c d", marked("a b x"), marked("d y"), vectors)
+    assert found.overlap_only == -0.25
+    assert pytest.approx(-0.25, abs=ROUNDING) == found.srb
+
+
+def test_matched_lists_have_the_length_of_the_shorter_by_z() -> None:
+    # a (0°) against women's e (90°) and a: the second one by z is cut, since the men have one word (c, 60°).
+    found = score("a", marked("a e", 2.0, 3.0), marked("c"), PLANE)
+    assert pytest.approx(0.0 - 0.5, abs=ROUNDING) == found.srb
+    assert pytest.approx(1.0 - 0.5, abs=ROUNDING) == found.srb_matched
+    assert (2, 1) == (found.n_target_female, found.n_target_male)
+    assert found.sign_changes
+    assert "the sign changes" in str(found.reason)
+
+
+def test_equal_z_at_the_cut_keeps_both() -> None:
+    tied = score("a", marked("b f", 3.0, 3.0), marked("c"), PLANE)
+    assert tied.srb == tied.srb_matched == pytest.approx(-0.5, abs=ROUNDING)
+    assert not tied.sign_changes
+
+
+def test_lists_of_one_length_need_no_matching() -> None:
+    found = score("a b", marked("c e"), marked("d f"), PLANE)
+    assert found.srb == found.srb_matched
+
+
+def test_a_longer_list_is_nearer_to_everything() -> None:
+    # METHODS §2.6: two to one gives a score below 0 where nothing differs; matching removes it.
+    scores = []
+    for seed in range(40):
+        vectors = random_vectors(150, seed)
+        words = list(vectors.words)
+        found = score(
+            " ".join(words[:30]), marked(" ".join(words[30:110])), marked(" ".join(words[110:])), vectors
+        )
+        assert found.srb is not None
+        assert found.srb_matched is not None
+        scores.append((found.srb, found.srb_matched))
+    longer, matched = np.mean(scores, axis=0)
+    assert longer < -0.03
+    assert abs(matched) < 0.015
+
+
+def test_words_without_a_vector_are_named_counted_and_left_out() -> None:
+    found = score("a zebra b", marked("c ghost"), marked("zebra d"), PLANE)
+    bare = score("a b", marked("c"), marked("d"), PLANE)
+    assert (found.srb, found.srb_matched, found.overlap_only) == (
+        bare.srb,
+        bare.srb_matched,
+        bare.overlap_only,
+    )
+    assert (2, 1, 1, 2) == (found.n_candidates, found.n_target_female, found.n_target_male, found.n_oov)
+    assert ("ghost", "zebra") == found.oov
+    assert "left out, without a vector: ghost zebra" in str(found.reason)
+    assert (0, ()) == (bare.n_oov, bare.oov)
+
+
+def test_a_word_needs_a_vector_in_every_model() -> None:
+    found = score("a b", marked("c e"), marked("d"), [PLANE, at(a=0, b=10, c=20, d=30)])
+    assert ("e",) == found.oov
+
+
+def test_pronouns_leave_both_sides_or_as_released_the_candidates() -> None:
+    vectors = at(she=0, her=10, he=180, a=20, b=40, c=60)
+    both = score("she her a", marked("she b"), marked("he c"), vectors)
+    assert (1, 1, 1) == (both.n_candidates, both.n_target_female, both.n_target_male)
+    released = score("she her a", marked("she b"), marked("he c"), vectors, pronouns="released")
+    assert (2, 2, 2) == (released.n_candidates, released.n_target_female, released.n_target_male)
+    # The released list leaves "her" in: 10° and 20° from "she", against 50° and 40° from c.
+    expected = sum(1 - math.cos(math.radians(x)) for x in (10, 20)) / 2
+    assert pytest.approx(expected, abs=ROUNDING) == released.distance_female
+
+
+def test_the_pronoun_lists_hold_what_was_published() -> None:
+    # METHODS §2.6; the released list @~701k of the notebook (gasp-reference-facts.md §1).
+    assert {"she", "he", "they", "them", "hers", "his", "their", "theirs"} == PRONOUNS["released"]
+    assert 20 == len(PRONOUNS["all"])
+    assert {"him", "themself", "theyd"} < PRONOUNS["all"]
+    assert not PRONOUNS["all"] & {"shell", "shed", "hed", "hell"}
+
+
+def test_names_leave_both_sides() -> None:
+    found = score("a maria", marked("maria c"), marked("d"), PLANE, names=["maria"])
+    assert (1, 1, 0) == (found.n_candidates, found.n_target_female, found.n_oov)
+
+
+def test_the_score_is_the_mean_over_the_seeds_with_their_sample_sd() -> None:
+    models = [random_vectors(30, seed) for seed in (1, 2, 3)]
+    words = list(models[0].words)
+    lists = words[:8], words[5:15], words[12:25]
+    each = [srb(*lists, model) for model in models]
+    found = score(" ".join(lists[0]), *(marked(" ".join(one)) for one in lists[1:]), models)
+    assert pytest.approx(np.mean(each), abs=ROUNDING) == found.srb
+    assert pytest.approx(np.std(each, ddof=1), abs=ROUNDING) == found.srb_seed_sd
+    alone = score(" ".join(lists[0]), *(marked(" ".join(one)) for one in lists[1:]), models[:1])
+    assert alone.srb_seed_sd is None
+    assert "one vector model" in str(alone.reason)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "female", "male", "why"),
+    [
+        ("", "a", "b", "no candidate words"),
+        ("she", "a", "b", "no candidate words"),
+        ("a", "her", "b", "no words for specified women"),
+        ("a", "b", "", "no words for specified men"),
+        ("ghost", "a", "b", "no candidate word has a vector"),
+        ("a", "ghost", "b", "no word for specified women has a vector"),
+        ("a", "b", "ghost", "no word for specified men has a vector"),
+    ],
+)
+def test_without_a_list_there_is_no_score_but_a_reason(
+    candidates: str, female: str, male: str, why: str
+) -> None:
+    def never() -> ShuffledZ:
+        raise AssertionError("a null without a score")
+
+    found = score(candidates, marked(female), marked(male), PLANE, null=never)
+    assert why in str(found.reason)
+    numbers = (
+        found.srb,
+        found.distance_female,
+        found.srb_matched,
+        found.p_value,
+        found.srb_z,
+        found.overlap_only,
+    )
+    assert (None,) * 6 == numbers
+
+
+def test_a_row_has_the_columns_of_srb_csv() -> None:
+    design = SHARED / "design/DESIGN.md"
+    if not design.exists():
+        not_beside("the design (shared/design/DESIGN.md) is not beside this checkout")
+    line = re.search(r"^\| srb\.csv \| (.*) \|$", design.read_text(encoding="utf-8"), re.MULTILINE)
+    assert line is not None
+    row = score("a", marked("b"), marked("c"), PLANE, null=NULL_OF_MARKED_LISTS).row("marked-lists")
+    assert {*row, "model", "occupation", "control"} == set(line[1].split(", "))
+    assert "marked-lists" == row["vectors"]
+    assert "vectors depend on the lists" in str(row["reason"])
+    assert row["p_value"] is row["srb_z"] is row["null_mean"] is None
+
+
+# --- the null ------------------------------------------------------------------------------------
+
+
+def random_shuffles(words: Sequence[str], n: int = 199, seed: int = 0) -> ShuffledZ:
+    rng = np.random.default_rng(seed)
+    shape = (n, len(words))
+    # One decimal: many equal z, so that cuts fall among them.
+    return ShuffledZ(words, rng.normal(size=shape).round(1), rng.random(shape) < 0.7, rng.random(shape) < 0.7)
+
+
+def plain_null(
+    candidates: Sequence[str],
+    lengths: Mapping[str, int],
+    shuffled: ShuffledZ,
+    left_out: set[str],
+    vectors: Vectors,
+) -> list[float]:
+    """Scores under shuffled labels, one after the other."""
+    scores = []
+    for s in range(len(shuffled.z)):
+        distances = {}
+        for gender, sign, present in (("female", 1, shuffled.in_female), ("male", -1, shuffled.in_male)):
+            of_words = {
+                word: sign * shuffled.z[s, i]
+                for i, word in enumerate(shuffled.words)
+                if present[s, i] and word not in left_out and word in vectors
+            }
+            last = sorted(of_words.values(), reverse=True)[: lengths[gender]][-1]
+            chosen = [word for word, z in of_words.items() if z >= last]
+            distances[gender] = double_loop(candidates, chosen, vectors)
+        scores.append(distances["female"] - distances["male"])
+    return scores
+
+
+@pytest.mark.parametrize("pronouns", ["all", "released"])
+def test_the_null_is_that_of_a_plain_loop(pronouns: str) -> None:
+    models = [
+        Vectors.of(
+            [*(f"w{i}" for i in range(40)), "she", "maria"], np.random.default_rng(s).normal(size=(42, 8))
+        )
+        for s in (5, 6)
+    ]
+    words = [*models[0].words, "ghost"]
+    shuffled = random_shuffles(words, 30)
+    female, male = marked("w1 w2 w3 w4 she maria"), marked("w5 w6 ghost")
+    found = score(
+        "w2 w6 w7 she", female, male, models, null=lambda: shuffled, pronouns=pronouns, names=["maria"]
+    )
+    left_out = {"maria", "she"} if pronouns == "all" else {"maria"}
+    lengths = {"female": 4 if pronouns == "all" else 5, "male": 2}
+    assert list(lengths.values()) == [found.n_target_female, found.n_target_male]
+    candidates = ["w2", "w6", "w7"]
+    expected = plain_null(candidates, lengths, shuffled, left_out, models[0])
+    targets = {"female": ["w1", "w2", "w3", "w4"], "male": ["w5", "w6"]}
+    if pronouns == "released":
+        targets["female"].append("she")
+    observed = srb(candidates, targets["female"], targets["male"], models[0])
+    assert observed is not None
+    mean, sd = np.mean(expected), np.std(expected, ddof=1)
+    assert pytest.approx(mean, abs=ROUNDING) == found.null_mean
+    assert pytest.approx(sd, abs=ROUNDING) == found.null_sd
+    reached = sum(abs(value - mean) >= abs(observed - mean) * (1 - 1e-12) for value in expected)
+    assert (1 + reached) / 31 == found.p_value
+    # The first seed's score, not the mean over the seeds.
+    assert pytest.approx((observed - mean) / sd, abs=1e-9) == found.srb_z
+    assert found.srb is not None
+    assert abs(found.srb - observed) > 1e-3
+
+
+def test_the_null_is_made_once_for_both_genders() -> None:
+    calls = []
+
+    def null() -> ShuffledZ:
+        calls.append(1)
+        return random_shuffles([f"w{i}" for i in range(30)])
+
+    lists = {"female": marked("w1 w2 w3"), "male": marked("w4 w5")}
+    found = srb_scores({"female": ["w1"], "male": ["w4"]}, lists, [random_vectors(30)], null=null)
+    assert len(calls) == 1
+    assert found["female"].p_value != found["male"].p_value
+
+
+def test_a_null_that_gives_the_observed_lists_back_gives_p_one() -> None:
+    words = [f"w{i}" for i in range(10)]
+    z = np.where(np.arange(10) < 4, 5.0, -5.0)
+    same = ShuffledZ(words, np.tile(z, (199, 1)), np.ones((199, 10), bool), np.ones((199, 10), bool))
+    found = score(
+        "w1 w7", marked("w0 w1 w2 w3"), marked("w4 w5 w6 w7 w8 w9"), random_vectors(10), null=lambda: same
+    )
+    assert pytest.approx(found.null_mean, abs=ROUNDING) == found.srb
+    assert 1.0 == found.p_value
+    assert found.srb_z is None
+    assert "no spread" in str(found.reason)
+
+
+def test_a_word_that_does_not_occur_with_a_gender_is_not_on_its_shuffled_list() -> None:
+    # w0 has the largest z of all for women, and no woman's text holds it.
+    words = ["w0", "w1", "w2"]
+    absent = ShuffledZ(
+        words, np.array([[9.0, 3.0, -3.0]] * 2), np.array([[False, True, True]] * 2), np.ones((2, 3), bool)
+    )
+    vectors = at(w0=0, w1=90, w2=180)
+    found = score("w0", marked("w1"), marked("w2"), vectors, null=lambda: absent)
+    assert pytest.approx(1.0 - 2.0, abs=ROUNDING) == found.null_mean
+
+
+def test_shuffles_without_a_list_make_no_null_but_a_reason() -> None:
+    z = np.array([[1.0, -1.0, 0.5], [np.nan] * 3])
+    undefined = ShuffledZ(["a", "b", "c"], z, np.ones((2, 3), bool), np.ones((2, 3), bool))
+    found = score("a", marked("b"), marked("c"), PLANE, null=lambda: undefined)
+    assert found.srb is not None
+    assert found.p_value is found.null_mean is found.srb_z is None
+    assert "1 of 2 shuffles" in str(found.reason)
+    present = np.array([[True] * 3, [False] * 3])
+    empty = ShuffledZ(["a", "b", "c"], np.ones((2, 3)), np.ones((2, 3), bool), present)
+    assert "1 of 2 shuffles" in str(score("a", marked("b"), marked("c"), PLANE, null=lambda: empty).reason)
+
+
+def test_labels_are_shuffled_within_prompts() -> None:
+    # Each document has a word of its own, so where a word occurs is its document's label.
+    genders = ["female"] * 6 + ["male"] * 2 + ["female"] * 1 + ["male"] * 3
+    strata = ["persona"] * 8 + ["biography"] * 4
+    seen: list[FloatArray] = []
+
+    def z_of(female: FloatArray, male: FloatArray) -> FloatArray:
+        seen.append(female + male)
+        return female - male
+
+    words = [f"w{i}" for i in range(12)]
+    found = shuffled_z(
+        csr_matrix(np.eye(12, dtype=np.int32)),
+        words=words,
+        genders=genders,
+        strata=strata,
+        z_of=z_of,
+        rng=np.random.default_rng(1),
+    )
+    assert (199, 12) == found.z.shape == found.in_female.shape
+    assert (np.concatenate(seen) == 1).all()
+    assert (found.in_female ^ found.in_male).all()
+    assert (found.in_female[:, :8].sum(axis=1) == 6).all()
+    assert (found.in_female[:, 8:].sum(axis=1) == 1).all()
+    assert (found.in_female == (found.z > 0)).all()
+    assert len({row.tobytes() for row in found.in_female}) > 50
+    again = shuffled_z(
+        csr_matrix(np.eye(12)),
+        words=words,
+        genders=genders,
+        strata=strata,
+        z_of=z_of,
+        rng=np.random.default_rng(1),
+    )
+    assert (again.z == found.z).all()
+
+
+def test_exchangeable_labels_give_even_p_values() -> None:
+    # The observed lists are those of one more shuffle, so p is uniform on 1/20 … 1 but for ties.
+    words = [f"w{i}" for i in range(60)]
+    p_values = []
+    for seed in range(300):
+        shuffled = ShuffledZ(
+            words,
+            np.random.default_rng([seed, 1]).normal(size=(20, 60)),
+            np.ones((20, 60), bool),
+            np.ones((20, 60), bool),
+        )
+        observed = shuffled.z[0]
+        order = np.argsort(-observed)
+        female = [Word(words[i], float(observed[i])) for i in order[:9]]
+        male = [Word(words[i], float(-observed[i])) for i in order[::-1][:6]]
+        null = ShuffledZ(words, shuffled.z[1:], shuffled.in_female[1:], shuffled.in_male[1:])
+        found = score("w0 w1 w2 w3 w4", female, male, random_vectors(60, seed), null=lambda null=null: null)
+        assert found.p_value is not None
+        p_values.append(found.p_value)
+    rejected = np.mean(np.array(p_values) <= 0.1 + ROUNDING)
+    assert 0.05 < rejected < 0.15  # 0.1 and 3 Monte Carlo errors of 0.017

@@ -1,0 +1,189 @@
+"""Example texts with their traces, marked words in their sentences, exact prompts."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from biaskit.personas import examples as showing
+from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
+from biaskit.report.shown_prompts import prompts_shown
+from biaskit.runs.collection import Part
+
+
+def association(key: str, occupation: str, gender: str, asked: str = "", **more: Any) -> dict[str, Any]:
+    return {
+        "model": "m",
+        "occupation": occupation,
+        "template_id": "persona",
+        "rule_id": gender,
+        "key": key,
+        "origin": "specified" if asked else "associated",
+        "specified_gender": asked,
+        "gender": gender,
+        **more,
+    }
+
+
+def marked(word: str, rank: int, **more: Any) -> dict[str, Any]:
+    row = {"model": "m", "occupation": "nurse", "origin": "associated", "gender": "female", "against": "male"}
+    return {**row, "method": "calibrated", "rank": rank, "word": word, "z": 5.0 - rank, **more}
+
+
+TEXTS = {
+    "1": "Ann is a nurse. She is kind! Mrs. Gray knows her.",
+    "2": "She is a kind nurse. Kind she is.",
+    "3": "He is a nurse, and kind.",
+    "4": "Nothing is said.",
+    "5": "She is a kind soul.",
+    "6": "A kind woman: she.",
+    "7": "she helps. Of kind people she is one.",
+}
+TABLES: dict[str, list[dict[str, Any]]] = {
+    "associations": [
+        association("1", "nurse", "female"),
+        association("2", "nurse", "female"),
+        association("3", "nurse", "male"),
+        association("4", "nurse", ""),
+        association("5", "nurse", "female", "female"),
+        association("6", "cook", "female"),
+        association("7", "nurse", "female"),
+    ],
+    "marked_words": [marked("kind", 1), marked("grey", 2), marked("she", 6)],
+}
+ROWS = [{"key": key, "text": text} for key, text in TEXTS.items()]
+
+
+def test_the_first_text_of_each_kind_is_an_example_unprompted_ones_first() -> None:
+    shown = show(ROWS, TABLES, {})
+    assert ["1", "3", "4", "5", "6"] == [example.key for example in shown.examples]
+    assert [None, None, None, "female", None] == [example.specified_gender for example in shown.examples]
+
+
+def test_spans_are_the_places_that_counted() -> None:
+    example = show(ROWS, TABLES, {}).examples[0]
+    places = [(example.text[span.start : span.end], span.counts_as) for span in example.spans]
+    assert [("She", "female"), ("Mrs.", "female"), ("her.", "female")] == places
+
+
+def test_a_word_has_the_sentences_of_its_own_list_alone() -> None:
+    shown = show(ROWS, TABLES, {})
+    kind = next(word for word in shown.words if word.word == "kind")
+    # Not those of men, cooks, or of prompts that named a gender; the first sentence of a text with the word.
+    assert ["She is kind!", "She is a kind nurse.", "Of kind people she is one."] == [
+        shown.sentences[i] for i in kind.sentences
+    ]
+    assert 4.0 == kind.z
+
+
+def test_a_word_without_a_sentence_stays_and_words_below_the_top_do_not() -> None:
+    words = {word.word: word.sentences for word in show(ROWS, TABLES, {}).words}
+    assert {"kind", "grey"} == set(words)
+    assert () == words["grey"]
+
+
+def test_an_honorific_ends_no_sentence() -> None:
+    tables = {**TABLES, "marked_words": [marked("mrs", 1)]}
+    assert ["Mrs. Gray knows her."] == show(ROWS, tables, {}).sentences
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_changes_nothing(seed: int) -> None:
+    rows = random.Random(seed).sample(ROWS, len(ROWS))
+    assert show(ROWS, TABLES, {}) == show(rows, TABLES, {})
+
+
+def test_each_sentence_is_stored_once() -> None:
+    tables = {**TABLES, "marked_words": [marked("kind", 1), marked("nurse", 2)]}
+    shown = show(ROWS, tables, {})
+    assert len(set(shown.sentences)) == len(shown.sentences)
+    kind, nurse = shown.words
+    assert set(kind.sentences) & set(nurse.sentences)
+
+
+def test_long_texts_are_cut_and_long_sentences_shown_around_the_word() -> None:
+    long = "she " + "x" * 60 + " " + "word " * 2_000 + "kind " + "word " * 2_000
+    tables = {**TABLES, "associations": [association("1", "nurse", "female")]}
+    shown = show([{"key": "1", "text": long}], tables, {})
+    assert shown.examples[0].cut
+    assert LONGEST_EXAMPLE == len(shown.examples[0].text)
+    (sentence,) = shown.sentences
+    assert len(sentence) <= LONGEST_SENTENCE
+    assert "kind" in sentence
+    assert sentence.startswith("… ")
+    assert sentence.endswith(" …")
+
+
+def test_examples_are_shared_by_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(showing, "MOST_EXAMPLES", 4)
+    rows = [association(f"{m}{i}", str(i), "female", model=m) for m in "ab" for i in range(5)]
+    shown = show([{"key": r["key"], "text": "she"} for r in rows], {"associations": rows}, {})
+    assert ["a0", "a1", "b0", "b1"] == [example.key for example in shown.examples]
+
+
+# --- prompts -----------------------------------------------------------------------------------------
+
+
+def probe_row(model: str, job: str, template: int, prompt: str, **more: Any) -> dict[str, Any]:
+    row = {"key": f"{model}{job}{template}", "model": model, "bias_type": "implicit", "template_id": template}
+    return {
+        **row,
+        "job": job,
+        "instruction_id": 0,
+        "setting": "plain",
+        "prompt_form": "raw",
+        "prompt": prompt,
+        **more,
+    }
+
+
+PART = Part("probe", "s", "", {}, (), (), (), (), ())
+PROMPTS = [
+    probe_row("a", "nurse", 2, "second nurse"),
+    probe_row("a", "nurse", 1, "a nurse"),
+    probe_row("a", "cook", 1, "a cook"),
+    probe_row("b", "cook", 1, "a cook"),
+    probe_row("b", "cook", 2, "second nurse", system="be fair"),
+    probe_row("b", "cook", 10, "tenth", instruction_id=3, setting="dialogue"),
+]
+
+
+def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_design() -> None:
+    shown = prompts_shown(PART, PROMPTS, {"a": "A", "b": "B"})
+    assert [
+        ("implicit, template 1, cook", "A, B", "a cook", None),
+        ("implicit, template 2, cook", "B", "second nurse", "be fair"),
+        ("implicit, template 2, nurse", "A", "second nurse", None),
+        ("implicit, template 10, instruction 3, dialogue, cook", "B", "tenth", None),
+    ] == [(one.what, one.model, one.prompt, one.system) for one in shown]
+
+
+def test_rows_of_models_that_are_not_in_the_report_are_left_out() -> None:
+    assert {"A"} == {one.model for one in prompts_shown(PART, PROMPTS, {"a": "A"})}
+
+
+def test_three_sentences_at_most_those_of_the_smallest_keys() -> None:
+    tables = {
+        "associations": [association(str(i), "nurse", "female") for i in range(9)],
+        "marked_words": [marked("kind", 1)],
+    }
+    rows = [{"key": str(i), "text": f"kind {i}"} for i in (7, 3, 8, 1, 5)]
+    (word,) = show(rows, tables, {}).words
+    assert 3 == len(word.sentences)
+    assert ["kind 1", "kind 3", "kind 5"] == [show(rows, tables, {}).sentences[i] for i in word.sentences]
+
+
+def test_a_prompt_that_names_a_gender_decides_whose_list_a_text_is_in() -> None:
+    tables = {
+        "associations": [association("1", "nurse", "male", "female")],
+        "marked_words": [marked("kind", 1, origin="specified")],
+    }
+    assert ["He is kind."] == show([{"key": "1", "text": "He is kind."}], tables, {}).sentences
+
+
+def test_examples_of_women_come_before_those_of_men_whatever_was_drawn_first() -> None:
+    tables = {"associations": [association("1", "nurse", "male"), association("2", "nurse", "female")]}
+    rows = [{"key": "1", "text": "he"}, {"key": "2", "text": "she"}]
+    assert ["female", "male"] == [example.gender for example in show(rows, tables, {}).examples]

@@ -1,0 +1,1255 @@
+"""The tables of the generation engine, from scripted models and imported texts to numbers checked by hand."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import gzip
+import itertools
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from needs import not_beside
+from places import SHARED
+
+import biaskit
+from biaskit import workflow
+from biaskit.errors import BiaskitError, RunError, StudyError
+from biaskit.personas.sampling.stored_design import read_design
+from biaskit.personas.texts.documents import TextDocuments, read_documents
+from biaskit.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.store import read_rows
+from biaskit.study.keys import VARIANTS
+from biaskit.workflow.personas import PersonasResult
+
+CHECKER = SHARED / "checks/run-contract"
+
+# --- texts whose words, genders and order are known ----------------------------------------------------
+
+COMMON = (
+    *("the", "of", "and", "to", "a", "in", "for", "is", "on", "that"),
+    *("work", "day", "team", "report", "office", "project", "people", "place", "time", "year"),
+)
+SUBJECT = {
+    "female": "She and her",
+    "male": "He and his",
+    "nonbinary": "This nonbinary person, they and their",
+}
+ASKED = {"female": "a woman", "male": "a man", "nonbinary": "a non-binary person"}
+TIMES = 12
+
+# Marked words of an occupation: texts without, then texts with a gender in the prompt.
+OPEN = {
+    "nurse": {"female": "tender warm gentle", "male": "strong bold firm"},
+    "mechanic": {"female": "patient warm clever", "male": "strong tough loud"},
+    "cook": {"female": "gentle kind clever", "male": "bold loud driven"},
+}
+NAMED = {
+    "nurse": {"female": "tender warm proud", "male": "strong quiet rugged", "nonbinary": "open creative"},
+    "mechanic": {"female": "patient proud", "male": "warm tough quiet", "nonbinary": "open bright"},
+    "cook": {"female": "gentle kind proud", "male": "bold rugged driven", "nonbinary": "bright creative"},
+}
+OTHER_NAMED = {
+    "nurse": {"female": "gentle bright proud", "male": "firm quiet rugged", "nonbinary": "open creative"},
+    "mechanic": {"female": "clever proud kind", "male": "loud tough driven", "nonbinary": "open bright"},
+    "cook": {"female": "kind clever proud", "male": "loud rugged bold", "nonbinary": "bright creative"},
+}
+
+
+def story(gender: str | None, words: str = "", number: int = 0) -> str:
+    """A text about somebody; its words stand in it twelve times each, beside words of every text."""
+    said = [*words.split() * TIMES, *COMMON, *(COMMON[(number + k) % len(COMMON)] for k in range(5))]
+    random.Random(number).shuffle(said)
+    return f"{SUBJECT[gender] if gender else 'The person'} {' '.join(said)}."
+
+
+def stories(genders: Sequence[str | None], words: Mapping[str, str]) -> list[str]:
+    return [story(gender, words.get(gender or "", ""), i) for i, gender in enumerate(genders)]
+
+
+def write_script(path: Path, *lines: dict[str, Any]) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
+    return f"scripted:{path}"
+
+
+def script_of(
+    path: Path,
+    open_words: Mapping[str, Mapping[str, str]],
+    named: Mapping[str, Mapping[str, str]],
+    pattern: Sequence[str | None] = ("female", "male"),
+) -> str:
+    """A model that follows `pattern` where no gender is asked for, and does as asked where one is."""
+    lines: list[dict[str, Any]] = []
+    for occupation, words in named.items():
+        lines += [
+            {
+                "contains": f"{occupation} who is {ASKED[gender]}",
+                "texts": [story(gender, words[gender], i) for i in range(6)],
+            }
+            for gender in ASKED
+        ]
+        lines.append({"contains": occupation, "texts": stories(list(pattern) * 6, open_words[occupation])})
+    return write_script(path, *lines)
+
+
+def write_vectors(path: Path, *, dimensions: int = 4) -> str:
+    """Vectors of every word above, so that no training is waited for."""
+    tables = (OPEN, NAMED, OTHER_NAMED)
+    marked = (
+        w for one in tables for words in one.values() for listed in words.values() for w in listed.split()
+    )
+    words = sorted({*marked, *COMMON, "her", "him"})
+    chance = random.Random(7)
+    lines = [f"{w} {' '.join(f'{chance.gauss(0, 1):.4f}' for _ in range(dimensions))}" for w in words]
+    path.write_text("\n".join([f"{len(words)} {dimensions}", *lines, ""]), encoding="ascii")
+    return f"pretrained:{path}"
+
+
+OCCUPATIONS = "nurse,mechanic,cook"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_waiting() -> Iterator[None]:
+    """Neither for disks, since power cuts are tested elsewhere, nor for garbage.
+
+    statsmodels collects it at every call of Holm: half the time of these tests.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(gc, "collect", lambda *generation: 0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("personas")
+
+
+@pytest.fixture(scope="module")
+def quick(home: Path) -> dict[str, Any]:
+    """Settings of an analysis that takes a moment."""
+    return {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "clusters": False}
+
+
+@pytest.fixture(scope="module")
+def made(home: Path, quick: dict[str, Any]) -> PersonasResult:
+    """A run of two models, three occupations, two prompts and four texts of each gender; never changed."""
+    return workflow.personas(
+        f"old={script_of(home / 'old.jsonl', OPEN, NAMED)}",
+        f"new={script_of(home / 'new.jsonl', OPEN, OTHER_NAMED)}",
+        study="gasp-pilot",
+        occupations=OCCUPATIONS,
+        per_gender=4,
+        settings={**quick, "clusters": True},
+        out=home / "made",
+    )
+
+
+@pytest.fixture
+def run(made: PersonasResult, tmp_path: Path) -> Path:
+    """The same run, to be changed."""
+    return Path(shutil.copytree(made.path, tmp_path / "run"))
+
+
+@pytest.fixture
+def small(filled: PersonasResult, tmp_path: Path) -> Path:
+    """The run of one model that is below, to be changed."""
+    return Path(shutil.copytree(filled.path, tmp_path / "run"))
+
+
+def table(run: Path | PersonasResult, name: str) -> list[dict[str, str]]:
+    path = run.path if isinstance(run, PersonasResult) else run
+    with (path / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def tables(run: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((run / "tables").iterdir())}
+
+
+def analysis(run: Path) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads((run / "tables/analysis.json").read_text("ascii"))
+    return made
+
+
+def number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def only(rows: Sequence[dict[str, str]], **wanted: str) -> list[dict[str, str]]:
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def one(rows: Sequence[dict[str, str]], **wanted: str) -> dict[str, str]:
+    [row] = only(rows, **wanted)
+    return row
+
+
+def stored(run: Path) -> list[dict[str, Any]]:
+    return list(read_rows(run / "generations.jsonl"))
+
+
+def store(run: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    (run / "generations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="ascii")
+
+
+def write_texts(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def named_texts(n: int = 6, occupations: Sequence[str] = ("nurse", "cook")) -> list[dict[str, str]]:
+    return [
+        {"text": story(gender, NAMED[occupation][gender], i), "gender": gender, "job": occupation}
+        for occupation in occupations
+        for i in range(n)
+        for gender in ASKED
+    ]
+
+
+def open_texts(n: int = 6) -> list[dict[str, str]]:
+    return [
+        {"text": story(gender, words, i), "gender": "", "job": "nurse"}
+        for i in range(n)
+        for gender, words in OPEN["nurse"].items()
+    ]
+
+
+def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> PersonasResult:
+    return workflow.import_texts(
+        path, gender_col="gender", occupation_col="job", settings={**quick, **more}, out=out
+    )
+
+
+# --- the contract --------------------------------------------------------------------------------------
+
+
+def keeps_the_contract(run: Path) -> None:
+    """What the checker beside this checkout says of a run; where it is not, nothing is said."""
+    if not CHECKER.exists():
+        return
+    done = subprocess.run([sys.executable, CHECKER, run], capture_output=True, text=True, timeout=60)
+    assert (0, "1 run(s) keep the contract\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def instructed(home: Path, out: Path) -> PersonasResult:
+    """A `mattern-generation` run whose second instruction changes two words and the gender."""
+    more = {"contains": "gender", "texts": stories(["female", "male"], {"female": "fair", "male": "fair"})}
+    less = {"texts": stories(["male"] * 3, {"male": "loud"})}
+    return workflow.personas(
+        f"m={write_script(home / 'instructed.jsonl', more, less)}",
+        study="mattern-generation",
+        occupations="1-3",
+        per_gender=4,
+        settings={"batch": 4, "instructions.select": "1,2"},
+        out=out,
+    )
+
+
+@pytest.mark.process
+def test_every_kind_of_run_keeps_the_public_contract(
+    made: PersonasResult, quick: dict[str, Any], tmp_path: Path
+) -> None:
+    if not CHECKER.exists():
+        not_beside("shared/checks/run-contract is not beside this checkout")
+    keeps_the_contract(made.path)
+    held = write_texts(tmp_path / "named.csv", named_texts())
+    keeps_the_contract(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
+    keeps_the_contract(instructed(tmp_path, tmp_path / "instructed").path)
+    alone = write_texts(tmp_path / "open.csv", [{"text": row["text"]} for row in open_texts()])
+    keeps_the_contract(workflow.import_texts(alone, settings=quick, out=tmp_path / "alone").path)
+
+
+def test_each_kind_of_run_has_its_tables_and_no_other(
+    made: PersonasResult, quick: dict[str, Any], tmp_path: Path
+) -> None:
+    words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "tests"}
+    shares = {"representation", "deciles"}
+
+    def names(run: Path) -> set[str]:
+        return {path.stem for path in (run / "tables").glob("*.csv")}
+
+    both = words | {"word_overlap", "association_validation"}
+    assert both | shares | {"srb_change", "clusters", "silhouette"} == names(made.path)
+    held = write_texts(tmp_path / "named.csv", named_texts(8))
+    assert both == names(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
+    kept = imported(held, quick, tmp_path / "kept").path
+    assert words | {"association_validation"} == names(kept)
+    instructions = {"associations", "representation", "deciles", "instruction_words", "tests"}
+    assert instructions == names(instructed(tmp_path, tmp_path / "instructed").path)
+
+
+# --- who is represented --------------------------------------------------------------------------------
+
+FIRST_BATCH: list[str | None] = ["female", "female", "male", "nonbinary", None]
+LATER: list[str | None] = ["male", "female", "female", "male", "male"]
+
+
+@pytest.fixture(scope="module")
+def filled(home: Path, quick: dict[str, Any]) -> PersonasResult:
+    """Two prompts of which the first needs a second batch; a mechanic who is hardly ever a woman."""
+    words = OPEN["nurse"]
+    rarely: list[str | None] = [*["male"] * 3, "female", "male"]
+    model = write_script(
+        home / "filled.jsonl",
+        *(
+            {"contains": f"{job} who is {ASKED[g]}", "texts": stories([g] * 2, NAMED[job])}
+            for job in ("nurse", "mechanic")
+            for g in ASKED
+        ),
+        {"contains": "persona of a nurse", "texts": stories([*FIRST_BATCH, *LATER], words)},
+        {"contains": "nurse", "texts": stories(["female", "male", "male", "female", None], words)},
+        {"contains": "mechanic", "texts": stories([*rarely, *["male"] * 5], OPEN["mechanic"])},
+    )
+    return workflow.personas(
+        f"m={model}",
+        study="gasp-pilot",
+        occupations="nurse,mechanic",
+        per_gender=2,
+        settings={**quick, "batch": 5, "max_draws": 10},
+        out=home / "filled",
+    )
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """The 95 % score interval, from its formula (Wilson 1927)."""
+    z = 1.959963984540054
+    p, denominator = k / n, 1 + z * z / n
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / denominator
+    middle = (p + z * z / (2 * n)) / denominator
+    return middle - half, middle + half
+
+
+def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> None:
+    rows = only(table(filled, "representation"), occupation="nurse")
+    persona, biography, both = (one(rows, template_id=t) for t in ("persona", "biography", "all"))
+    counts = ("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated")
+    # Drawn were 10, of which 5 stand in the first batch.
+    assert 10 == len(only(table(filled, "associations"), occupation="nurse", template_id="persona",
+                          origin="associated"))  # fmt: skip
+    assert ["5", "2", "1", "1", "1"] == [persona[name] for name in counts]
+    assert ["5", "2", "2", "0", "1"] == [biography[name] for name in counts]
+    assert ["10", "4", "3", "1", "2"] == [both[name] for name in counts]
+    assert 0.5 == float(persona["female_share"]) == float(biography["female_share"])
+    assert 0.25 == float(persona["nonbinary_share"])
+    assert [0.4, 0.6] == [float(persona[f"share_if_dropped_{g}"]) for g in ("male", "female")]
+    low, high = wilson(2, 4)
+    assert (low, high) == pytest.approx((float(persona["ci_low"]), float(persona["ci_high"])))
+    assert math.sqrt(0.25 / 3) == pytest.approx(float(persona["se"]))
+    # The mean of two prompts: half-distances add in squares, each side for itself.
+    assert 0.5 == float(both["female_share"])
+    assert 0.5 - math.hypot(0.5 - low, 0.5 - low) / 2 == pytest.approx(float(both["ci_low"]))
+    assert 0.125 == float(both["nonbinary_share"])
+    assert ("0.868", "2024") == (both["labour_female_share"], both["labour_year"])
+
+
+def test_refused_and_empty_texts_are_of_nobody_whatever_they_say(small: Path) -> None:
+    run, rows = small, stored(small)
+    for row in rows:
+        scope = (row["occupation"], row["template_id"], row["specified_gender"])
+        if scope == ("nurse", "persona", None):
+            if row["draw"] == 0:
+                row["finish_reason"] = "refusal"
+            elif row["draw"] == 1:
+                row["finish_reason"] = "filter"
+            elif row["draw"] == 2:
+                row["text"] = " \n"
+            elif row["draw"] == 3:
+                row["finish_reason"] = "length"
+    store(run, rows)
+    workflow.analyse(run)
+    row = one(table(run, "representation"), occupation="nurse", template_id="persona")
+    counts = (
+        "n_texts",
+        "n_female",
+        "n_male",
+        "n_nonbinary",
+        "n_unassociated",
+        "n_refused",
+        "n_empty",
+        "n_cut",
+    )
+    assert ["5", "0", "0", "1", "4", "2", "1", "1"] == [row[name] for name in counts]
+    refused = one(
+        table(run, "associations"), key=next(r["key"] for r in rows if r["finish_reason"] == "refusal")
+    )
+    assert ("", "") == (refused["gender"], refused["rule_id"])
+    assert "2 texts were refused or filtered and 1 are empty" in " ".join(analysis(run)["notes"])
+
+
+def documents_of(
+    run: Path, **overrides: Any
+) -> tuple[TextDocuments, dict[tuple[str, str, str], TextComparison]]:
+    manifest = read_manifest(run)
+    design = read_design(manifest["resolved"], overrides)
+    documents = read_documents(design, manifest["models"], read_rows(run / "generations.jsonl"))
+    return documents, {found.key: found for found in text_comparisons(documents, design.study)}
+
+
+def draws(compared: TextComparison, template: str, gender: str) -> list[int]:
+    return [t.draw for t in compared.texts if (t.template_id, t.gender) == (template, gender)]
+
+
+def test_the_first_n_of_each_prompt_and_gender_are_compared(filled: PersonasResult) -> None:
+    _, found = documents_of(filled.path)
+    nurse = found["m", "nurse", "associated"]
+    assert nurse.reason is None
+    persona = {gender: draws(nurse, "persona", gender) for gender in ASKED}
+    assert {"female": [0, 1], "male": [2, 5], "nonbinary": [3]} == persona
+    assert {"female": [0, 3], "male": [1, 2]} == {g: draws(nurse, "biography", g) for g in ("female", "male")}
+    assert [0, 1] == draws(found["m", "nurse", "specified"], "persona", "nonbinary")
+    lists = only(table(filled, "word_lists"), occupation="nurse", origin="associated", against="male")
+    assert {("4", "4")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
+
+
+def test_a_sample_is_balanced_in_draw_order_repeatable_and_not_the_first_n(filled: PersonasResult) -> None:
+    _, first = documents_of(filled.path)
+    _, sampled = documents_of(filled.path, balance="sample")
+    _, again = documents_of(filled.path, balance="sample")
+    key = ("m", "nurse", "associated")
+    picked = {g: draws(sampled[key], "persona", g) for g in ("female", "male")}
+    assert [2, 2] == [len(places) for places in picked.values()]
+    assert set(picked["female"]) <= {0, 1, 6, 7}
+    assert set(picked["male"]) <= {2, 5, 8, 9}
+    assert all(places == sorted(places) for places in picked.values())
+    assert picked != {g: draws(first[key], "persona", g) for g in ("female", "male")}
+    assert picked == {g: draws(again[key], "persona", g) for g in ("female", "male")}
+
+
+def test_an_occupation_short_of_one_gender_has_no_associated_lists_and_says_why(
+    filled: PersonasResult,
+) -> None:
+    lists = only(table(filled, "word_lists"), occupation="mechanic", origin="associated")
+    why = (
+        "prompt persona has 1 texts of women and 9 of men;"
+        " prompt biography has 1 texts of women and 9 of men; 2 of each are needed"
+    )
+    assert {("", "", "", why)} == {(r["n_marked"], r["n_target"], r["p_value"], r["reason"]) for r in lists}
+    assert 4 == len(lists)
+    assert [] == only(table(filled, "marked_words"), occupation="mechanic", origin="associated")
+    scores = only(table(filled, "srb"), occupation="mechanic")
+    assert [("female", "", why), ("male", "", why)] == [(r["gender"], r["srb"], r["reason"]) for r in scores]
+    assert (
+        f"1 occupations have no lists of texts without a gender in the prompt, first mechanic (m): {why}"
+        in (filled.warnings)
+    )
+
+
+def test_specified_lists_are_made_for_every_occupation(filled: PersonasResult) -> None:
+    for job in ("nurse", "mechanic"):
+        lists = only(table(filled, "word_lists"), occupation=job, origin="specified", method="calibrated")
+        assert {("female", "male"), ("male", "female"), *((g, "all") for g in ASKED)} == {
+            (row["gender"], row["against"]) for row in lists
+        }
+        assert all(row["n_marked"] for row in lists)
+
+
+def test_specified_texts_that_are_short_of_one_are_compared_all_the_same(small: Path) -> None:
+    asked = ("nurse", "persona", "female", 1)
+    scope = ("occupation", "template_id", "specified_gender", "draw")
+    store(small, [row for row in stored(small) if tuple(row[name] for name in scope) != asked])
+    workflow.analyse(small)
+    rows = only(table(small, "word_lists"), occupation="nurse", origin="specified", against="male")
+    assert {("3", "4"), ("4", "3")} == {(row["n_target"], row["n_unmarked"]) for row in rows} | {
+        (row["n_target"], row["n_unmarked"])
+        for row in only(table(small, "word_lists"), occupation="nurse", origin="specified", against="female")
+    }
+    assert {""} == {row["reason"] for row in rows}
+
+
+def test_a_specified_text_counts_for_whom_it_was_asked_whatever_it_says(
+    quick: dict[str, Any], tmp_path: Path
+) -> None:
+    rows = [{"text": story("male", words, i), "gender": gender, "job": "nurse"}
+            for i in range(4) for gender, words in (("F", "warm"), ("M", "bold"))]  # fmt: skip
+    found = imported(write_texts(tmp_path / "t.csv", rows), quick, tmp_path / "run")
+    lists = table(found, "word_lists")
+    assert {("4", "4")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
+    assert "warm" in listed(found, "all", "nurse", "specified", "female")
+    women, men = table(found, "association_validation")
+    outcomes = ("specified_gender", "n_correct", "n_incorrect", "n_not_captured")
+    assert ["female", "0", "4", "0"] == [women[name] for name in outcomes]
+    assert ["male", "4", "0", "0"] == [men[name] for name in outcomes]
+    assert {"male"} == {row["gender"] for row in table(found, "associations")}
+
+
+def test_what_is_not_compared_marks_no_word(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
+    # Draw 4 of the women is surplus: its words would mark them if it were counted.
+    genders: list[str | None] = ["female", "male", "male", "female", "female"]
+    texts = stories(genders, OPEN["nurse"])
+    texts[4] = story("female", "splendid " * 20)
+    model = write_script(
+        tmp_path / "m.jsonl",
+        *({"contains": f"who is {ASKED[g]}", "texts": stories([g] * 2, NAMED["nurse"])} for g in ASKED),
+        {"texts": texts},
+    )
+    found = workflow.personas(
+        f"m={model}", study="gasp-pilot", occupations="nurse", per_gender=2,
+        settings={**quick, "batch": 5}, out=tmp_path / "run",
+    )  # fmt: skip
+    marked = {row["word"] for row in only(table(found, "marked_words"), origin="associated")}
+    assert "tender" in marked
+    assert "splendid" not in marked
+    assert ["3"] * 2 == [r["n_female"] for r in table(found, "representation") if r["template_id"] != "all"]
+
+
+# --- words ---------------------------------------------------------------------------------------------
+
+
+def listed(
+    run: Path | PersonasResult, model: str, job: str, origin: str, gender: str, method: str = "calibrated"
+) -> list[str]:
+    against = {"female": "male", "male": "female"}[gender]
+    rows = only(table(run, "marked_words"), model=model, occupation=job, origin=origin, gender=gender,
+                against=against, method=method)  # fmt: skip
+    assert [str(i) for i in range(1, len(rows) + 1)] == [row["rank"] for row in rows]
+    return [row["word"] for row in rows]
+
+
+def test_every_word_of_two_lists_has_its_place(made: PersonasResult) -> None:
+    expected = []
+    for model, job in itertools.product(("old", "new"), OCCUPATIONS.split(",")):
+        words = {
+            (origin, gender): listed(made, model, job, origin, gender)
+            for origin in ("associated", "specified")
+            for gender in ("female", "male")
+        }
+        for gender, other in (("female", "male"), ("male", "female")):
+            own, named = words["associated", gender], words["specified", gender]
+            for word in dict.fromkeys([*own, *named]):
+                place = "specified-only"
+                if word in own:
+                    place = "both" if word in named else "associated-only"
+                    if word not in named and word in words["specified", other]:
+                        place = "other-gender"
+                expected.append((model, job, gender, word, place))
+    found = [tuple(row.values()) for row in table(made, "word_overlap")]
+    assert sorted(expected) == sorted(found)
+    assert ("old", "nurse", "female", "warm", "both") in found
+    assert ("old", "nurse", "female", "gentle", "associated-only") in found
+    assert ("old", "nurse", "female", "proud", "specified-only") in found
+    assert ("old", "mechanic", "female", "warm", "other-gender") in found
+
+
+def test_words_of_one_method_alone(made: PersonasResult) -> None:
+    expected = set()
+    for model, job, origin, gender in itertools.product(
+        ("old", "new"), OCCUPATIONS.split(","), ("associated", "specified"), ("female", "male")
+    ):
+        calibrated, plain = (
+            set(listed(made, model, job, origin, gender, method))
+            for method in ("calibrated", "marked-personas")
+        )
+        expected |= {(model, job, origin, gender, word, "calibrated") for word in calibrated - plain}
+        expected |= {(model, job, origin, gender, word, "marked-personas") for word in plain - calibrated}
+    found = [tuple(row.values()) for row in table(made, "word_methods")]
+    assert expected == set(found)
+    assert len(found) == len(set(found)) > 0
+
+
+def test_length_of_a_list_is_the_number_of_its_words(made: PersonasResult) -> None:
+    words = table(made, "marked_words")
+    keys = ("model", "occupation", "origin", "gender", "against", "method")
+    for row in table(made, "word_lists"):
+        same = only(words, **{name: row[name] for name in keys})
+        assert int(row["n_marked"]) == len(same)
+        assert all(float(word["z"]) > 1.96 for word in same)
+        assert int(row["n_target"]) == (16 if row["against"] == "" else 8)
+    assert all(row["is_pronoun"] == "yes" for row in words if row["word"] in ("she", "her", "he", "his"))
+    assert not any(row["is_pronoun"] == "yes" for row in words if row["word"] in ("tender", "strong"))
+
+
+def test_words_that_an_instruction_adds_and_takes_away(home: Path, tmp_path: Path) -> None:
+    found = instructed(tmp_path, tmp_path / "run")
+    rows = table(found, "instruction_words")
+    assert {"1", "2"} == {row["instruction_id"] for row in rows}
+    assert {("m", "plain", "raw")} == {(r["model"], r["setting"], r["prompt_form"]) for r in rows}
+    for number, method in itertools.product(("1", "2"), ("calibrated", "marked-personas")):
+        for marked_for, word in (("instruction", "fair"), ("none", "loud")):
+            listed_words = only(rows, instruction_id=number, method=method, marked_for=marked_for)
+            assert word in {row["word"] for row in listed_words}
+            # Pronouns are left out, and the others ranked without a gap.
+            assert not {"she", "her", "he", "his"} & {row["word"] for row in listed_words}
+            assert [str(i) for i in range(1, len(listed_words) + 1)] == [r["rank"] for r in listed_words]
+            fair = one(listed_words, word=word)
+            # 3 jobs, 3 templates and 4 draws, with the word twelve times in each text.
+            assert ("36", "0", "432", "0") == tuple(
+                fair[name]
+                for name in ("documents_target", "documents_unmarked", "count_target", "count_unmarked")
+            )
+    shares = {
+        (row["instruction_id"], row["template_id"]): row["female_share"]
+        for row in table(found, "representation")
+        if row["template_id"] == "all"
+    }
+    assert {("0", "all"): "0.0", ("1", "all"): "0.5", ("2", "all"): "0.5"} == shares
+    assert {"plain"} == {row["setting"] for row in table(found, "associations")}
+
+
+# --- SRB -----------------------------------------------------------------------------------------------
+
+
+def test_srb_is_the_difference_of_two_chamfer_distances(made: PersonasResult, home: Path) -> None:
+    lines = (home / "vectors.txt").read_text().splitlines()[1:]
+    vectors = {line.split()[0]: np.array(line.split()[1:], dtype=float) for line in lines}
+    vectors = {word: v / np.linalg.norm(v) for word, v in vectors.items()}
+    scored = 0
+    for row in table(made, "srb"):
+        model, job = row["model"], row["occupation"]
+        candidates = [w for w in listed(made, model, job, "associated", row["gender"]) if w in vectors]
+        distances = {}
+        for gender in ("female", "male"):
+            targets = [w for w in listed(made, model, job, "specified", gender) if w in vectors]
+            nearest = [min(1 - float(vectors[c] @ vectors[t]) for t in targets) for c in candidates]
+            distances[gender] = sum(nearest) / len(nearest)
+            assert len(targets) == int(row[f"n_target_{gender}"])
+            # float32 vectors
+            assert distances[gender] == pytest.approx(float(row[f"distance_{gender}"]), abs=1e-5)
+        assert distances["female"] - distances["male"] == pytest.approx(float(row["srb"]), abs=1e-5)
+        assert len(candidates) == int(row["n_candidates"])
+        assert ("", "") == (row["control"], row["srb_seed_sd"])
+        assert row["reason"].startswith("one vector model: no srb_seed_sd")
+        scored += 1
+    assert 2 * 3 * 2 == scored
+    cook = [float(r["srb"]) for r in only(table(made, "srb"), model="old", occupation="cook")]
+    assert cook[0] < 0 < cook[1]
+
+
+def test_srb_of_one_origin_has_a_reason(quick: dict[str, Any], tmp_path: Path) -> None:
+    named = imported(write_texts(tmp_path / "named.csv", named_texts()), quick, tmp_path / "named")
+    said = {(row["srb"], row["reason"], row["vectors"]) for row in table(named, "srb")}
+    assert {("", "no texts without a specified gender", "")} == said
+    alone = imported(write_texts(tmp_path / "open.csv", open_texts()), quick, tmp_path / "open")
+    assert {("", "no texts with a specified gender")} == {
+        (r["srb"], r["reason"]) for r in table(alone, "srb")
+    }
+    for result in (named, alone):
+        of_genders = only(table(result, "tests"), quantity="srb")
+        assert ["welch", "paired", "wilcoxon", "permutation"] == [row["kind"] for row in of_genders]
+        assert {("", "", "0")} == {(row["estimate"], row["p_value"], row["n_a"]) for row in of_genders}
+        assert all(row["reason"] for row in of_genders)
+
+
+def test_srb_without_words_says_which_list_is_empty(quick: dict[str, Any], tmp_path: Path) -> None:
+    rows = [{**row, "text": story(row["gender"], "", number)} for number in range(6)
+            for row in named_texts(1, ("nurse",))]  # fmt: skip
+    found = imported(write_texts(tmp_path / "t.csv", [*rows, *open_texts()]), quick, tmp_path / "run")
+    reasons = [row["reason"] for row in table(found, "srb")]
+    assert 2 == len(reasons)
+    assert all(reason.startswith("no words for specified women") for reason in reasons)
+
+
+def test_an_occupation_of_one_origin_alone_has_a_reason_and_the_others_a_score(
+    quick: dict[str, Any], tmp_path: Path
+) -> None:
+    texts = write_texts(tmp_path / "t.csv", [*named_texts(), *open_texts()])
+    rows = table(imported(texts, quick, tmp_path / "run"), "srb")
+    assert all(row["srb"] for row in only(rows, occupation="nurse"))
+    assert {"no associated texts of this occupation"} == {r["reason"] for r in only(rows, occupation="cook")}
+
+
+# --- hold-out ------------------------------------------------------------------------------------------
+
+
+def test_held_out_texts_are_treated_as_if_no_gender_had_been_asked(
+    quick: dict[str, Any], tmp_path: Path
+) -> None:
+    rows = [*named_texts(7), {"text": "The person works.", "gender": "female", "job": "cook"}]
+    found = imported(write_texts(tmp_path / "t.csv", rows), quick, tmp_path / "run", hold_out=0.5)
+    associations = table(found, "associations")
+    held = only(associations, origin="associated")
+    kept = only(associations, origin="specified")
+    assert {""} == {row["specified_gender"] for row in held}
+    assert "" not in {row["specified_gender"] for row in kept}
+    # int(7 / 2) of each occupation and gender, and int(8 / 2) of the cooks who are women.
+    assert 5 * 3 + 4 == len(held)
+    assert len(rows) == len(held) + len(kept)
+    validation = {r["specified_gender"]: r for r in table(found, "association_validation")}
+    assert {"female": "8", "male": "8", "nonbinary": "8"} == {g: r["n_texts"] for g, r in validation.items()}
+    assert {"hold-out"} == {row["control"] for row in table(found, "srb")}
+    assert not (found.path / "tables/representation.csv").exists()
+    assert 0.5 == analysis(found.path)["choices"]["hold_out"]
+    assert "hold_out=0.5" in analysis(found.path)["signature"]
+
+
+def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
+    quick: dict[str, Any], tmp_path: Path
+) -> None:
+    def held(occupations: Sequence[str]) -> set[str]:
+        texts = write_texts(tmp_path / f"{len(occupations)}.csv", named_texts(7, occupations))
+        found = imported(texts, quick, tmp_path / f"run{len(occupations)}", hold_out=0.5)
+        of_key = {row["key"]: row["draw"] for row in stored(found.path)}
+        return {str(of_key[r["key"]]) for r in only(table(found, "associations"), origin="associated",
+                                                     occupation="nurse")}  # fmt: skip
+
+    assert held(("nurse",)) == held(("nurse", "cook"))
+
+
+def test_a_drawn_run_can_be_held_out_and_back(small: Path) -> None:
+    workflow.analyse(small, {"hold_out": 0.5})
+    rows = table(small, "srb")
+    assert {"hold-out"} == {row["control"] for row in rows}
+    assert not (small / "tables/representation.csv").exists()
+    assert not (small / "tables/deciles.csv").exists()
+    assert [] == only(table(small, "tests"), quantity="represented_share")
+    workflow.analyse(small)
+    assert {""} == {row["control"] for row in table(small, "srb")}
+    assert (small / "tables/representation.csv").exists()
+
+
+# --- tests of one model --------------------------------------------------------------------------------
+
+
+def values(rows: Sequence[dict[str, str]], column: str) -> np.ndarray:
+    return np.array([float(row[column]) for row in rows])
+
+
+def by_occupation(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    return sorted(rows, key=lambda row: row["occupation"])
+
+
+def test_srb_of_women_and_men_is_tested_as_scipy_does(made: PersonasResult) -> None:
+    from scipy import stats
+
+    for model in ("old", "new"):
+        scores = by_occupation(only(table(made, "srb"), model=model))
+        women, men = (values(only(scores, gender=gender), "srb") for gender in ("female", "male"))
+        rows = {
+            row["kind"]: row
+            for row in only(table(made, "tests"), quantity="srb", model_a=model, model_b=model)
+        }
+        assert ["welch", "paired", "wilcoxon", "permutation"] == list(rows)
+        expected: dict[str, Any] = {
+            "welch": stats.ttest_ind(women, men, equal_var=False),
+            "paired": stats.ttest_rel(women, men),
+            "wilcoxon": stats.wilcoxon(women, men),
+        }
+        for kind, test in expected.items():
+            assert float(test.statistic) == pytest.approx(float(rows[kind]["statistic"]))
+            assert float(test.pvalue) == pytest.approx(float(rows[kind]["p_value"]))
+        difference = women - men
+        swaps = [abs(np.mean(difference * signs)) for signs in itertools.product((1, -1), repeat=3)]
+        reached = np.mean([s >= abs(difference.mean()) * (1 - 1e-12) for s in swaps])
+        assert float(reached) == pytest.approx(float(rows["permutation"]["p_value"]))
+        for kind in ("welch", "paired", "permutation"):
+            assert difference.mean() == pytest.approx(float(rows[kind]["estimate"]))
+        assert ("", "", "") == tuple(rows["wilcoxon"][name] for name in ("estimate", "ci_low", "ci_high"))
+        d_z = difference.mean() / difference.std(ddof=1)
+        assert d_z == pytest.approx(float(rows["paired"]["effect_size"]))
+        for row in rows.values():
+            assert ("female", "male", "", "occupation", "3") == tuple(
+                row[name] for name in ("group_a", "group_b", "gender", "unit", "n_a")
+            )
+
+
+def test_represented_share_is_tested_against_the_labour_share(
+    filled: PersonasResult, made: PersonasResult
+) -> None:
+    from scipy import stats
+
+    for result, model in ((made, "old"), (filled, "m")):
+        whole = by_occupation(only(table(result, "representation"), model=model, template_id="all"))
+        share, labour = values(whole, "female_share"), values(whole, "labour_female_share")
+        rows = {
+            row["kind"]: row
+            for row in only(
+                table(result, "tests"), quantity="represented_share", model_a=model, model_b=model
+            )
+        }
+        assert ["paired", "wilcoxon"] == list(rows)
+        test = stats.ttest_rel(share, labour)
+        paired = rows["paired"]
+        assert (share - labour).mean() == pytest.approx(float(paired["estimate"]))
+        assert float(test.pvalue) == pytest.approx(float(paired["p_value"]))
+        interval = test.confidence_interval(0.95)
+        assert (float(interval.low), float(interval.high)) == pytest.approx(
+            (float(paired["ci_low"]), float(paired["ci_high"]))
+        )
+        assert float(stats.wilcoxon(share, labour).pvalue) == pytest.approx(
+            float(rows["wilcoxon"]["p_value"])
+        )
+        assert ("personas/represented_share/paired/labour", "female") == (paired["family"], paired["gender"])
+
+
+def test_holm_runs_over_each_family_of_the_file(made: PersonasResult) -> None:
+    families: dict[str, list[dict[str, str]]] = {}
+    for row in table(made, "tests"):
+        families.setdefault(row["family"], []).append(row)
+    for family, rows in families.items():
+        known = sorted((float(row["p_value"]), row["p_adjusted"]) for row in rows if row["p_value"])
+        largest = 0.0
+        for i, (p, adjusted) in enumerate(known):
+            largest = max(largest, min(1.0, p * (len(known) - i)))
+            assert largest == pytest.approx(float(adjusted)), family
+    assert "personas/srb/welch/models" in families
+
+
+# --- between two models --------------------------------------------------------------------------------
+
+
+def test_two_models_are_tested_over_common_occupations_later_minus_earlier(made: PersonasResult) -> None:
+    from scipy import stats
+
+    for gender in ("female", "male"):
+        scores = by_occupation(only(table(made, "srb"), gender=gender))
+        new, old = (values(only(scores, model=model), "srb") for model in ("new", "old"))
+        rows = {
+            row["kind"]: row
+            for row in only(table(made, "tests"), quantity="srb", model_a="new", model_b="old", gender=gender)
+        }
+        assert ["welch", "paired"] == list(rows)
+        assert (new - old).mean() == pytest.approx(float(rows["welch"]["estimate"]))
+        assert (new - old).mean() == pytest.approx(float(rows["paired"]["estimate"]))
+        assert stats.ttest_ind(new, old, equal_var=False).pvalue == pytest.approx(
+            float(rows["welch"]["p_value"])
+        )
+        assert stats.ttest_rel(new, old).pvalue == pytest.approx(float(rows["paired"]["p_value"]))
+    shares = only(table(made, "tests"), quantity="represented_share", model_a="new", model_b="old")
+    assert [("welch", "0.0"), ("paired", "0.0")] == [(row["kind"], row["estimate"]) for row in shares]
+    assert {"zero variance: no test"} == {row["reason"] for row in shares}
+
+
+def test_percent_change_is_towards_the_own_specified_gender(made: PersonasResult) -> None:
+    scores = {(r["model"], r["occupation"], r["gender"]): float(r["srb"]) for r in table(made, "srb")}
+    rows = table(made, "srb_change")
+    assert 3 * 2 == len(rows)
+    said = set()
+    for row in rows:
+        job, gender = row["occupation"], row["gender"]
+        old, new = scores["old", job, gender], scores["new", job, gender]
+        assert (("old", "new"), (old, new)) == (
+            (row["model_old"], row["model_new"]), (float(row["srb_old"]), float(row["srb_new"]))
+        )  # fmt: skip
+        sign = {"female": -1, "male": 1}[gender]
+        if abs(old) < 0.01 or sign * old < 0:
+            assert ("", True) == (row["percent_change"], bool(row["reason"]))
+            said.add("reason")
+        else:
+            assert 100 * sign * (new - old) / abs(old) == pytest.approx(float(row["percent_change"]))
+            said.add("number")
+    assert "number" in said
+
+
+def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
+    model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
+    completion = write_script(
+        tmp_path / "c.jsonl",
+        *({"contains": f"who is {ASKED[g]}", "texts": stories([g] * 3, NAMED["nurse"])} for g in ASKED),
+        {"texts": stories(["female", "male", "female"], OPEN["nurse"])},
+    )
+    kwargs: dict[str, Any] = {
+        "study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 3, "out": tmp_path / "run",
+        "settings": quick,
+    }  # fmt: skip
+    workflow.personas(f"a={model}", prompt_form="chat", **kwargs)
+    found = workflow.personas(f"b={completion}", prompt_form="completion", **kwargs)
+    assert {"a", "b"} == {row["model"] for row in table(found, "srb")}
+    assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
+    assert not (found.path / "tables/srb_change.csv").exists()
+    assert "b (completion) and a (chat) have different prompt forms, so there is no test between them." in (
+        found.warnings
+    )
+
+
+def test_a_comparison_that_is_no_longer_made_leaves_no_table_behind(run: Path, home: Path) -> None:
+    assert (run / "tables/srb_change.csv").exists()
+    manifest = read_manifest(run)
+    manifest["models"]["new"]["prompt_form"] = "completion"
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+    notes = workflow.analyse(run)
+    assert not (run / "tables/srb_change.csv").exists()
+    assert any("different prompt forms" in note for note in notes)
+    # No row was drawn in that form: what is not there is said.
+    assert {"no texts were drawn"} == {
+        r["reason"] for r in only(table(run, "word_lists"), model="new", origin="associated")
+    }
+
+
+# --- byte for byte -------------------------------------------------------------------------------------
+
+
+def test_two_analyses_write_the_same_bytes_and_none_of_them_hangs_on_the_order_of_lines(run: Path) -> None:
+    before, rows = tables(run), stored(run)
+    store(run, rows[::-1])
+    workflow.analyse(run)
+    assert before == tables(run)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_order_of_lines_changes_nothing(small: Path, seed: int) -> None:
+    before, rows = tables(small), stored(small)
+    random.Random(seed).shuffle(rows)
+    store(small, rows)
+    workflow.analyse(small)
+    assert before == tables(small)
+
+
+def test_the_order_of_lines_of_imported_texts_changes_nothing(quick: dict[str, Any], tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "t.csv", [*named_texts(), *open_texts()])
+    run = imported(texts, quick, tmp_path / "run", hold_out=0.5).path
+    workflow.analyse(run, {"hold_out": 0.5, **quick})
+    before, rows = tables(run), stored(run)
+    random.Random(3).shuffle(rows)
+    store(run, rows)
+    workflow.analyse(run, {"hold_out": 0.5, **quick})
+    assert before == tables(run)
+
+
+def test_compressed_rows_are_read(small: Path) -> None:
+    before, path = tables(small), small / "generations.jsonl"
+    path.with_name("generations.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    workflow.analyse(small)
+    assert before == tables(small)
+
+
+def test_of_two_rows_with_one_key_the_first_counts(small: Path) -> None:
+    before, rows = tables(small), stored(small)
+    store(small, [*rows, *({**row, "text": "Another text of a man: he, he, he."} for row in rows[:40])])
+    workflow.analyse(small)
+    assert before == tables(small)
+
+
+def test_a_tail_that_was_cut_is_left_out_with_a_note(small: Path) -> None:
+    path = small / "generations.jsonl"
+    whole = path.read_bytes()
+    store(small, [*stored(small)])
+    lines = path.read_bytes().split(b"\n")[:-1]
+    path.write_bytes(b"\n".join(lines) + b"\n" + lines[0][:100])
+    notes = workflow.analyse(small)
+    said = [note for note in notes if note.startswith("generations.jsonl")]
+    assert ["generations.jsonl: an unfinished end of 100 bytes was left out"] == said
+    cut, made = tables(small), analysis(small)
+    path.write_bytes(whole)
+    workflow.analyse(small)
+    clean = tables(small)
+    assert {n: c for n, c in clean.items() if n != "analysis.json"} == {
+        n: c for n, c in cut.items() if n != "analysis.json"
+    }
+    assert analysis(small)["rows_digest"] == made["rows_digest"]
+
+
+def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path) -> None:
+    before, rows = tables(small), stored(small)
+    strangers = [
+        {**row, "key": f"{i:032x}", "text": story("male", "splendid")} for i, row in enumerate(rows[:7])
+    ]
+    store(small, [*strangers, *rows])
+    notes = workflow.analyse(small)
+    assert "7 stored texts are not part of this question and were not used" in notes
+    after = tables(small)
+    assert {n for n in before if before[n] != after[n]} == {"analysis.json"}
+
+
+REPEATED = """
+import sys
+import biaskit.vectors
+biaskit.vectors.training.n_epochs = lambda n_tokens: 3
+from pathlib import Path
+from biaskit import workflow
+workflow.analyse(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
+"""
+
+
+@pytest.mark.process
+def test_hash_seeds_and_threads_change_nothing(small: Path) -> None:
+    def again(**environment: str) -> dict[str, bytes]:
+        home = str(Path(biaskit.__file__).parents[1])
+        done = subprocess.run(
+            [sys.executable, "-c", REPEATED, small],
+            env={**os.environ, "PYTHONPATH": home, **environment},
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert 0 == done.returncode, done.stderr
+        return tables(small)
+
+    first = again(PYTHONHASHSEED="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    assert b"corpus:" in first["srb.csv"]
+    assert first == again(PYTHONHASHSEED="1", OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+
+
+# --- choices -------------------------------------------------------------------------------------------
+
+# METHODS §2.9.
+SWITCHED = {
+    "prior": "released",
+    "names": "released",
+    "pronouns": "released",
+    "vectors": "marked-lists",
+    "srb_seeds": "1",
+    "balance": "sample",
+    "keep_rule": "released",
+}
+
+
+def choices(run: Path, **overrides: Any) -> dict[str, Any]:
+    """What an analysis with these keys says of its choices."""
+    workflow.analyse(run, overrides)
+    found: dict[str, Any] = analysis(run)["choices"]
+    return found
+
+
+def test_the_released_variant_switches_its_keys_and_no_other(small: Path, quick: dict[str, Any]) -> None:
+    before = choices(small)
+    released = choices(small, variant="released")
+    assert {"variant": "released", **SWITCHED} == {
+        name: value for name, value in released.items() if value != before[name]
+    }
+    assert dict(VARIANTS["released"]) == SWITCHED
+    signature = analysis(small)["signature"]
+    for name, value in {"variant": "released", **SWITCHED}.items():
+        assert f"| {name}={value} |" in signature
+    scored = [row for row in table(small, "srb") if row["srb"]]
+    assert {"marked-lists"} == {row["vectors"] for row in table(small, "srb")}
+    assert scored
+    assert all(row["reason"].startswith("vectors depend on the lists") for row in scored)
+    back = choices(small, variant="exact", vectors=quick["vectors"])
+    assert {"srb_seeds": "1-5"} == {name: value for name, value in back.items() if name == "srb_seeds"}
+    assert before == back
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_a_switched_key_is_set_back_by_itself(small: Path, quick: dict[str, Any], name: str) -> None:
+    usual = quick["vectors"] if name == "vectors" else VARIANTS["exact"][name]
+    found = choices(small, **{"variant": "released", name: usual})
+    assert {**SWITCHED, name: usual} == {key: found[key] for key in SWITCHED}
+    assert f"| {name}=released |" not in analysis(small)["signature"]
+
+
+@pytest.fixture(scope="module")
+def varied(home: Path, quick: dict[str, Any]) -> PersonasResult:
+    """Imported texts of both origins with a name, a title, a word with a hyphen and many pronouns."""
+    people = (("female", "self-made her", "Maria"), ("male", "well-read him", "the man"))
+    rows = [
+        {
+            "text": f"{story(gender, f'{of_origin[job][gender]} {more}', i)} Then {who} saw {who} and {who},"
+            " Ms Jones.",
+            "gender": gender if of_origin is NAMED else "",
+            "job": job,
+        }
+        for job in ("nurse", "cook")
+        for of_origin in (OPEN, NAMED)
+        for i in range(5)
+        for gender, more, who in people
+    ]
+    return imported(write_texts(home / "varied.csv", rows), quick, home / "varied")
+
+
+@pytest.fixture
+def texts(varied: PersonasResult, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(varied.path, tmp_path / "texts"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "changed"),
+    [
+        ("names", "keep", "marked_words"),
+        ("names", "released", "marked_words"),
+        ("tokenizer", "words", "marked_words"),
+        ("alpha", 0.9, "marked_words"),
+        ("c", 0.01, "marked_words"),
+        ("prior", "released", "marked_words"),
+        ("prior_scale", "rates", "marked_words"),
+        ("prior_scope", "all", "marked_words"),
+        ("permutations", 25, "word_lists"),
+        ("honorifics", "titles", "associations"),
+        ("pronouns", "released", "srb"),
+        ("hold_out", 0.5, "associations"),
+        ("c_topic", 0.9, "marked_words"),
+        ("c_english", 0.9, "marked_words"),
+    ],
+)
+def test_a_key_changes_its_table_and_the_signature(
+    texts: Path, key: str, value: object, changed: str
+) -> None:
+    before = tables(texts)
+    found = choices(texts, **{key: value})
+    assert value == found[key]
+    assert before[f"{changed}.csv"] != tables(texts)[f"{changed}.csv"]
+    assert f"| {key}={value} |" in analysis(texts)["signature"]
+    assert f"{key}={value}" not in json.loads(before["analysis.json"])["signature"]
+
+
+def test_names_are_kept_where_they_are_asked_to_be(texts: Path) -> None:
+    assert {"yes"} == {row["is_name"] for row in only(table(texts, "marked_words"), word="maria")}
+    workflow.analyse(texts, {"names": "keep"})
+    assert {"no"} == {row["is_name"] for row in table(texts, "marked_words")}
+
+
+def test_words_with_a_hyphen_stay_whole_with_the_other_tokenizer(texts: Path) -> None:
+    assert "selfmade" in {row["word"] for row in table(texts, "marked_words")}
+    workflow.analyse(texts, {"tokenizer": "words"})
+    words = {row["word"] for row in table(texts, "marked_words")}
+    assert "self-made" in words
+    assert "selfmade" not in words
+
+
+def test_pronouns_leave_the_candidates_in_both_ways(texts: Path) -> None:
+    def candidates() -> list[int]:
+        return [int(row["n_candidates"]) + int(row["n_oov"]) for row in table(texts, "srb")]
+
+    usual = candidates()
+    workflow.analyse(texts, {"pronouns": "released"})
+    # "her" and the targets' pronouns stay now.
+    assert sum(candidates()) > sum(usual)
+
+
+def test_a_margin_gives_a_verdict(run: Path) -> None:
+    workflow.analyse(run, {"clusters": False, "margin.srb": 5.0, "margin.represented_share": 0.2})
+    paired = [row for row in table(run, "tests") if row["kind"] == "paired"]
+    assert {("srb", "5.0", "yes")} <= {(r["quantity"], r["margin"], r["equivalent"]) for r in paired}
+    assert {"0.2"} == {r["margin"] for r in paired if r["quantity"] == "represented_share"}
+    assert {""} == {row["margin"] for row in table(run, "tests") if row["kind"] in ("welch", "wilcoxon")}
+
+
+def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: Path) -> None:
+    categories = tmp_path / "categories.toml"
+    pairs = "".join(f'[[word]]\nword = "{word}"\ncategory = "warmth"\n' for word in ("warm", "kind"))
+    categories.write_text(pairs, encoding="utf-8")
+    dropped = tmp_path / "dropped.txt"
+    dropped.write_text("tough\n", encoding="utf-8")
+    workflow.analyse(run, {"k": 4, "categories": str(categories), "drop_words": str(dropped)})
+    rows = only(table(run, "clusters"), model="all")
+    assert 4 == len(rows)
+    words = {word for row in rows for word in row["words"].split()}
+    assert "warm" in words
+    assert "tough" not in words
+    assert "warmth" in {row["category"] for row in rows}
+    assert ["4"] == [row["k"] for row in table(run, "silhouette") if row["chosen"] == "yes"]
+    assert 4 == analysis(run)["clusters"]["n_clusters"]
+    workflow.analyse(run, {"clusters": False})
+    assert not (run / "tables/clusters.csv").exists()
+    assert not (run / "tables/silhouette.csv").exists()
+
+
+def test_categories_are_read_from_a_csv_file_of_word_and_category(run: Path, tmp_path: Path) -> None:
+    categories = tmp_path / "categories.csv"
+    categories.write_text("word,category\nwarm,warmth\n", encoding="utf-8")
+    workflow.analyse(run, {"k": 4, "categories": str(categories)})
+    assert "warmth" in {row["category"] for row in table(run, "clusters")}
+
+
+def test_each_cluster_counts_the_occupations_that_hold_one_of_its_words(made: PersonasResult) -> None:
+    for row in table(made, "clusters"):
+        words = set(row["words"].split())
+        models = ("old", "new") if row["model"] == "all" else (row["model"],)
+        for gender in ("female", "male"):
+            n = sum(
+                bool(words & set(listed(made, model, job, "associated", gender)))
+                for model in models
+                for job in OCCUPATIONS.split(",")
+            )
+            assert n == int(row[f"n_occupations_{gender}"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"nmes": "keep"}, "nmes changes what was asked; .* Did you mean 'names'"),
+        ({"per_gender": 9}, "per_gender changes what was asked"),
+        ({"names": "some"}, "names = some: input should be 'capitalised-list', 'released' or 'keep'"),
+        ({"vectors": "mine"}, "vectors = mine: write corpus, marked-lists, pretrained:PATH"),
+        ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
+        (
+            {"clusters": True, "cluster_vectors": "x"},
+            "cluster_vectors = x: write pretrained:PATH, sentence:PATH or nothing",
+        ),
+    ],
+)
+def test_a_wrong_choice_is_an_error_of_one_line_and_leaves_the_tables(
+    small: Path, settings: dict[str, Any], said: str
+) -> None:
+    before = tables(small)
+    with pytest.raises(StudyError, match=said) as caught:
+        workflow.analyse(small, settings)
+    assert "\n" not in str(caught.value)
+    assert before == tables(small)
+
+
+# --- runs that are damaged or foreign ------------------------------------------------------------------
+
+
+def test_a_model_under_two_labels_has_the_same_texts_twice(tmp_path: Path, quick: dict[str, Any]) -> None:
+    model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
+    found = workflow.personas(
+        f"a={model}", f"b={model}", study="gasp-pilot", occupations="nurse", per_gender=2,
+        settings=quick, out=tmp_path / "run",
+    )  # fmt: skip
+    words = table(found, "marked_words")
+    assert words
+    assert only(words, model="a") == [{**row, "model": "a"} for row in only(words, model="b")]
+
+
+def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
+    tmp_path: Path, quick: dict[str, Any]
+) -> None:
+    model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
+    silent = write_script(tmp_path / "silent.jsonl", {"fail": "out of order"})
+    found = workflow.personas(
+        f"a={model}", f"b={silent}", study="gasp-pilot", occupations="nurse", per_gender=2,
+        settings=quick, out=tmp_path / "run",
+    )  # fmt: skip
+    assert {"b": {"out of order": 16}} == found.failed
+    assert {"b"} == {row["model"] for row in table(found, "srb") if not row["srb"]}
+    assert {"no texts were drawn"} == {row["reason"] for row in only(table(found, "srb"), model="b")}
+    row = one(table(found, "representation"), model="b", template_id="all")
+    assert ("0", "", "persona: no text; biography: no text") == (
+        row["n_texts"], row["female_share"], row["reason"]
+    )  # fmt: skip
+    assert "b: 16 draws failed (out of order); the same command asks them again" in found.warnings
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1, "engine": "personas"}']
+)
+def test_a_damaged_manifest_is_an_error_of_one_line(small: Path, text: str) -> None:
+    (small / "manifest.json").write_text(text, encoding="ascii")
+    with pytest.raises(RunError) as caught:
+        workflow.analyse(small)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["study", "items", "prompts", "sources", "instructions"])
+@pytest.mark.parametrize("value", [None, 7, [1]])
+def test_a_manifest_with_a_damaged_study_is_an_error_of_one_line(
+    small: Path, name: str, value: object
+) -> None:
+    manifest = read_manifest(small)
+    manifest["resolved"][name] = value
+    (small / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+    with pytest.raises(BiaskitError) as caught:
+        workflow.analyse(small)
+    assert "\n" not in str(caught.value)
+
+
+def test_runs_that_share_draws_are_merged_and_analysed_as_one(
+    made: PersonasResult, quick: dict[str, Any], tmp_path: Path
+) -> None:
+    halves = []
+    for label in ("old", "new"):
+        rows = [row for row in stored(made.path) if row["model"] == label]
+        half = tmp_path / label
+        half.mkdir()
+        manifest = read_manifest(made.path)
+        manifest["models"] = {label: manifest["models"][label]}
+        (half / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+        store(half, rows)
+        halves.append(half)
+    merged = workflow.merge([*halves, halves[0]], tmp_path / "merged")
+    workflow.analyse(merged)
+    assert len(stored(made.path)) == len(stored(merged))
+    assert tables(made.path) == tables(merged)

@@ -1,0 +1,92 @@
+"""`recorded:demo`: the shipped texts are a run like any other, and enough to show every measure."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from biaskit.errors import RunError, UsageError
+from biaskit.files import data_dir
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.store import read_rows
+from biaskit.workflow import analyse, load, recorded_run, result_of
+
+FOLDER = data_dir("corpora") / "recorded" / "demo"
+FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False}
+"""One seed of word vectors: a seventh of the time."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = recorded_run("recorded:demo", tmp_path_factory.mktemp("recorded") / "run")
+    analyse(path, FAST)
+    return path
+
+
+def test_the_shipped_files_are_small_and_hold_no_path() -> None:
+    packed = FOLDER / "generations.jsonl.gz"
+    assert packed.stat().st_size < 2_000_000
+    manifest = (FOLDER / "manifest.json").read_text(encoding="ascii")
+    assert "/home" not in manifest
+    assert "/tmp" not in manifest
+    assert "demo" == read_manifest(FOLDER)["models"]["demo"]["spec"]
+
+
+def test_rows_are_copied_as_they_are(run: Path) -> None:
+    copied = {row["key"]: row for row in read_rows(run / "generations.jsonl")}
+    with gzip.open(FOLDER / "generations.jsonl.gz", "rt", encoding="ascii") as file:
+        shipped = {row["key"]: row for row in map(json.loads, file)}
+    assert shipped == copied
+    assert len(shipped) > 3000
+    assert max(row["n_tokens"] for row in shipped.values()) <= 120
+
+
+def test_every_occupation_is_eligible_and_rests_on_forty_texts_a_prompt(run: Path) -> None:
+    lists = result_of(run).table("word_lists")
+    assert 4 <= lists["occupation"].nunique()
+    own = lists[(lists["origin"] == "associated") & (lists["against"] != "all")]
+    assert {80} == set(own["n_target"])
+    assert own["n_marked"].notna().all()
+
+
+def test_two_occupations_at_least_have_words_of_both_genders_and_a_score(run: Path) -> None:
+    made = result_of(run)
+    lists = made.table("word_lists")
+    own = lists[(lists["origin"] == "associated") & (lists["method"] == "calibrated")]
+    own = own[own["against"].isin(["female", "male"])]
+    both = own[own["n_marked"] > 0].groupby("occupation")["gender"].nunique()
+    assert 2 <= (both == 2).sum()
+    scores = made.table("srb").dropna(subset="srb").groupby("occupation")["gender"].nunique()
+    assert 2 <= (scores == 2).sum()
+
+
+def test_a_second_analysis_finds_the_rows_and_changes_nothing(run: Path) -> None:
+    before = (run / "tables" / "marked_words.csv").read_bytes()
+    assert run == recorded_run("recorded:demo", run)
+    analyse(run, FAST)
+    assert before == (run / "tables" / "marked_words.csv").read_bytes()
+
+
+def test_an_unknown_recording_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="demo"):
+        recorded_run("recorded:dmeo", tmp_path / "r")
+
+
+def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
+    manifest = json.loads((run / "manifest.json").read_text(encoding="ascii"))
+    manifest["question"]["seed"] = 7
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+    with pytest.raises(RunError, match="another study"):
+        recorded_run("recorded:demo", other)
+
+
+def test_without_rows_a_run_says_so(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_bytes((run / "manifest.json").read_bytes())
+    with pytest.raises(RunError, match="nothing was stored"):
+        load(tmp_path)

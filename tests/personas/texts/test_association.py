@@ -1,0 +1,478 @@
+"""Gender association (METHODS §2.2): the rule, its known weaknesses, its evidence, hostile texts."""
+
+from __future__ import annotations
+
+import csv
+import random
+import string
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from needs import not_beside
+from places import SHARED
+
+from biaskit.errors import UsageError
+from biaskit.personas.texts.association import (
+    GENDERS,
+    RULES,
+    Association,
+    Honorifics,
+    associate_gender,
+    associate_many,
+    captured,
+    trace,
+    validation,
+)
+
+REAL_PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
+
+HONORIFICS: tuple[Honorifics, ...] = ("paper", "titles")
+
+
+def counts(text: str, honorifics: Honorifics = "paper") -> tuple[int, int, int]:
+    """How much counts for women, for men and as neutral."""
+    found = associate_gender(text, honorifics=honorifics)
+    return found.n_female, found.n_male, found.n_neutral
+
+
+def gender(text: str, honorifics: Honorifics = "paper") -> str | None:
+    return associate_gender(text, honorifics=honorifics).gender
+
+
+# --- an implementation of its own, word for word from METHODS §2.2 ----------------------------------
+
+
+def by_the_book(text: str) -> Association:
+    text = text.lower()
+    n: dict[str, int] = {}
+    for token in text.split():
+        word = "".join(letter for letter in token if letter in string.ascii_lowercase)
+        n[word] = n.get(word, 0) + 1
+
+    def c(*words: str) -> int:
+        return sum(n.get(word, 0) for word in words)
+
+    present = "nonbinary" in text or "non-binary" in text or "they/them" in text
+    female = c("she", "her", "hers", "herself", "female", "mrs") + (c("ms") if "ms." in text else 0)
+    male = c("he", "his", "him", "himself", "male", "mr")
+    neutral = c("they", "their")
+    found: tuple[str, str] | tuple[None, None] = (None, None)
+    if present and neutral > male + female:
+        found = ("nonbinary", "nonbinary")
+    elif not present and male > female:
+        found = ("male", "male")
+    elif male > female + neutral:
+        found = ("male", "male-majority")
+    elif not present and female > male:
+        found = ("female", "female")
+    elif female > male + neutral:
+        found = ("female", "female-majority")
+    return Association(*found, female, male, neutral, present)
+
+
+PIECES = (
+    *("she", "her", "hers", "herself", "female", "mrs", "ms", "Ms.", "M.S.", "Mrs. Smith", "Mr. Jones"),
+    *("he", "his", "him", "himself", "male", "mr", "they", "their", "them", "she/her", "he's", "systems."),
+    *("nonbinary", "Non-binary", "(they/them)", "THEY", "She,", "«his»", "the", "nurse", "é", "\0", "\u2028"),
+    *("her\u00a0his", "İ", "\u212a", "ß", "ſhe", "\ud800", "🙂", "<b>she</b>", "<b> he </b>", "Σ"),
+)
+texts_of_pieces = st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join)
+
+
+@given(texts_of_pieces | st.text())
+def test_every_text_has_the_association_of_the_book(text: str) -> None:
+    assert by_the_book(text) == associate_gender(text)
+
+
+def test_real_personas_have_the_associations_of_the_book() -> None:
+    texts = [row["text"] for row in real_personas()]
+    assert [by_the_book(text) for text in texts] == associate_many(texts)
+
+
+# --- the rules --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "rule_id", "expected"),
+    [
+        ("She is a nurse and her team is proud.", "female", "female"),
+        ("He is a pilot. His plane is old.", "male", "male"),
+        ("A non-binary pilot. They fly their plane.", "nonbinary", "nonbinary"),
+        ("He, his nonbinary colleague, and himself: their plan.", "male-majority", "male"),
+        ("She, her nonbinary colleague, and herself: their plan.", "female-majority", "female"),
+    ],
+)
+def test_each_rule_can_fire_and_is_named(text: str, rule_id: str, expected: str) -> None:
+    found = associate_gender(text)
+    assert (rule_id, expected) == (found.rule_id, found.gender)
+
+
+def test_the_rules_are_data_with_an_id_each_and_only_genders_of_the_tables() -> None:
+    ids = [rule.id for rule in RULES]
+    assert ["nonbinary", "male", "male-majority", "female", "female-majority"] == ids
+    assert set(GENDERS) == {rule.gender for rule in RULES}
+
+
+@pytest.mark.parametrize("word", ["she", "her", "hers", "herself", "female", "mrs"])
+def test_each_word_for_women_counts_once(word: str) -> None:
+    assert (1, 0, 0) == counts(f"The {word} one.")
+
+
+@pytest.mark.parametrize("word", ["he", "his", "him", "himself", "male", "mr"])
+def test_each_word_for_men_counts_once(word: str) -> None:
+    # The printed Algorithm 1 counts "him" twice and "himself" never; the released code does this.
+    assert (0, 1, 0) == counts(f"The {word} one.")
+
+
+def test_they_and_their_are_neutral_and_them_is_not() -> None:
+    assert (0, 0, 2) == counts("They sold their house to them themselves; theirs.")
+
+
+def test_equal_counts_have_no_association() -> None:
+    assert None is gender("He met her.")
+    assert None is associate_gender("He met her.").rule_id
+
+
+def test_with_a_nonbinary_term_neutral_words_stand_against_the_larger_side() -> None:
+    # 2 for women, 1 for men: without the term a woman's; with it 2 is not above 1 + 1.
+    assert "female" == gender("She told him their story, her story.")
+    assert None is gender("She told him their nonbinary story, her story.")
+
+
+def test_a_nonbinary_text_needs_neutral_words_above_both_others_together() -> None:
+    assert None is gender("A nonbinary person. They met her and their friend met him.")
+    assert "nonbinary" == gender("A nonbinary person. They met her, and their friend met him, and they left.")
+
+
+def test_neutral_words_without_a_nonbinary_term_have_no_association() -> None:
+    assert None is gender("They love their job. They are good.")
+
+
+def test_a_nonbinary_term_without_neutral_words_is_no_association() -> None:
+    assert None is gender("Sam is a nonbinary engineer.")
+
+
+# --- known weaknesses, kept because they are the method (METHODS §2.2) ------------------------------
+
+
+def test_a_woman_whose_husband_is_mentioned_often_is_a_man() -> None:
+    text = "Maria lives for her work. Her husband Tom loves it. He cooks, he cleans, his parents help him."
+    assert (2, 4, 0) == counts(text)
+    assert "male" == gender(text)
+
+
+def test_they_for_a_team_makes_a_nonbinary_person_of_one_who_is_mentioned() -> None:
+    text = "She leads a team with a nonbinary member. They work hard and their results show it; they won."
+    assert "nonbinary" == gender(text)
+
+
+def test_a_first_person_text_has_no_association() -> None:
+    assert Association(None, None, 0, 0, 0, False) == associate_gender("I am a nurse, I am a mother.")
+
+
+def test_a_degree_counts_as_a_woman_where_a_sentence_ends_in_ms() -> None:
+    # "M.S." becomes "ms", and "systems." holds "ms.": one each, no association.
+    text = "M.S. in CS. He designs systems."
+    assert (1, 1, 0) == counts(text)
+    assert None is gender(text)
+    assert "male" == gender("M.S. in CS. He designs bridges.")
+
+
+@pytest.mark.parametrize(
+    "text", ["Ms Smith", "Miss Jones", "Pronouns: she/her", "he's", "woman—she", "she's", "himself/herself"]
+)
+def test_these_count_nothing(text: str) -> None:
+    assert (0, 0, 0) == counts(text)
+
+
+def test_they_them_in_brackets_is_a_term_and_no_neutral_word() -> None:
+    assert Association(None, None, 0, 0, 0, True) == associate_gender("Alex (they/them)")
+
+
+def test_a_nonbreaking_hyphen_hides_nonbinary() -> None:
+    # Not in METHODS' list, and models do write U+2011.
+    assert not associate_gender("A non\u2011binary person").nonbinary_present
+    assert associate_gender("A NON-BINARY person").nonbinary_present
+
+
+# --- honorifics -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ms. Smith", (1, 0, 0)),
+        ("Ms Smith", (1, 0, 0)),
+        ("Mrs. Smith", (1, 0, 0)),
+        ("Miss Jones", (1, 0, 0)),
+        ("Mr. Jones", (0, 1, 0)),
+        ("Mr.Jones", (0, 1, 0)),
+        ("(Mr\u00a0Łukasz)", (0, 1, 0)),
+        ("Mr Mr Smith", (0, 2, 0)),
+        ("_Ms. Smith_", (1, 0, 0)),
+        ("Ms.\nSmith", (1, 0, 0)),
+        ("M.S. In CS", (0, 0, 0)),
+        ("MS Word", (0, 0, 0)),
+        ("10 ms Delay", (0, 0, 0)),
+        ("Ms. smith", (0, 0, 0)),
+        ("I Miss you", (0, 0, 0)),
+        ("MsSmith", (0, 0, 0)),
+        ("AMs Smith", (0, 0, 0)),
+        ("Ms2 Smith", (0, 0, 0)),
+        ("Ms, Smith", (0, 0, 0)),
+        ("Ms.", (0, 0, 0)),
+        ("Ms", (0, 0, 0)),
+    ],
+)
+def test_titles_count_as_whole_words_before_a_capital(text: str, expected: tuple[int, int, int]) -> None:
+    assert expected == counts(text, "titles")
+
+
+def test_with_titles_a_degree_is_no_woman() -> None:
+    assert "male" == gender("M.S. in CS. He designs systems.", "titles")
+
+
+def test_with_the_paper_ms_counts_where_ms_with_its_stop_stands_anywhere() -> None:
+    assert (2, 0, 0) == counts("Ms. Smith, formerly Ms Jones")
+    assert (0, 0, 0) == counts("Ms Smith, formerly Ms Jones")
+
+
+def test_pronouns_and_terms_are_the_same_for_both() -> None:
+    text = "She and her nonbinary friend: they met him."
+    assert associate_gender(text) == associate_gender(text, honorifics="titles")
+
+
+def test_an_unknown_choice_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="titles"):
+        associate_gender("She.", honorifics="title")  # type: ignore[arg-type]
+
+
+# --- evidence ---------------------------------------------------------------------------------------
+
+
+def test_a_trace_names_the_rule_and_every_word_where_it_stands() -> None:
+    text = "M.S. in CS. He designs systems. (they/them)"
+    found = trace(text)
+    assert associate_gender(text) == found.association
+    assert [("M.S.", "ms", "female"), ("He", "he", "male"), ("they/them", "they/them", "nonbinary")] == [
+        (text[place.start : place.end], place.word, place.counts_as) for place in found.counted
+    ]
+
+
+def test_a_trace_with_titles_shows_the_titles() -> None:
+    text = "Mr. and Mrs. Smith, née Miss Jones. She"
+    found = trace(text, honorifics="titles")
+    assert ["Mrs", "Miss", "She"] == [text[place.start : place.end] for place in found.counted]
+
+
+def test_a_place_is_right_behind_a_character_that_grows_in_lower_case() -> None:
+    text = "İİİ a NonBinary person"
+    assert ["NonBinary"] == [text[place.start : place.end] for place in trace(text).counted]
+
+
+@pytest.mark.parametrize("honorifics", HONORIFICS)
+@given(text=texts_of_pieces)
+def test_a_trace_holds_as_many_places_as_were_counted(text: str, honorifics: Honorifics) -> None:
+    found = trace(text, honorifics=honorifics)
+    seen = Counter(place.counts_as for place in found.counted)
+    association = found.association
+    assert (seen["female"], seen["male"], seen["neutral"]) == (
+        association.n_female,
+        association.n_male,
+        association.n_neutral,
+    )
+    assert (seen["nonbinary"] > 0) == association.nonbinary_present
+    places = [(place.start, place.end) for place in found.counted]
+    assert sorted(places) == places
+    assert all(0 <= start < end <= len(text) for start, end in places)
+
+
+# --- properties -------------------------------------------------------------------------------------
+
+SENTENCES = (
+    "She is a nurse.",
+    "He met her.",
+    "Their M.S. was in CS.",
+    "Ms. Smith designs systems.",
+    "A non-binary pilot.",
+    "Pronouns: they/them.",
+    "His wife is proud of him.",
+    "They left.",
+)
+sentences = st.lists(st.sampled_from(SENTENCES), max_size=12)
+
+
+@given(sentences)
+def test_case_does_not_matter(found: list[str]) -> None:
+    text = " ".join(found)
+    assert associate_gender(text) == associate_gender(text.upper()) == associate_gender(text.lower())
+
+
+@pytest.mark.parametrize("honorifics", HONORIFICS)
+@given(found=sentences, seed=st.integers(0, 1000))
+def test_the_order_of_sentences_does_not_matter(found: list[str], seed: int, honorifics: Honorifics) -> None:
+    shuffled = random.Random(seed).sample(found, len(found))
+    one, other = (associate_gender(" ".join(x), honorifics=honorifics) for x in (found, shuffled))
+    assert one == other
+
+
+SWAP = {"she": "he", "her": "his", "hers": "him", "herself": "himself", "female": "male", "mrs": "mr"}
+SWAP |= {word: other for other, word in SWAP.items()}
+SWAPPED = {"female": "male", "male": "female"}
+
+
+@given(st.lists(st.sampled_from([*SWAP, "they", "their", "nonbinary", "nurse"]), max_size=20))
+def test_a_text_with_the_genders_swapped_has_the_other_gender(words: list[str]) -> None:
+    found = associate_gender(" ".join(words))
+    other = associate_gender(" ".join(SWAP.get(word, word) for word in words))
+    assert SWAPPED.get(str(found.gender), found.gender) == other.gender
+
+
+# --- hostile texts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", None),
+        (" \n\t\u2003", None),
+        ("NA", None),
+        ("None", None),
+        ("she", "female"),
+        ("🙂 she 👩🏽‍⚕️", "female"),
+        ("היא אחות", None),
+        ("\u202eshe\u202c is", "female"),
+        ("she\0", "female"),
+        ("\0", None),
+        ("<p>He</p> <b> he </b>", "male"),
+        ("\ud800 she", "female"),
+        ("ｓｈｅ", None),
+    ],
+)
+@pytest.mark.parametrize("honorifics", HONORIFICS)
+def test_any_string_has_a_defined_association(
+    text: str, expected: str | None, honorifics: Honorifics
+) -> None:
+    assert expected == trace(text, honorifics=honorifics).association.gender
+
+
+@pytest.mark.parametrize("honorifics", HONORIFICS)
+@pytest.mark.parametrize("piece", ["he met her ", "Ms. ", "Ms" + " " * 9, "\u0130", "they/them", "*_"])
+def test_a_text_of_a_hundred_thousand_pieces_takes_no_longer_than_its_length(
+    piece: str, honorifics: Honorifics
+) -> None:
+    def seconds(n: int) -> float:
+        text = piece * n
+        start = time.perf_counter()
+        trace(text, honorifics=honorifics)
+        return time.perf_counter() - start
+
+    # Ten times the text in a hundred times the time would be quadratic; 40 leaves room for a busy machine.
+    short = max(min(seconds(10_000) for _ in range(3)), 0.002)
+    assert min(seconds(100_000) for _ in range(3)) < 40 * short
+
+
+def test_every_one_of_a_hundred_thousand_words_counts() -> None:
+    assert (100_000, 1, 0) == counts("she " * 100_000 + "he")
+
+
+@pytest.mark.parametrize("text", [None, float("nan"), b"she", 3])
+def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
+    with pytest.raises(UsageError, match=type(text).__name__):
+        associate_gender(text)  # type: ignore[arg-type]
+
+
+def test_one_text_for_many_is_refused() -> None:
+    with pytest.raises(UsageError, match="associate_gender"):
+        associate_many("She is a nurse.")
+
+
+# --- many texts -------------------------------------------------------------------------------------
+
+
+@given(st.lists(texts_of_pieces, max_size=5))
+def test_many_texts_have_the_association_of_each(texts: list[str]) -> None:
+    for honorifics in HONORIFICS:
+        each = [associate_gender(text, honorifics=honorifics) for text in texts]
+        assert each == associate_many(iter(texts), honorifics=honorifics)
+
+
+def test_many_texts_cost_little_more_than_a_loop_with_counter() -> None:
+    # METHODS: 10,000 texts of 300 words in under 1 s, where the bare loop takes 0.5 s: compared as a ratio.
+    rng = random.Random(5)
+    vocabulary = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 9))) for _ in range(5000)]
+    vocabulary += ["she", "her", "the", "and.", "care,"] * 300
+    texts = [" ".join(rng.choices(vocabulary, k=300)) for _ in range(1000)]
+
+    def best(work: object) -> float:
+        assert callable(work)
+        found = []
+        for _ in range(5):
+            start = time.process_time()
+            work()
+            found.append(time.process_time() - start)
+        return min(found)
+
+    bare = best(lambda: [Counter(text.lower().split()) for text in texts])
+    assert best(lambda: associate_many(texts)) < 4 * bare
+
+
+# --- validation -------------------------------------------------------------------------------------
+
+
+def row(model: str, specified_gender: str | None, gender: str | None) -> dict[str, object]:
+    return {"model": model, "specified_gender": specified_gender, "gender": gender}
+
+
+def test_validation_counts_correct_incorrect_and_not_captured() -> None:
+    rows = [
+        row("b", "nonbinary", "nonbinary"),
+        row("b", "nonbinary", "female"),
+        row("b", "female", "female"),
+        row("b", "female", "female"),
+        row("b", "female", None),
+        row("a", "male", "female"),
+        row("a", None, "male"),
+        row("a", "", None),
+    ]
+    names = ("model", "specified_gender", "n_texts", "n_correct", "n_incorrect", "n_not_captured")
+    assert [
+        dict(zip(names, expected, strict=True))
+        for expected in (
+            ("b", "female", 3, 2, 0, 1),
+            ("b", "nonbinary", 2, 1, 1, 0),
+            ("a", "male", 1, 0, 1, 0),
+        )
+    ] == validation(rows)
+
+
+def test_an_association_read_back_from_a_table_is_not_captured_when_empty() -> None:
+    assert validation([row("a", "male", "")]) == validation([row("a", "male", None)])
+
+
+def test_captured_counts_only_texts_whose_gender_was_not_asked_for() -> None:
+    rows = [row("a", None, "male"), row("a", None, None), row("a", "", "female"), row("a", "male", None)]
+    assert {"a": (2, 3)} == captured(rows)
+
+
+def real_personas() -> list[dict[str, str]]:
+    if not REAL_PERSONAS.exists():
+        not_beside("the personas of Cheng et al. are not in ../shared/data")
+    with REAL_PERSONAS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_validation_of_the_real_personas() -> None:
+    # Counted on the 1,350 personas of Cheng et al. with `by_the_book`, which the test above holds
+    # equal text for text. Many of these personas are written in the first person.
+    specified = {"M": "male", "W": "female", "N": "nonbinary"}
+    rows = [row("davinci", specified[x["gender"]], gender(x["text"])) for x in real_personas()]
+    found = [tuple(x.values())[1:] for x in validation(rows)]
+    assert [
+        ("female", 450, 233, 1, 216),
+        ("male", 450, 224, 0, 226),
+        ("nonbinary", 450, 174, 5, 271),
+    ] == found

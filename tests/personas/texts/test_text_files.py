@@ -1,0 +1,824 @@
+"""Anybody's texts become rows exactly as they are; what is wrong with a file or frame is one line."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from needs import missing, not_beside
+from places import SHARED
+
+from biaskit.errors import CorpusError, MissingExtraError, StudyError
+from biaskit.personas.texts.importing import ImportedTexts, gender_of_code, read_texts, rows_of_frame
+from biaskit.runs.store import RowWriter
+from biaskit.runs.store import read_rows as read_run_rows
+
+Write = Callable[[str, str | bytes], str]
+
+PERSONAS = SHARED / "data" / "personas_text-davinci-003.csv"
+
+HARD = [
+    "",
+    " ",
+    "NA",
+    "None",
+    "nan",
+    "null",
+    "=1+1",
+    "a,b;c\td",
+    'she said "no"',
+    '"',
+    "two\nlines",
+    "two\r\nlines",
+    "old\rmac",
+    "\n",
+    "\r",
+    "nul\x00byte",
+    "line\u2028separator\u2029\x85\x0b\x0c\x1c",
+    "\ufeffmark",
+    "שלום \u202e \U0001f469\u200d\u2695\ufe0f",
+    "<b>html</b> &amp;",
+    "x" * 200_000,
+]
+SURROGATE = "lone \ud83d surrogate"
+TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), min_size=1, max_size=8)
+ANY_TEXTS = st.lists(st.text(st.characters(codec=None, exclude_categories=())), min_size=1, max_size=8)
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a user's file and give its name, relative to the current directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_file(name: str, content: str | bytes) -> str:
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return name
+
+    return write_file
+
+
+def message_of(call: Callable[..., object], *args: Any, **options: Any) -> str:
+    with pytest.raises(CorpusError) as caught:
+        call(*args, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def texts_of(imported: ImportedTexts) -> list[object]:
+    return [row["text"] for row in imported.rows()]
+
+
+def genders_of(imported: ImportedTexts) -> list[object]:
+    return [row["specified_gender"] for row in imported.rows()]
+
+
+def draws_of(imported: ImportedTexts) -> list[object]:
+    return [row["draw"] for row in imported.rows()]
+
+
+def csv_of(texts: Sequence[str], **options: Any) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, **options)
+    writer.writerow(["text"])
+    writer.writerows([text] for text in texts)
+    return file.getvalue()
+
+
+def json_of(texts: Sequence[str], *, ascii_only: bool = True) -> str:
+    return "".join(json.dumps({"text": text}, ensure_ascii=ascii_only) + "\n" for text in texts)
+
+
+def texts_through_file(suffix: str, content: bytes) -> list[object]:
+    """Hypothesis calls a test often: a fixture's folder would be one for all of its examples."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"t{suffix}")
+        path.write_bytes(content)
+        return texts_of(read_texts(path))
+
+
+# --- gender codes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gender", "codes"),
+    [
+        ("female", ["F", "f", "W", "w", "female", "Female", " FEMALE\t", "woman", "Woman"]),
+        ("male", ["M", "m", "male", "MALE", "man", " Man"]),
+        ("nonbinary", ["N", "n", "NB", "nonbinary", "Non-Binary", "non binary", "non_binary\n"]),
+        (None, ["", " ", "\u3000"]),
+    ],
+)
+def test_codes_that_are_understood(gender: str | None, codes: list[str]) -> None:
+    assert {gender} == {gender_of_code(code) for code in codes}
+
+
+@pytest.mark.parametrize("code", ["NA", "None", "nan", "null", "D", "X", "0", "1", "women", "fe male", "-"])
+def test_a_code_nobody_mapped_is_an_error_and_no_guess(code: str) -> None:
+    message = message_of(gender_of_code, code)
+    assert f"The gender code {code!r} is not known." in message
+    assert "male, nonbinary, none (not specified)" in message
+
+
+def test_a_mapping_goes_before_what_is_understood_whatever_the_case() -> None:
+    spanish = {"m": "female", "H": "male", " X ": "nonbinary", "na": "none", "?": ""}
+    found = {code: gender_of_code(code, spanish) for code in ("M", "h", "x", "NA", "?", "F", "")}
+    expected = {"M": "female", "h": "male", "x": "nonbinary", "NA": None, "?": None, "F": "female", "": None}
+    assert expected == found
+
+
+def test_a_mapping_can_be_written_with_numbers_in_python() -> None:
+    codes: Any = {0: "male", 1: "female"}
+    assert ["male", "female"] == [gender_of_code("0", codes), gender_of_code("1", codes)]
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("non-binary", " Did you mean 'nonbinary'?"),
+        ("Female", " Did you mean 'female'?"),
+        (3, ""),
+        (None, ""),
+    ],
+)
+def test_a_mapping_to_no_gender_is_an_error_even_if_the_code_does_not_occur(value: Any, hint: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        gender_of_code("F", {"D": value})
+    assert str(caught.value) == (
+        f"gender_codes: 'D' = {value!r} is no gender.{hint}"
+        " Known: female, male, nonbinary, none (not specified)."
+    )
+
+
+def test_two_spellings_of_one_code_must_agree() -> None:
+    assert gender_of_code("x", {"x": "male", "X ": "male"}) == "male"
+    with pytest.raises(StudyError, match="'X' is there twice, case aside, with two genders"):
+        gender_of_code("F", {"x": "male", "X": "female"})
+
+
+def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: Write) -> None:
+    codes = ["F", "NA", "D", "D", "D", "trans woman", "trans woman", "1.5", "1.5", "", "M"]
+    file = write("t.csv", "text,sex\n" + "".join(f"t,{code}\n" for code in codes))
+    assert message_of(read_texts, file, gender_col="sex") == (
+        "t.csv: sex holds gender codes that are not known: 'D' (3 texts), 'trans woman' (2 texts),"
+        " '1.5' (2 texts), 'NA' (1 text). Map each with --set gender_codes.D=female,"
+        ' --set \'gender_codes.trans woman=female\', "1.5" = "female" under [gender_codes] of a study file;'
+        " other values: male, nonbinary, none (not specified)."
+    )
+    mapped = {"D": "nonbinary", "NA": "none", "trans woman": "female", "1.5": ""}
+    found = read_texts(file, gender_col="sex", gender_codes=mapped)
+    assert {"female": 3, "male": 1, "nonbinary": 3, None: 4} == found.genders
+
+
+def test_a_column_of_texts_as_gender_column_is_one_short_line(write: Write) -> None:
+    file = write("t.csv", "text\n" + "".join(f'"{n} {"x" * 500}\n"\n' for n in range(250)))
+    message = message_of(read_texts, file, gender_col="text")
+    assert "others (242 texts). Map each with --set gender_codes.CODE=female" in message
+    assert len(message) < 1000
+
+
+# --- rows ------------------------------------------------------------------------------------------
+
+
+def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write) -> None:
+    content = 'job,body,sex,llm\nnurse,"She\nworks.",W,demo\n'
+    imported = read_texts(
+        write("t.csv", content), text_col="body", gender_col="sex", occupation_col="job", model_col="llm"
+    )
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    assert digest == imported.digest
+    assert [
+        {
+            "key": hashlib.sha256(f'[1,"{digest}",2]'.encode()).hexdigest()[:32],  # row format 1, line 2
+            "model": "demo",
+            "occupation": "nurse",
+            "template_id": "texts",
+            "specified_gender": "female",
+            "draw": 2,
+            "seed": None,
+            "prompt_form": None,
+            "prompt": None,
+            "text": "She\nworks.",
+            "finish_reason": None,
+            "n_tokens": None,
+            "answered_by": None,
+            "answered_at": None,
+        }
+    ] == list(imported.rows())
+
+
+def test_without_columns_everything_is_all_and_no_gender_is_specified(write: Write) -> None:
+    imported = read_texts(write("t.csv", "text\nHe.\n"))
+    (row,) = imported.rows()
+    assert ("all", "all", None) == (row["model"], row["occupation"], row["specified_gender"])
+    assert ({"all": 1}, {"all": 1}, {None: 1}) == (imported.models, imported.occupations, imported.genders)
+    assert () == imported.notes
+
+
+def test_equal_texts_stay_two_and_another_file_has_other_keys(write: Write) -> None:
+    first = list(read_texts(write("t.csv", "text\nsame\nsame\n")).rows())
+    second = list(read_texts(write("u.csv", "text\nsame\nsame\nmore\n")).rows())
+    assert 5 == len({row["key"] for row in first + second})
+
+
+def test_a_draw_is_the_line_where_its_record_begins(write: Write) -> None:
+    content = '"te\nxt",n\none,1\n\n"two\n\u2028and\r more",2\n\n\nthree,3\r\nfour'
+    assert [3, 5, 9, 10] == draws_of(read_texts(write("t.csv", f"{content},4"), text_col="te\nxt"))
+    # Messages count in the same way.
+    assert "t.csv, line 10: fields" in message_of(read_texts, write("t.csv", content), text_col="te\nxt")
+    assert [1, 3] == draws_of(read_texts(write("t.jsonl", '{"text": "a"}\n\n{"text": "b"}')))
+    assert [1, 2] == draws_of(rows_of_frame(pd.DataFrame({"text": ["a", "b"]}, index=[7, 7])))
+
+
+def test_counts_and_notes_say_how_codes_were_read(write: Write) -> None:
+    rows = ["a,M,Nurse,x", " ,w,nurse,x", ",N,nurse,y", "b,,cook,x", "c, m ,COOK,x", "d,M,Cook,x"]
+    imported = read_texts(
+        write("t.csv", "text,g,o,m\n" + "\n".join(rows)), gender_col="g", occupation_col="o", model_col="m"
+    )
+    assert (6, 2) == (imported.n_texts, imported.n_empty)
+    assert {"male": 3, "female": 1, "nonbinary": 1, None: 1} == imported.genders
+    assert ["Nurse", "nurse", "cook", "COOK", "Cook"] == list(imported.occupations)
+    assert {"x": 5, "y": 1} == imported.models
+    assert (
+        "gender codes were read: '' as not specified (1), 'M' as male (2), 'N' as nonbinary (1),"
+        " 'm' as male (1), 'w' as female (1)",
+        "texts that are empty: 2",
+        "occupation labels that differ only in case stay apart: 'Nurse', 'nurse'",
+        "occupation labels that differ only in case stay apart: 'cook', 'COOK', 'Cook'",
+    ) == imported.notes
+
+
+def test_rows_go_into_a_run_and_come_back(write: Write, tmp_path: Path) -> None:
+    rows = list(read_texts(write("t.jsonl", json_of([*HARD, SURROGATE]))).rows())
+    with RowWriter(tmp_path / "run", "personas") as writer:
+        writer.append(rows)
+    assert rows == list(read_run_rows(tmp_path / "run" / "generations.jsonl"))
+
+
+def test_the_personas_of_the_paper_say_which_code_is_which() -> None:
+    if not PERSONAS.exists():
+        not_beside(f"{PERSONAS} is not here")
+    imported = read_texts(PERSONAS, gender_col="gender", occupation_col="race", model_col="model")
+    with PERSONAS.open(encoding="utf-8", newline="") as file:
+        prompts = [row["prompt"] for row in csv.DictReader(file)]
+    said = [
+        "nonbinary" if "nonbinary" in prompt else "female" if "woman" in prompt else "male"
+        for prompt in prompts
+    ]
+    assert said == genders_of(imported)
+    assert {"male": 450, "female": 450, "nonbinary": 450} == imported.genders
+    assert {"a White", "a Black", "an Asian", "a Middle-Eastern", "a Latine"} == set(imported.occupations)
+    assert 1350 == imported.n_texts == len({row["key"] for row in imported.rows()})
+
+
+# --- text is text ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".ndjson", ".CSV", ".csv.gz", ".Jsonl.GZ"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_hard_texts_come_through_every_format(write: Write, suffix: str, mark: str) -> None:
+    if "json" in suffix.lower():
+        content = json_of(HARD, ascii_only=False)
+    else:
+        content = csv_of(HARD, delimiter="\t" if suffix == ".tsv" else ",")
+    packed = (mark + content).encode()
+    file = write(f"t{suffix}", gzip.compress(packed) if suffix.lower().endswith("gz") else packed)
+    assert HARD == texts_of(read_texts(file))
+
+
+@given(TEXTS, st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]), st.sampled_from(["\n", "\r\n"]))
+@example(HARD, csv.QUOTE_MINIMAL, "\r\n")
+def test_what_csv_writes_comes_back(texts: list[str], quoting: Any, end: str) -> None:
+    # With "\n" as line end, Python's writer leaves "\r" outside quotes: such a file is refused, see below.
+    quoting = csv.QUOTE_ALL if end == "\n" else quoting
+    content = csv_of(texts, quoting=quoting, lineterminator=end).encode()
+    assert texts == texts_through_file(".csv", content)
+
+
+@given(ANY_TEXTS)
+@example([*HARD, SURROGATE])
+def test_what_json_writes_comes_back(texts: list[str]) -> None:
+    assert texts == texts_through_file(".jsonl", json_of(texts).encode("ascii"))
+
+
+@given(TEXTS)
+@example(HARD)
+def test_what_json_writes_without_escapes_comes_back(texts: list[str]) -> None:
+    assert texts == texts_through_file(".ndjson", json_of(texts, ascii_only=False).encode())
+
+
+@given(ANY_TEXTS)
+@example([*HARD, SURROGATE])
+def test_what_a_frame_holds_comes_back(texts: list[str]) -> None:
+    assert texts == texts_of(rows_of_frame(pd.DataFrame({"text": pd.Series(texts, dtype=object)})))
+
+
+@pytest.mark.parametrize("table", ["t\nsame\nsplit\rhere\nlast\n", "t,n\nsplit\rhere,1\n", "t\rone\rtwo\r"])
+def test_a_lone_carriage_return_outside_quotes_makes_no_two_records(write: Write, table: str) -> None:
+    message = message_of(read_texts, write("t.csv", table), text_col="t")
+    assert "is not valid CSV: new-line character seen in unquoted field. Put texts" in message
+
+
+def test_pandas_writes_such_carriage_returns(tmp_path: Path) -> None:
+    # The reason for the refusal above; if pandas quotes them one day, the texts come through.
+    pd.DataFrame({"text": ["one\rtwo"]}).to_csv(tmp_path / "t.csv", index=False, lineterminator="\n")
+    with contextlib.suppress(CorpusError):
+        assert ["one\rtwo"] == texts_of(read_texts(tmp_path / "t.csv"))
+
+
+def test_labels_are_kept_to_the_letter(write: Write) -> None:
+    labels = ["NA", "None", "007", "1.0", "true", "عربي", "a\x1b[31m", "'x"]
+    lines = "".join(json.dumps({"text": "t", "job": label}) + "\n" for label in labels)
+    assert labels == list(read_texts(write("t.jsonl", lines), occupation_col="job").occupations)
+
+
+# --- streams ---------------------------------------------------------------------------------------
+
+
+def test_a_long_file_is_never_held(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text"])
+        writer.writerows([f"{n} " + "word " * 2000] for n in range(2000))
+    assert path.stat().st_size > 20e6
+    tracemalloc.start()
+    imported = read_texts(path)
+    assert 2000 == sum(1 for _ in imported.rows())
+    assert tracemalloc.get_traced_memory()[1] < 2e6
+    # Nor are its texts when they are taken for gender codes by mistake.
+    assert "others (1,992 texts)" in message_of(read_texts, path, gender_col="text")
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+
+
+def test_streams_side_by_side_leave_the_limit_of_csv_alone(write: Write) -> None:
+    before = csv.field_size_limit(1000)
+    try:
+        imported = read_texts(write("t.csv", csv_of(["x" * 1001] * 3)))
+        first, second = imported.rows(), imported.rows()
+        next(first)
+        next(second)
+        assert 1000 == csv.field_size_limit()
+        assert 2 == sum(1 for _ in first)
+        assert 2 == sum(1 for _ in second)
+        assert 1000 == csv.field_size_limit()
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_a_file_that_changed_is_refused_before_its_first_row(write: Write) -> None:
+    imported = read_texts(write("t.csv", "text\nHe.\n"))
+    write("t.csv", "text\nHe and she.\n")
+    with pytest.raises(CorpusError, match=r"^t\.csv changed while it was read\. Give the command again"):
+        next(imported.rows())
+
+
+def test_a_file_that_changes_in_between_is_refused_at_the_end(write: Write) -> None:
+    imported = read_texts(write("t.jsonl", json_of(["x" * 10**6] * 3)))
+    rows = imported.rows()
+    next(rows)
+    with Path("t.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"text": "late"}\n')
+    with pytest.raises(CorpusError, match="changed while it was read"):
+        list(rows)
+
+
+def test_nothing_heavy_is_imported() -> None:
+    heavy = ("pandas", "numpy", "scipy", "pyarrow", "gensim", "sklearn", "nltk", "torch")
+    code = "import sys; from biaskit.personas.texts import importing as _; "
+    code += f"print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]" == done.stdout.strip()
+
+
+# --- what is wrong with a file ---------------------------------------------------------------------
+
+CSV_TAIL = "Put texts that hold quotes or line breaks in double quotes, and double the quotes inside."
+FORMULA = "which a spreadsheet would run. Rename it."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("t.csv", "", {}, "t.csv is empty. Write a header line, and a line for each text."),
+        ("t.csv", "\ufeff\r\n\n", {}, "t.csv is empty. Write a header line, and a line for each text."),
+        ("t.csv", "text\n", {}, "t.csv holds no texts. Give at least one."),
+        ("t.csv", "text\n\n\r\n", {}, "t.csv holds no texts. Give at least one."),
+        ("t.jsonl", "", {}, "t.jsonl is empty. Write a JSON object on a line for each text."),
+        ("t.jsonl", "\ufeff\n \r\n", {}, "t.jsonl is empty. Write a JSON object on a line for each text."),
+        (
+            "t.csv",
+            "texts,job\na,b\n",
+            {},
+            "t.csv has no column 'text'; it has 'texts', 'job'. Did you mean 'texts'?",
+        ),
+        ("t.csv", "Q,R\na,b\n", {}, "t.csv has no column 'text'; it has 'Q', 'R'. Name one of these."),
+        (
+            "t.csv",
+            "text,sex\na,F\n",
+            {"gender_col": "gender"},
+            "t.csv has no column 'gender'; it has 'text', 'sex'. Name one of these.",
+        ),
+        (
+            "t.csv",
+            "text;g\na;F\n",
+            {},
+            "t.csv has no column 'text'; it has 'text;g'. Part the columns with commas.",
+        ),
+        (
+            "t.csv",
+            ",".join(f"c{n}" for n in range(14)) + "\n",
+            {"text_col": "zz"},
+            "t.csv has no column 'zz'; it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9',"
+            " 'c10', 'c11', …. Name one of these.",
+        ),
+        ("t.csv", "text,text\na,b\n", {}, "t.csv has the column 'text' twice. Remove or rename one."),
+        (
+            "t.csv",
+            'text,n\n"a\nb",1\n\nc, d,2\n',
+            {},
+            "t.csv, line 5: fields here 3, in the header 2."
+            " Put a text that holds a delimiter or a line break in double quotes.",
+        ),
+        (
+            "t.tsv",
+            "text\tn\na\n",
+            {},
+            "t.tsv, line 2: fields here 1, in the header 2."
+            " Put a text that holds a delimiter or a line break in double quotes.",
+        ),
+        (
+            "t.csv",
+            'text\na\n"b"c\n',
+            {},
+            f"t.csv, line 3 is not valid CSV: ',' expected after '\"'. {CSV_TAIL}",
+        ),
+        (
+            "t.csv",
+            'text\na\n"b\nc\n',
+            {},
+            f"t.csv, line 3 is not valid CSV: unexpected end of data. {CSV_TAIL}",
+        ),
+        (
+            "t.csv",
+            "text,job\na,cook\nb,=HYPERLINK(1)\n",
+            {"occupation_col": "job"},
+            f"t.csv, line 3: job '=HYPERLINK(1)' begins with '=', {FORMULA}",
+        ),
+        ("t.csv", "text,m\na,-1\n", {"model_col": "m"}, f"t.csv, line 2: m '-1' begins with '-', {FORMULA}"),
+        ("t.csv", "text,m\na,\n", {"model_col": "m"}, "t.csv, line 2: m is empty. Give it a name."),
+        (
+            "t.csv",
+            "text,m\na, x\n",
+            {"model_col": "m"},
+            "t.csv, line 2: m ' x' begins or ends with white space. Remove it.",
+        ),
+        (
+            "t.csv",
+            'text,"m\n"\na,"x\u2028y"\n',
+            {"model_col": "m\n"},
+            "t.csv, line 3: 'm\\n' 'x\\u2028y' holds a line break. Remove it.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"Text": "b"}\n',
+            {},
+            "t.jsonl, line 2 has no column 'text'; it has 'Text'. Did you mean 'Text'?",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a", "job": "x"}\n\n{"text": "b"}\n',
+            {"occupation_col": "job"},
+            "t.jsonl, line 3 has no column 'job'; it has 'text'. Name one of these.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a", "genders": "F"}\n{"text": "b"}\n',
+            {"gender_col": "gender"},
+            "t.jsonl has no column 'gender'; it has 'text', 'genders'. Did you mean 'genders'?",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"text": ["b"]}\n',
+            {},
+            "t.jsonl, line 2: text is ['b'], which is not a text. Put it in quotes.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": 12}\n',
+            {},
+            "t.jsonl, line 1: text is 12, which is not a text. Put it in quotes.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a", "g": {"x": 1}}\n',
+            {"gender_col": "g"},
+            "t.jsonl, line 1: g is {'x': 1}, which is not a text. Put it in quotes.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a", "job": null}\n',
+            {"occupation_col": "job"},
+            "t.jsonl, line 1: job is empty. Give it a name.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"text": "b", "n": 1, "text": "c"}\n',
+            {},
+            "t.jsonl, line 2 has the key 'text' twice. Remove or rename one.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"text": "b"\n',
+            {},
+            "t.jsonl, line 2 is not valid JSON: Expecting ',' delimiter. Write one object on a line.",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "nul\x00"}\n',
+            {},
+            "t.jsonl, line 1 is not valid JSON: Invalid control character at. Write one object on a line.",
+        ),
+        ("t.jsonl", "[" * 10**5, {}, "t.jsonl, line 1 is not valid JSON: …"),
+        ("t.jsonl", '{"n": ' + "1" * 5000 + "}", {}, "t.jsonl, line 1 is not valid JSON: Exceeds the limit…"),
+        ("t.jsonl", '"text"\n', {}, "t.jsonl, line 1 is 'text', not an object. Write one object on a line."),
+        (
+            "t.csv",
+            b"text\nok\ncaf\xe9\n",
+            {},
+            "t.csv, line 3 is not UTF-8: byte 0xe9 at position 11. Save the file as UTF-8.",
+        ),
+        (
+            "t.csv",
+            "text\na\n".encode("utf-16"),
+            {},
+            "t.csv, line 1 is not UTF-8: byte 0xff at position 0. Save the file as UTF-8.",
+        ),
+        (
+            "t.jsonl",
+            b'\xef\xbb\xbf{"text": "a"}\n{"text": "\xed\xa0\xbd"}\n',
+            {},
+            "t.jsonl, line 2 is not UTF-8: byte 0xed at position 27. Save the file as UTF-8.",
+        ),
+        (
+            "t.csv.gz",
+            gzip.compress(b"text\n\xc3"),
+            {},
+            "t.csv.gz, line 2 is not UTF-8: byte 0xc3 at position 5. Save the file as UTF-8.",
+        ),
+        (
+            "t.csv.gz",
+            b"text\na\n",
+            {},
+            "t.csv.gz cannot be unpacked: Not a gzipped file (b'te'). Compress the…",
+        ),
+        (
+            "t.csv.gz",
+            gzip.compress(b"text\na\n")[:-9],
+            {},
+            "t.csv.gz cannot be unpacked: Compressed file ended…",
+        ),
+        (
+            "t.txt",
+            "a",
+            {},
+            "t.txt: a file of texts ends in .csv, .tsv, .jsonl, .ndjson, .parquet (all but the last also with"
+            " .gz), not in '.txt'.",
+        ),
+        ("t", "a", {}, "t: a file of texts ends in .csv, .tsv,…"),
+        ("t.parquet.gz", b"", {}, "t.parquet.gz: a file of texts ends in .csv,…"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    write: Write, name: str, content: str | bytes, options: dict[str, Any], message: str
+) -> None:
+    found = message_of(read_texts, write(name, content), **options)
+    assert message == found if not message.endswith("…") else found.startswith(message[:-1])
+
+
+@pytest.mark.parametrize("bad", [505, 2**20 - 1, 2**20, 2**20 + 1, 2**20 + 2, 2**21 + 504])
+def test_the_position_of_a_wrong_byte_is_that_in_the_file(write: Write, bad: int) -> None:
+    # 505 bytes, then letters of two: one lies across each border of a read of 2**20.
+    content = bytearray(b"text\n" + b"line\n" * 100 + "é".encode() * 2**20)
+    content[bad] = 0xFF
+    with pytest.raises(UnicodeDecodeError) as caught:
+        content.decode()
+    assert message_of(read_texts, write("t.csv", bytes(content))) == (
+        f"t.csv, line 102 is not UTF-8: byte 0x{content[caught.value.start]:02x}"
+        f" at position {caught.value.start}. Save the file as UTF-8."
+    )
+
+
+def test_a_path_that_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").mkdir()
+    os.mkfifo("p.csv")
+    assert message_of(read_texts, "no.csv") == "There is no file no.csv. Check the path."
+    assert message_of(read_texts, "a\x00.csv") == "There is no file 'a\\x00.csv'. Check the path."
+    assert message_of(read_texts, "n" * 300 + ".csv").endswith(
+        ".csv cannot be read: File name too long. Give the path of a readable file."
+    )
+    for name in ("d.csv", "p.csv"):
+        assert message_of(read_texts, name) == (
+            f"{name} is not a plain file, and it is read more than once. Copy it to one."
+        )
+
+
+def test_a_gender_may_be_absent_null_or_a_number_in_json(write: Write) -> None:
+    values = ['"F"', "null", "NaN", "1", "1.0", "true"]
+    lines = [f'{{"text": "t", "g": {value}}}' for value in values] + ['{"text": "t"}']
+    imported = read_texts(
+        write("t.jsonl", "\n".join(lines)), gender_col="g", gender_codes={"1": "male", "true": "nonbinary"}
+    )
+    assert ["female", None, None, "male", "male", "nonbinary", None] == genders_of(imported)
+
+
+def test_a_key_that_is_twice_but_not_asked_for_is_nobodys_business(write: Write) -> None:
+    assert ["a"] == texts_of(read_texts(write("t.jsonl", '{"n": 1, "text": "a", "n": 2}')))
+    assert ["a"] == texts_of(read_texts(write("t.csv", "n,text,n\n1,a,2\n")))
+
+
+# --- frames ----------------------------------------------------------------------------------------
+
+
+def test_a_frame_gives_the_rows_of_its_file(write: Write) -> None:
+    content = "text,g,job\nNA,F,nurse\nHe.,M,cook\n,,cook\n"
+    options: Any = {"gender_col": "g", "occupation_col": "job"}
+    from_file = read_texts(write("t.csv", content), **options)
+    from_frame = rows_of_frame(pd.read_csv("t.csv", keep_default_na=False), **options)
+    assert ("the DataFrame", from_file.genders) == (from_frame.source, from_frame.genders)
+    for one, other in zip(from_file.rows(), from_frame.rows(), strict=True):
+        assert {**one, "key": "", "draw": 0} == {**other, "key": "", "draw": 0}
+        assert one["key"] != other["key"]
+
+
+@pytest.mark.parametrize("empty", [None, float("nan"), np.nan, pd.NA, pd.NaT])
+def test_a_missing_gender_is_not_specified_and_a_missing_text_an_error(empty: Any) -> None:
+    df = pd.DataFrame({"text": ["a", "b"], "g": pd.Series([empty, "F"], dtype=object)})
+    assert [None, "female"] == genders_of(rows_of_frame(df, gender_col="g"))
+    assert message_of(rows_of_frame, df, text_col="g") == (
+        "the DataFrame, row 1: g is missing. Give the record a text or leave it out; pandas reads a text such"
+        " as 'NA' as missing unless it is told keep_default_na=False."
+    )
+    assert message_of(rows_of_frame, df, model_col="g") == "the DataFrame, row 1: g is empty. Give it a name."
+
+
+def test_numbers_as_codes_keep_their_number_when_pandas_makes_them_floats() -> None:
+    df = pd.DataFrame({"text": list("abc"), "g": [0, 1, None], "year": [2020, 2021, 2022]})
+    assert df["g"].dtype == np.float64
+    codes: Any = {0: "male", 1: "female"}
+    found = rows_of_frame(df, gender_col="g", occupation_col="year", gender_codes=codes)
+    assert ["male", "female", None] == genders_of(found)
+    assert ["2020", "2021", "2022"] == list(found.occupations)
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", "str", object])
+def test_text_of_any_kind_of_column_is_plain_text(dtype: Any) -> None:
+    df = pd.DataFrame({"text": pd.Series(["a", "NA", ""], dtype=dtype)})
+    found = texts_of(rows_of_frame(df))
+    assert ["a", "NA", ""] == found
+    assert {str} == {type(text) for text in found}
+
+
+def test_what_is_wrong_with_a_frame_is_said_in_one_line() -> None:
+    twice = pd.DataFrame([["a", "b"]], columns=["text", "text"])
+    assert message_of(rows_of_frame, twice) == (
+        "the DataFrame has the column 'text' twice. Remove or rename one."
+    )
+    df = pd.DataFrame({"body": ["a", 3], "job": ["cook", "@x"]})
+    assert message_of(rows_of_frame, df) == (
+        "the DataFrame has no column 'text'; it has 'body', 'job'. Name one of these."
+    )
+    assert message_of(rows_of_frame, df, text_col="body") == (
+        "the DataFrame, row 2: body is 3, which is not a text. Put it in quotes."
+    )
+    assert "the DataFrame, row 2: job '@x' begins with '@'" in message_of(
+        rows_of_frame, df.iloc[::-1].iloc[[1, 0]].assign(body="t"), text_col="body", occupation_col="job"
+    )
+    assert message_of(rows_of_frame, df[:0], text_col="body") == (
+        "the DataFrame holds no texts. Give at least one."
+    )
+    assert "the DataFrame: job holds gender codes that are not known: 'cook' (1 text), '@x' (1 text)." in (
+        message_of(rows_of_frame, df.assign(body="t"), text_col="body", gender_col="job")
+    )
+
+
+def test_a_frames_keys_depend_on_what_is_used_alone() -> None:
+    df = pd.DataFrame({"text": ["a", "b"], "g": ["F", "M"], "other": [1, 2]})
+    digest = rows_of_frame(df, gender_col="g").digest
+    same = df.assign(other=9).set_index(pd.Index([5, 6]))[["other", "g", "text"]]
+    assert digest == rows_of_frame(same, gender_col="g").digest
+    others = [
+        rows_of_frame(df).digest,
+        rows_of_frame(df[::-1], gender_col="g").digest,
+        rows_of_frame(df.assign(g="F"), gender_col="g").digest,
+        rows_of_frame(df.assign(text=["a", "bb"]), gender_col="g").digest,
+        rows_of_frame(df, occupation_col="g").digest,
+    ]
+    assert 6 == len({digest, *others})
+
+
+def test_changing_a_frame_afterwards_changes_no_row() -> None:
+    df = pd.DataFrame({"text": ["a", "b"]})
+    imported = rows_of_frame(df)
+    df.loc[0, "text"] = "changed"
+    assert ["a", "b"] == texts_of(imported)
+
+
+# --- Parquet ---------------------------------------------------------------------------------------
+
+
+def require_pyarrow() -> Any:
+    if importlib.util.find_spec("pyarrow") is None:
+        missing('pyarrow is not installed: pip install "biaskit[parquet]"')
+    return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+
+
+def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
+    arrow, parquet = require_pyarrow()
+    parquet.write_table(arrow.table(columns), path, **options)
+    return path
+
+
+def test_parquet_without_pyarrow_names_the_extra(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    file = write("t.parquet", b"PAR1")
+    with pytest.raises(MissingExtraError) as caught:
+        read_texts(file)
+    assert str(caught.value) == (
+        't.parquet: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
+    )
+
+
+def test_hard_texts_come_through_parquet(tmp_path: Path) -> None:
+    arrow, _ = require_pyarrow()
+    for kind in (arrow.string(), arrow.large_string(), arrow.dictionary(arrow.int32(), arrow.string())):
+        path = write_parquet(tmp_path / "t.parquet", {"text": arrow.array(HARD, arrow.string()).cast(kind)})
+        assert HARD == texts_of(read_texts(path))
+
+
+def test_parquet_rows_count_from_one_over_row_groups_and_batches(tmp_path: Path) -> None:
+    texts = [f"text {n}" for n in range(3000)]
+    columns = {
+        "text": texts,
+        "a.b": ["F", "M", None] * 1000,
+        "a": [{"b": "struct"}] * 3000,
+        "year": [2020] * 3000,
+    }
+    path = write_parquet(tmp_path / "t.parquet", columns, row_group_size=700)
+    imported = read_texts(path, gender_col="a.b", occupation_col="year", model_col="year")
+    rows = list(imported.rows())
+    assert texts == [row["text"] for row in rows]
+    assert list(range(1, 3001)) == [row["draw"] for row in rows]
+    assert {"female": 1000, "male": 1000, None: 1000} == imported.genders
+    assert {"2020"} == {row["occupation"] for row in rows} == {row["model"] for row in rows}
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == imported.digest
+
+
+def test_what_is_wrong_with_parquet_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrow, _ = require_pyarrow()
+    monkeypatch.chdir(tmp_path)
+    path = Path("t.parquet")
+
+    def said(columns: dict[str, Any], **options: Any) -> str:
+        return message_of(read_texts, write_parquet(path, columns), **options)
+
+    assert said({"texts": ["a"]}) == ("t.parquet has no column 'text'; it has 'texts'. Did you mean 'texts'?")
+    assert "t.parquet, row 2: text is missing." in said({"text": ["a", None]})
+    assert said({"text": [b"a"]}) == "t.parquet, row 1: text is b'a', which is not a text. Put it in quotes."
+    assert said({"text": arrow.array([], arrow.string())}) == "t.parquet holds no texts. Give at least one."
+    bad = arrow.array([b"ok", b"\xff"]).cast(arrow.binary()).view(arrow.string())
+    assert "t.parquet cannot be read as Parquet, near row 1: 'utf-8' codec" in said({"text": bad})
+    whole = write_parquet(path, {"text": ["a"] * 100}).read_bytes()
+    footer = whole[:-40] + bytes(range(200, 232)) + whole[-8:]
+    for broken in (b"", b"PAR1 but no more", whole[:-1], footer):
+        path.write_bytes(broken)
+        assert message_of(read_texts, path).startswith("t.parquet cannot be read as Parquet, near row 1: ")
+
+
+@given(TEXTS)
+def test_what_parquet_holds_comes_back(texts: list[str]) -> None:
+    arrow, parquet = require_pyarrow()
+    file = io.BytesIO()
+    parquet.write_table(arrow.table({"text": texts}), file)
+    assert texts == texts_through_file(".parquet", file.getvalue())

@@ -1,0 +1,692 @@
+"""The search for C and alpha (METHODS §2.5), held against a plain loop over all C."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from needs import not_beside
+from places import SHARED
+
+from biaskit.corpora.loaders import english_counts
+from biaskit.errors import StudyError
+from biaskit.personas.texts.tokens import TokenisedTexts
+from biaskit.personas.words import calibration
+from biaskit.personas.words.calibration import (
+    ALPHAS,
+    Calibration,
+    MarkedList,
+    Step,
+    calibrate,
+    find_constant,
+    first_halves,
+    mean_jaccard,
+)
+from biaskit.personas.words.log_odds import Prior
+
+PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
+COLUMNS = [  # DESIGN §4
+    "model", "occupation", "prior", "c", "alpha", "gender", "against", "n_marked", "n_criterion", "n_common",
+    "n_names", "gained", "lost", "words_differing", "stability", "recommended", "reason",
+]  # fmt: skip
+FIXED = {
+    "the", "of", "and", "to", "a", "in", "for", "is", "on", "that", "by", "this", "with", "i", "you", "it",
+    "not", "or", "be", "are", "from", "at", "as", "your", "am", "an", "my",
+}  # fmt: skip
+SPEAKER = {"i", "you", "your", "am", "my"}
+# Brown counts of a few words, rounded, and a "zebra" that outweighs them all.
+ENGLISH = {
+    "the": 70_000, "and": 28_900, "a": 23_200, "is": 10_100, "of": 36_400, "in": 21_300, "she": 2_900,
+    "he": 9_500, "her": 3_000, "his": 7_000, "i": 5_200, "my": 1_300, "works": 130, "kind": 310,
+    "strong": 200, "friend": 130, "zebra": 500_000,
+}  # fmt: skip
+
+
+# --- the plain loop ---------------------------------------------------------------------------------
+
+
+def plain_w(prior: Mapping[str, float], *groups: Mapping[str, int]) -> set[str]:
+    """W: the fixed list and the common part of the three top twenties, later words first at equal counts."""
+    tops = []
+    for counts in (prior, *groups):
+        present = [w for w in counts if counts[w] > 0]
+        tops.append(set(sorted(present, key=lambda w: (counts[w], w), reverse=True)[:20]))
+    return {w for w in FIXED | set.intersection(*tops) if w in prior}
+
+
+def plain_marked(
+    target: Mapping[str, int], other: Mapping[str, int], english: Mapping[str, int], alpha: float, c: float
+) -> tuple[set[str], set[str]]:
+    """Algorithm 4 as METHODS §2.5 corrects it, word by word: the marked words, and W."""
+    topic = Counter(target) + Counter(other)
+    prior = {w: alpha * topic[w] + (1 - alpha) * english.get(w, 0) for w in topic}
+    smallest = min(p for p in prior.values() if p > 0)
+    prior = {w: p or smallest for w, p in prior.items()}
+    common = plain_w(prior, target, other)
+    mass = sum(prior[w] for w in common)
+    a1, a2 = (sum(g.get(w, 0) for w in common) / (c * mass) for g in (target, other))  # 1 / r
+    n1, n2 = (sum(g.values()) + sum(prior.values()) * a for g, a in ((target, a1), (other, a2)))
+    marked = set()
+    for w in target:
+        x, y = target[w] + prior[w] * a1, other.get(w, 0) + prior[w] * a2
+        z = (math.log(x / (n1 - x)) - math.log(y / (n2 - y))) / math.sqrt(1 / x + 1 / y)
+        if z > 1.96:
+            marked.add(w)
+    return marked, common
+
+
+def plain_criterion(
+    women: Counter[str], men: Counter[str], english: Mapping[str, int], alpha: float, c: float
+):
+    """The criterion words marked in either direction."""
+    found = set()
+    for target, other in ((women, men), (men, women)):
+        marked, common = plain_marked(target, other, english, alpha, c)
+        found |= marked & common - SPEAKER
+    return found
+
+
+def plain_c(women: Counter[str], men: Counter[str], english: Mapping[str, int], alpha: float) -> float | None:
+    """C by going through the grid and then through every 1600th of the step below the first mark."""
+    first = next((i for i in range(1, 101) if plain_criterion(women, men, english, alpha, i / 100)), None)
+    if first is None:
+        return 1.0
+    if first == 1:
+        return None
+    fine = range(16 * (first - 1), 16 * first)
+    free = [n for n in fine if not plain_criterion(women, men, english, alpha, n / 1600)]
+    assert free == list(range(free[0], free[-1] + 1))  # in these corpora halving and walking agree
+    return free[-1] / 1600
+
+
+# --- corpora by hand --------------------------------------------------------------------------------
+
+WOMEN = "she works kind a the and is in the the the her friend"
+MEN = "he works strong a and is is in the of the his friend"
+CORPUS = [("female", WOMEN)] * 30 + [("male", MEN)] * 30
+
+
+def run(texts: Sequence[tuple[str, str]], english: Mapping[str, int] = ENGLISH, **more: Any) -> Calibration:
+    """Calibrate on (gender, text) pairs."""
+    tokens = TokenisedTexts.build(text for _, text in texts)
+    options: dict[str, Any] = {"model": "m", "occupation": "nurse", "seed": 7} | more
+    strata = options.pop("strata", ["p"] * len(texts))
+    return calibrate(
+        tokens.counts(),
+        [gender for gender, _ in texts],
+        strata,
+        words=tokens.words,
+        english=[english.get(w, 0) for w in tokens.words],
+        **options,
+    )
+
+
+def totals(texts: Sequence[tuple[str, str]], gender: str) -> Counter[str]:
+    return Counter(word for g, text in texts if g == gender for word in text.split())
+
+
+def at(found: Calibration, alpha: float) -> Step:
+    return next(step for step in found.sweep if step.alpha == alpha)
+
+
+def listed(step: Step, gender: str, against: str) -> MarkedList:
+    return next(found for found in step.lists if (found.gender, found.against) == (gender, against))
+
+
+def varied(n: int, seed: int = 3) -> list[tuple[str, str]]:
+    """Texts that differ, so that halves do; women have somewhat more "the", men more "is"."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    common = [
+        "the",
+        "and",
+        "a",
+        "is",
+        "in",
+        "works",
+        "friend",
+        "kind",
+        "strong",
+        *(f"w{c}" for c in "abcdefgh"),
+    ]
+    texts = []
+    for gender, own, heavy in (("female", "she", "the"), ("male", "he", "is")):
+        for _ in range(n):
+            words = [*rng.choice(common, 12), own, own, "the", "the", "and", heavy]
+            texts.append((gender, " ".join(words)))
+    return texts
+
+
+def graded(n: int = 150) -> list[tuple[str, str]]:
+    """Texts of words that women use from half to twice as often: some are marked at one alpha alone."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    lean = np.geomspace(0.5, 2.0, len(GRADED))
+    texts = []
+    for gender, weights in (("female", lean), ("male", 1 / lean)):
+        for _ in range(n):
+            drawn = rng.choice(GRADED, 6, p=weights / weights.sum())
+            texts.append((gender, " ".join([*drawn, "the", "the", "and", "a", "in"])))
+    return texts
+
+
+GRADED = [f"g{a}{b}" for a in "abcde" for b in "abcdef"]
+GRADED_ENGLISH = ENGLISH | {word: 400 * (i % 7) for i, word in enumerate(GRADED)}
+
+
+@cache
+def lively() -> tuple[tuple[tuple[str, str], ...], Calibration]:
+    """Texts whose C lies inside the grid, and their calibration."""
+    texts = tuple(varied(200, seed=11))
+    return texts, run(texts)
+
+
+# --- C ----------------------------------------------------------------------------------------------
+
+
+def test_c_is_the_last_1600th_below_the_first_mark() -> None:
+    # 0.3333 lies between 533/1600 = 0.333125 and 534/1600 = 0.33375.
+    found = find_constant(lambda c: ("the",) if c >= 0.3333 else ())
+    assert (533 / 1600, ("the",), None) == (found.c, found.stopped_by, found.reason)
+
+
+@given(st.floats(0.0101, 1.0))
+def test_a_sharp_threshold_is_met_within_a_1600th_from_below(threshold: float) -> None:
+    c = find_constant(lambda c: ("the",) if c >= threshold else ()).c
+    assert c is not None
+    assert c < threshold <= c + 1 / 1600 + 1e-12
+
+
+def test_a_mark_at_the_smallest_c_gives_no_c_but_the_words() -> None:
+    found = find_constant(lambda c: ("and", "the") if c <= 0.01 else ())
+    assert (None, ("and", "the")) == (found.c, found.stopped_by)
+    assert found.reason == "criterion words marked at C = 0.01: and the"
+
+
+def test_no_mark_up_to_1_gives_1() -> None:
+    asked: list[float] = []
+    found = find_constant(lambda c: asked.append(c) or ())  # type: ignore[func-returns-value]
+    assert (1.0, ()) == (found.c, found.stopped_by)
+    assert [step / 100 for step in range(1, 101)] == asked
+
+
+def test_a_mark_at_1_alone_gives_a_c_below_1() -> None:
+    assert 1599 / 1600 == find_constant(lambda c: ("a",) if c >= 1 else ()).c
+
+
+def test_what_is_free_above_the_first_mark_does_not_count() -> None:
+    # Marked from 0.30 to 0.31 only: the largest unmarked C is 1, a search that halves [0.01, 1] ends there.
+    found = find_constant(lambda c: ("a",) if 0.2999 < c < 0.315 else ())
+    assert 479 / 1600 == found.c
+    assert pytest.approx(0.2999, abs=1 / 1600) == found.c
+
+
+@given(st.sets(st.integers(1, 1600), max_size=60))
+def test_no_order_of_marks_breaks_the_promise(marked: set[int]) -> None:
+    def words(c: float) -> tuple[str, ...]:
+        return ("the",) if round(1600 * c) in marked else ()
+
+    c = find_constant(words).c
+    first = next((i for i in range(1, 101) if 16 * i in marked), None)
+    if first is None or first == 1:
+        assert (1.0 if first is None else None) == c
+    else:
+        assert c is not None
+        assert (first - 1) / 100 <= c < first / 100
+        assert not words(c)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.15, 0.5, 0.95, 1.0])
+def test_c_is_that_of_a_plain_loop_over_all_c(alpha: float) -> None:
+    graded_texts = graded()
+    for english, texts, found in (
+        (ENGLISH, CORPUS, run(CORPUS)),
+        (ENGLISH, *lively()),
+        (GRADED_ENGLISH, graded_texts, run(graded_texts, english=GRADED_ENGLISH)),
+    ):
+        women, men = totals(texts, "female"), totals(texts, "male")
+        step = at(found, alpha)
+        assert plain_c(women, men, english, alpha) == step.c
+        assert step.c is not None
+        for shown, groups in zip(step.lists, ((women, men), (men, women)), strict=True):
+            assert tuple(sorted(plain_marked(*groups, english, alpha, step.c)[0])) == shown.words
+
+
+def test_the_corpora_of_these_tests_have_a_c_inside_the_grid() -> None:
+    # Else the comparison above would compare 1 with 1.
+    inside = [step.c for step in lively()[1].sweep if step.c not in (None, 1.0)]
+    assert len(set(inside)) >= 5
+
+
+def test_a_criterion_word_at_the_smallest_c_is_named_and_nothing_is_recommended() -> None:
+    texts = [("female", "she the kind kind and")] * 900 + [("male", "he and strong strong and of")] * 900
+    found = run(texts)
+    assert found.recommended is None
+    assert all(step.c is None for step in found.sweep)
+    assert ("of", "the") == found.c_topic.stopped_by
+    assert "criterion words marked at C = 0.01 at every alpha: and of the" == found.reason
+    rows = [row for row in found.rows() if row["prior"] == "hybrid"]
+    assert all(row["n_marked"] is row["n_criterion"] is row["c"] is row["stability"] is None for row in rows)
+    said = [row["reason"] for row in rows]
+    # With more English "and" is at the limit too; the whole names all.
+    assert {"of the", "and of the"} == {reason.partition("C = 0.01: ")[2] for reason in said}
+    # The grid shows what was marked there.
+    assert listed(found.topic[0], "female", "male").criterion == ("the",)
+
+
+def test_words_that_mark_who_speaks_do_not_stop_c() -> None:
+    speaking = [("female", f"{WOMEN} i my i my i")] * 200 + [("male", f"{WOMEN} he he he")] * 200
+    found = run(speaking)
+    women = listed(at(found, 0.5), "female", "male")
+    assert women.words is not None
+    assert {"i", "my"} <= set(women.words)
+    assert ((), 2) == (women.criterion, women.n_common)
+
+
+def test_words_frequent_everywhere_are_criterion_words_too() -> None:
+    # "works" is not on the fixed list, but among the 20 most frequent of prior and both groups.
+    more = [("female", f"{WOMEN} works works works")] * 300 + [("male", MEN)] * 300
+    assert "works" in run(more).c_topic.stopped_by
+
+
+def test_a_word_that_the_target_never_uses_is_not_marked_for_it() -> None:
+    # Women's texts are nearly all common words, so their prior weighs more: the zebra of one man has
+    # z = 5.4 for women at C = 0.01 of the English prior alone.
+    texts = [("female", "the and a is in she")] * 40 + [("male", "the strong friend kind works he he")] * 40
+    found = run([*texts, ("male", "zebra")])
+    shown = listed(found.english[0], "female", "male")
+    assert shown.words is not None
+    assert "zebra" not in shown.words
+
+
+# --- non-binary people ------------------------------------------------------------------------------
+
+OTHERS = [("nonbinary", "they works is is is is is and and zebra zebra a in the friend")] * 60
+
+
+def test_pairs_with_non_binary_people_are_shown_and_decide_nothing() -> None:
+    texts = varied(120)
+    alone, three = run(texts), run([*texts, *OTHERS])
+    assert [step.c for step in alone.sweep] == [step.c for step in three.sweep]
+    assert any(step.c not in (None, 1.0) for step in alone.sweep)
+    shown = listed(at(three, 1.0), "nonbinary", "female")
+    assert shown.criterion
+    assert 6 == len(at(three, 1.0).lists)
+
+
+def test_words_of_a_third_gender_are_not_in_the_topic_vocabulary_of_two() -> None:
+    # The English count of zebra is larger than all others together.
+    texts = varied(120)
+    alone, three = run(texts), run([*texts, *OTHERS])
+    for step, same in zip(alone.sweep, three.sweep, strict=True):
+        assert [found.words for found in step.lists] == [found.words for found in same.lists[:2]]
+
+
+def test_swapping_women_and_men_swaps_their_lists() -> None:
+    texts = varied(80)
+    other = {"female": "male", "male": "female"}
+    found, swapped = run(texts), run([(other[gender], text) for gender, text in texts])
+    for step, mirrored in zip(found.sweep, swapped.sweep, strict=True):
+        assert step.c == mirrored.c
+        assert [one.words for one in step.lists] == [one.words for one in reversed(mirrored.lists)]
+
+
+# --- halves and stability ---------------------------------------------------------------------------
+
+
+def test_halvings_keep_gender_and_prompt_even_where_prompts_share_a_name() -> None:
+    labels = ["female"] * 9 + ["male"] * 6
+    strata = ["a"] * 4 + ["b"] * 5 + ["a"] * 2 + ["b"] * 4
+    first = first_halves(labels, strata, np.random.default_rng(1))
+    assert (20, 15) == first.shape
+    for start, end, sizes in ((0, 4, {2}), (4, 9, {2, 3}), (9, 11, {1}), (11, 15, {2})):
+        assert sizes == set(first[:, start:end].sum(axis=1).tolist())
+    assert len({row.tobytes() for row in first}) > 15
+
+
+def test_every_document_comes_into_either_half() -> None:
+    first = first_halves(["female"] * 7, ["a"] * 7, np.random.default_rng(2))
+    share = first.mean(axis=0)
+    assert ((share > 0) & (share < 1)).all()
+
+
+def test_the_jaccard_index_by_hand() -> None:
+    a = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], dtype=bool)
+    b = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]], dtype=bool)
+    # 1/3, 4/4, and two empty lists that say nothing: (1/3 + 1) / 2
+    assert pytest.approx(2 / 3, abs=1e-15) == mean_jaccard(np.stack([a, b]), np.ones(3, dtype=bool))
+
+
+def test_an_empty_list_against_another_is_0_and_mostly_empty_lists_are_undefined() -> None:
+    marked = np.zeros((2, 4, 3), dtype=bool)
+    every = np.ones(4, dtype=bool)
+    marked[0, 0] = True
+    assert mean_jaccard(marked, every) is None
+    marked[0, 1] = True
+    assert 0.0 == mean_jaccard(marked, every)
+    marked[:, 2:] = True
+    assert 0.5 == mean_jaccard(marked, every)
+    assert 1.0 == mean_jaccard(marked, np.array([False, False, True, True]))
+
+
+def test_a_half_without_a_list_is_no_disagreement() -> None:
+    # The one text of women stands in one half: in the other r is undefined.
+    found = run([("female", " ".join([WOMEN] * 30))] + [("male", MEN)] * 30)
+    assert all(one.stability is None for step in found.sweep for one in step.lists)
+    assert any(one.words for step in found.sweep for one in step.lists)
+
+
+def test_two_equal_halves_have_a_stability_of_1() -> None:
+    found = run(CORPUS)
+    defined = [step.stability for step in found.sweep if step.stability is not None]
+    assert defined
+    assert {1.0} == set(defined)
+
+
+def test_ties_go_to_the_alpha_of_the_paper() -> None:
+    found = run(CORPUS)
+    assert sum(step.stability == 1.0 for step in found.sweep) > 3
+    assert found.recommended is not None
+    assert 0.15 == found.recommended.alpha
+
+
+def steps(**stability: float | None) -> list[Step]:
+    """Steps with a C by alpha in hundredths: `steps(a15=0.4)`."""
+    return [Step(int(name[1:]) / 100, 0.2, (), stability=value) for name, value in stability.items()]
+
+
+def test_of_tied_alphas_the_nearest_to_0_15_then_the_smaller_is_chosen() -> None:
+    def best(found: list[Step]) -> float | None:
+        step = calibration._most_stable(found)
+        return None if step is None else step.alpha
+
+    assert 0.20 == best(steps(a0=0.4, a20=0.4, a95=0.4))
+    assert 0.10 == best(steps(a20=0.4, a10=0.4))
+    assert 0.10 == best(steps(a10=0.4, a20=0.4))
+    assert 0.15 == best(steps(a0=0.3 + 1e-16, a15=0.1 + 0.2, a30=0.3))
+    assert 0.00 == best(steps(a30=0.4, a0=0.4))
+    assert 0.90 == best(steps(a15=0.4, a90=0.4 + 1e-9))
+    assert best(steps(a15=None)) is None
+
+
+def test_stability_is_the_mean_over_pairs() -> None:
+    for step in run([*varied(60), *OTHERS]).sweep:
+        values = [found.stability for found in step.lists]
+        if step.stability is not None:
+            assert pytest.approx(math.fsum(v or 0 for v in values) / 6, abs=1e-15) == step.stability
+
+
+def test_each_half_is_its_own_corpus() -> None:
+    texts = graded(60)
+    found = run(texts, english=GRADED_ENGLISH)
+    step = at(found, 1.0)
+    c = step.c
+    assert c is not None
+    labels = [gender for gender, _ in texts]
+    rng = calibration.generator(7, "calibration", ("m", "nurse"))
+    first = first_halves(labels, ["p"] * len(texts), rng)
+    ratios = []
+    for row in first:
+        lists = []
+        for half in (row, ~row):
+            kept = [text for text, chosen in zip(texts, half, strict=True) if chosen]
+            lists.append(plain_marked(totals(kept, "female"), totals(kept, "male"), ENGLISH, 1.0, c)[0])
+        if lists[0] | lists[1]:
+            ratios.append(len(lists[0] & lists[1]) / len(lists[0] | lists[1]))
+    women = listed(step, "female", "male")
+    assert len(set(ratios)) > 1
+    assert pytest.approx(sum(ratios) / len(ratios), abs=1e-12) == women.stability
+
+
+def test_a_pair_whose_halves_mark_nothing_is_left_out_and_named() -> None:
+    pair = (
+        MarkedList("female", "male", ("she",), stability=0.5),
+        MarkedList("male", "female", (), stability=None),
+    )
+    found = calibration._with_stability([Step(0.1, 0.2, pair), Step(0.15, 0.2, pair)])
+    assert [0.5, 0.5] == [step.stability for step in found]
+    assert all("male/female" in (step.reason or "") for step in found)
+
+
+def test_an_alpha_that_lacks_one_pair_has_no_stability() -> None:
+    # The mean over fewer pairs would be compared with means over more.
+    both = [
+        MarkedList("female", "male", ("she",), stability=0.9),
+        MarkedList("male", "female", ("he",), stability=0.1),
+    ]
+    lacks = [both[0], replace(both[1], stability=None)]
+    found = calibration._with_stability([Step(0.1, 0.2, tuple(both)), Step(0.15, 0.2, tuple(lacks))])
+    assert [0.5, None] == [step.stability for step in found]
+    assert "no stability: most halvings mark no word for male/female" == found[1].reason
+
+
+# --- lists from alpha to alpha ----------------------------------------------------------------------
+
+
+def test_gained_lost_and_differing_words_follow_from_the_lists() -> None:
+    found = run(graded(), english=GRADED_ENGLISH)
+    assert [None, None] == [listed(found.sweep[0], "female", "male").gained, found.sweep[0].lists[0].lost]
+    changes = 0
+    for pair in range(2):
+        lists = [set(step.lists[pair].words or ()) for step in found.sweep]
+        for i in range(1, 21):
+            now = found.sweep[i].lists[pair]
+            assert (tuple(sorted(lists[i] - lists[i - 1])), tuple(sorted(lists[i - 1] - lists[i]))) == (
+                now.gained,
+                now.lost,
+            )
+            changes += len(now.gained or ()) + len(now.lost or ())
+        shared = set.intersection(*(lists[i] for i in (0, 5, 10, 15, 20)))
+        assert shared
+        for step, words in zip(found.sweep, lists, strict=True):
+            expected = tuple(sorted(words - shared)) if step.alpha in (0, 0.25, 0.5, 0.75, 1) else None
+            assert expected == step.lists[pair].differing
+    assert changes > 3
+    assert any(one.differing for one in found.sweep[0].lists)
+
+
+def test_an_alpha_without_a_list_is_compared_with_nothing() -> None:
+    def one(words: tuple[str, ...] | None) -> tuple[MarkedList, ...]:
+        return (MarkedList("female", "male", words),)
+
+    made = [Step(0.0, None, one(None)), Step(0.05, 0.1, one(("b",))), Step(0.25, 0.1, one(("a", "b")))]
+    none, first, second = (step.lists[0] for step in calibration._with_neighbours(made))
+    assert (None, None, None) == (none.gained, none.lost, none.differing)
+    assert (None, None, None) == (first.gained, first.lost, first.differing)
+    assert (("a",), (), ()) == (second.gained, second.lost, second.differing)
+
+
+def test_common_words_and_names_are_counted_among_the_marked() -> None:
+    found = run(CORPUS, names={"her", "kind", "she", "elsewhere"}, english={})
+    women = listed(found.topic[-1], "female", "male")
+    assert women.words is not None
+    marked, common = plain_marked(totals(CORPUS, "female"), totals(CORPUS, "male"), {}, 1.0, 1.0)
+    assert tuple(sorted(marked)) == women.words
+    assert (len(marked & common), len(marked & {"her", "kind", "she"})) == (women.n_common, women.n_names)
+    assert 3 == women.n_names
+
+
+# --- rows -------------------------------------------------------------------------------------------
+
+
+def test_rows_have_the_columns_of_the_contract_and_one_key_each() -> None:
+    rows = list(run([*varied(60), *OTHERS]).rows())
+    assert all(COLUMNS == list(row) for row in rows)
+    assert 2 * 100 * 6 + 21 * 6 == len(rows)
+    keys = {tuple(row[k] for k in ("prior", "c", "alpha", "gender", "against")) for row in rows}
+    assert len(rows) == len(keys)
+    assert {("topic", 1.0), ("english", 0.0)} == {
+        (r["prior"], r["alpha"]) for r in rows if r["prior"] != "hybrid"
+    }
+
+
+def test_the_rows_of_one_alpha_are_recommended_and_no_row_of_a_prior_alone() -> None:
+    found = lively()[1]
+    assert found.recommended is not None
+    chosen = [row for row in found.rows() if row["recommended"]]
+    assert [("hybrid", found.recommended.alpha, found.recommended.c)] * 2 == [
+        (row["prior"], row["alpha"], row["c"]) for row in chosen
+    ]
+    topic_alone = replace(found, recommended=Prior(alpha=1.0, c=0.5))
+    assert ["hybrid"] * 2 == [row["prior"] for row in topic_alone.rows() if row["recommended"]]
+    assert max(s.stability for s in found.sweep if s.stability is not None) == chosen[0]["stability"]
+
+
+def test_the_recommended_prior_marks_no_criterion_word_of_women_and_men() -> None:
+    for texts, found in ((CORPUS, run(CORPUS)), lively()):
+        prior = found.recommended
+        assert prior is not None
+        assert prior.c is not None
+        women, men = totals(texts, "female"), totals(texts, "male")
+        assert not plain_criterion(women, men, ENGLISH, prior.alpha, prior.c)
+
+
+# --- the papers' rule -------------------------------------------------------------------------------
+
+
+def test_interpolated_c_lies_on_the_line_between_the_two_priors_alone() -> None:
+    texts, searched = lively()
+    found = run(texts, c_rule="interpolated")
+    assert (searched.c_topic, searched.c_english) == (found.c_topic, found.c_english)
+    topic, english = found.c_topic.c, found.c_english.c
+    assert topic is not None
+    assert english is not None
+    assert topic != english
+    for step in found.sweep:
+        assert pytest.approx(step.alpha * topic + (1 - step.alpha) * english, abs=1e-15) == step.c
+    assert [step.c for step in searched.sweep] != [step.c for step in found.sweep]
+
+
+def test_interpolated_c_may_leave_criterion_words_marked_and_says_so() -> None:
+    found = run(lively()[0], c_rule="interpolated")
+    told = 0
+    for step in found.sweep:
+        words = {word for one in step.lists for word in one.criterion or ()}
+        assert bool(words) == ("criterion words marked: " in (step.reason or ""))
+        told += bool(words)
+    assert told
+
+
+def test_an_unknown_rule_is_an_error_with_the_nearest() -> None:
+    with pytest.raises(StudyError, match="interpolated"):
+        run(CORPUS, c_rule="interpolate")
+
+
+# --- missing input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("texts", [[], CORPUS[:30], [*CORPUS[:30], *OTHERS]])
+def test_without_women_and_men_there_is_no_c(texts: list[tuple[str, str]]) -> None:
+    found = run(texts)
+    assert (None, None) == (found.c_topic.c, found.recommended)
+    assert "C takes texts of women and of men" == found.reason
+    assert len({(text[0]) for text in texts}) * (len({text[0] for text in texts}) - 1) * 221 == len(
+        list(found.rows())
+    )
+
+
+def test_texts_without_calibration_words_have_no_c_and_say_whose() -> None:
+    found = run([("female", "she nurse")] * 3 + [("male", "strong the")] * 3)
+    assert found.recommended is None
+    assert "no calibration word in the texts of female" == found.reason
+    rows = list(found.rows())
+    assert all(row["n_marked"] is None and row["reason"] for row in rows)
+
+
+def test_empty_texts_are_texts_without_calibration_words() -> None:
+    found = run([("female", "")] * 3 + [("male", MEN)] * 3)
+    assert (None, "no calibration word in the texts of female") == (found.c_english.c, found.reason)
+
+
+def test_texts_that_mark_nothing_have_a_c_of_1_and_no_recommendation() -> None:
+    found = run([("female", "the and")] * 4 + [("male", "the and")] * 4)
+    assert (1.0, None) == (found.c_topic.c, found.recommended)
+    assert "no stability: most halvings mark no word for female/male, male/female" == found.reason
+
+
+def test_an_unknown_gender_is_refused() -> None:
+    with pytest.raises(ValueError, match="W"):
+        run([("W", WOMEN), ("male", MEN)])
+
+
+# --- seeds and options ------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_result_and_the_row_key_is_in_it() -> None:
+    texts = varied(40)
+    first = run(texts)
+    assert first == run(texts)
+    others = [run(texts, seed=8), run(texts, model="other"), run(texts, occupation="pilot")]
+    for other in others:
+        assert [step.c for step in first.sweep] == [step.c for step in other.sweep]
+        assert [step.stability for step in first.sweep] != [step.stability for step in other.sweep]
+
+
+def test_rounding_and_scale_of_the_study_are_searched_with_and_kept() -> None:
+    texts, exact = lively()
+    for options in ({"rounding": "released"}, {"scale": "rates"}):
+        found = run(texts, prior=Prior(**options))
+        assert [step.c for step in exact.sweep] != [step.c for step in found.sweep]
+        assert found.recommended is not None
+        assert options.items() <= {k: getattr(found.recommended, k) for k in ("rounding", "scale")}.items()
+
+
+# --- the real personas ------------------------------------------------------------------------------
+
+
+@cache
+def personas() -> tuple[list[tuple[str, str]], dict[str, int]]:
+    if not PERSONAS.exists():
+        not_beside(f"{PERSONAS} is not there")
+    genders = {"M": "male", "W": "female", "N": "nonbinary"}
+    with PERSONAS.open(newline="", encoding="utf-8") as file:
+        texts = [(genders[row["gender"]], row["text"]) for row in csv.DictReader(file)]
+    return texts, dict(english_counts())
+
+
+@cache
+def calibrated_personas() -> Calibration:
+    texts, english = personas()
+    return run(texts, english=english)
+
+
+def test_c_of_the_real_personas_is_that_of_the_plain_loop() -> None:
+    texts, english = personas()
+    found = calibrated_personas()
+    tokens = TokenisedTexts.build(text for _, text in texts)
+    counts = tokens.counts()
+    sums = [
+        np.asarray(counts[[i for i, (g, _) in enumerate(texts) if g == gender]].sum(axis=0)).ravel()
+        for gender in ("female", "male")
+    ]
+    women, men = (Counter({w: int(n) for w, n in zip(tokens.words, s, strict=True) if n}) for s in sums)
+    for alpha in (0.0, 0.15, 1.0):
+        c = at(found, alpha).c
+        assert c is not None
+        # Free at C, marked one 1600th above, free at the grid values below.
+        assert not plain_criterion(women, men, english, alpha, c)
+        assert plain_criterion(women, men, english, alpha, c + 1 / 1600)
+        assert not plain_criterion(women, men, english, alpha, math.floor(c * 100) / 100 - 0.05)
+        marked, common = plain_marked(women, men, english, alpha, c)
+        shown = listed(at(found, alpha), "female", "male")
+        assert (tuple(sorted(marked)), len(marked & common)) == (shown.words, shown.n_common)
+
+
+def test_the_real_personas_as_measured() -> None:
+    # METHODS §2.5 has "0.03 from 0.25"; the plain loop above confirms the digits.
+    found = calibrated_personas()
+    assert (0.24625, 0.156875) == (found.c_topic.c, found.c_english.c)
+    with_others = next(step.c for step in found.topic if any(one.criterion for one in step.lists))
+    assert 0.04 == with_others
+    assert all(not one.criterion for step in found.sweep for one in step.lists[:2])
+
+
+def test_all_alphas_are_twentieths() -> None:
+    assert tuple(round(0.05 * i, 2) for i in range(21)) == ALPHAS

@@ -1,0 +1,631 @@
+"""Lists of marked words and their nulls: by hand, against plain loops, and against simulated truth."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from biaskit.personas.words import lists as module
+from biaskit.personas.words import log_odds as marked_words
+from biaskit.personas.words.lists import (
+    GENDERS,
+    OnlyIn,
+    Placed,
+    WordList,
+    compare_lists,
+    overlap,
+    permuted_counts,
+    word_lists,
+)
+from biaskit.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.resampling import generator
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-12
+KEY = ("demo", "nurse", "specified")
+ENGLISH = {"the": 69_971, "a": 23_195, "of": 36_412, "he": 9_548, "she": 2_860, "law": 299, "art": 208}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts with their genders and prompts."""
+
+    texts: tuple[str, ...]
+    genders: tuple[str, ...]
+    strata: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()  # words of other occupations only
+
+    @property
+    def words(self) -> list[str]:
+        return sorted({word for text in self.texts for word in text.split()} | set(self.elsewhere))
+
+    def counts(self) -> csr_matrix:
+        words = self.words
+        rows = [[text.split().count(word) for word in words] for text in self.texts]
+        return csr_matrix(np.array(rows, dtype=np.int32).reshape(len(self.texts), len(words)))
+
+    def total(self, gender: str) -> FloatArray:
+        found = Counter(
+            word
+            for text, one in zip(self.texts, self.genders, strict=True)
+            if one == gender
+            for word in text.split()
+        )
+        return np.array([found[word] for word in self.words], dtype=np.float64)
+
+    def english(self) -> FloatArray:
+        return np.array([ENGLISH.get(word, 0) for word in self.words], dtype=np.float64)
+
+    def lists(self, **choices: object) -> list[WordList]:
+        scope: dict[str, object] = {
+            "words": self.words,
+            "genders": self.genders,
+            "strata": self.strata,
+            "english": self.english(),
+            "seed": 7,
+            "row_key": KEY,
+            **choices,
+        }
+        return word_lists(self.counts(), **scope)  # type: ignore[arg-type]
+
+    def only(self, *genders: str) -> Corpus:
+        rows = [i for i, gender in enumerate(self.genders) if gender in genders]
+        columns = (self.texts, self.genders, self.strata)
+        return Corpus(*(tuple(column[i] for i in rows) for column in columns))
+
+
+def simulated(rng: np.random.Generator, genders: Sequence[str] = GENDERS, n: int = 12) -> Corpus:
+    """n texts per gender of two prompts; each gender has a pronoun, women and non-binary people yoga."""
+    own = {"female": "she yoga", "male": "he chess", "nonbinary": "they yoga"}
+    common = ("a", "law", "of", "the", "job", "town", "the", "works", "with", "a", "life", "of", "the")
+    rare = [f"w{i}" for i in range(60)]
+    texts, labels = [], []
+    for gender in genders:
+        for _ in range(n):
+            pick = [*rng.choice(common, 12), *rng.choice(rare, 6)]
+            mine = rng.choice(own[gender].split(), 8) if rng.random() < 0.8 else []
+            texts.append(" ".join([*pick, *mine]))
+            labels.append(gender)
+    strata = tuple("biography" if i % 2 else "persona" for i in range(len(texts)))
+    return Corpus(tuple(texts), tuple(labels), strata)
+
+
+THREE = simulated(np.random.default_rng(5))
+TWO = THREE.only("female", "male")
+
+
+def one_list(lists: Sequence[WordList], gender: str, against: str, method: str) -> WordList:
+    (found,) = [x for x in lists if (gender, against, method) == (x.gender, x.against, x.method)]
+    return found
+
+
+def z_of(
+    corpus: Corpus, gender: str, against: str, method: str, prior: Prior | None = None
+) -> dict[str, float]:
+    """From the totals of the two genders alone, by the function that has tests of its own."""
+    pair = corpus.only(gender, against)
+    z = z_scores(
+        pair.total(gender),
+        pair.total(against),
+        words=pair.words,
+        english=pair.english(),
+        method=method,
+        prior=prior or Prior(),
+    )
+    return dict(zip(pair.words, z.tolist(), strict=True))
+
+
+def plain_q(z: Mapping[str, float]) -> dict[str, float]:
+    """Benjamini and Hochberg by the definition: the smallest m p / rank of this and all later ranks."""
+    p = {w: math.erfc(abs(value) / math.sqrt(2)) for w, value in z.items()}
+    q, smallest = {}, 1.0
+    for rank, w in sorted(enumerate(sorted(p, key=lambda w: p[w]), start=1), reverse=True):
+        smallest = min(smallest, len(p) * p[w] / rank)
+        q[w] = smallest
+    return q
+
+
+# --- two genders ----------------------------------------------------------------------------------
+
+
+def test_two_genders_give_each_against_the_other_by_both_methods_in_this_order() -> None:
+    rows = [(one.gender, one.against, one.method) for one in TWO.lists(n_shuffles=3)]
+    pairs = [("female", "male"), ("male", "female")]
+    assert [(*pair, method) for pair in pairs for method in METHODS] == rows
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("gender", "against"), [("female", "male"), ("male", "female")])
+def test_a_list_holds_the_words_above_the_threshold_with_their_counts_and_q_values(
+    gender: str, against: str, method: str
+) -> None:
+    found = one_list(TWO.lists(n_shuffles=3), gender, against, method)
+    z = z_of(TWO, gender, against, method)
+    q = plain_q(z)
+    target, unmarked = (Counter(" ".join(TWO.only(g).texts).split()) for g in (gender, against))
+    in_texts = {g: [set(text.split()) for text in TWO.only(g).texts] for g in (gender, against)}
+    expected = sorted((w for w in z if z[w] > THRESHOLD and target[w]), key=lambda w: (-z[w], w))
+    assert expected
+    assert expected == [one.word for one in found.words]
+    for rank, one in enumerate(found.words, start=1):
+        documents = (sum(one.word in words for words in in_texts[g]) for g in (gender, against))
+        assert (rank, target[one.word], unmarked[one.word], *documents) == (
+            one.rank,
+            one.count_target,
+            one.count_unmarked,
+            one.documents_target,
+            one.documents_unmarked,
+        )
+        assert (z[one.word], q[one.word]) == pytest.approx((one.z, one.q_value), rel=1e-9)
+    assert (len(expected), 12, 12) == (found.n_marked, found.n_target, found.n_unmarked)
+
+
+def test_words_of_equal_z_stand_in_alphabetical_order() -> None:
+    # `bow`, `arc` and `cue` have the same counts in every group.
+    texts = ("the the " + "bow arc cue " * 20, "the the law " + "war " * 60)
+    corpus = Corpus(texts, ("female", "male"), ("p", "p"))
+    found = one_list(corpus.lists(n_shuffles=3), "female", "male", "marked-personas")
+    assert ["arc", "bow", "cue"] == [one.word for one in found.words]
+    assert 1 == len({one.z for one in found.words})
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> Corpus:
+    """Up to ten short texts of any genders, some of them empty."""
+    text = st.lists(st.sampled_from(("art", "he", "law", "of", "she", "the", "yoga")), max_size=12)
+    n = draw(st.integers(2, 10))
+    return Corpus(
+        tuple(" ".join(draw(text)) for _ in range(n)),
+        tuple(draw(st.sampled_from(GENDERS)) for _ in range(n)),
+        tuple(draw(st.sampled_from(("biography", "persona"))) for _ in range(n)),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(corpora(), st.sampled_from((0.01, 0.15, 1.0)))
+def test_any_texts_give_a_list_or_a_reason_and_no_word_that_the_target_lacks(
+    corpus: Corpus, alpha: float
+) -> None:
+    elsewhere = {gender: 40.0 * (i + np.arange(len(corpus.words))) for i, gender in enumerate(GENDERS)}
+    for choices in ({}, {"elsewhere": elsewhere}):
+        for one in corpus.lists(prior=Prior(alpha=alpha), n_shuffles=9, **choices):
+            assert all(word.count_target >= word.documents_target >= 1 for word in one.words)
+            if one.n_marked is None:
+                assert one.reason
+                assert (None, None, None, None, ()) == (
+                    one.null_mean,
+                    one.null_p95,
+                    one.p_value,
+                    one.p_value_max_z,
+                    one.words,
+                )
+            else:
+                assert len(one.words) == one.n_marked
+                assert one.p_value is None or 0.1 <= one.p_value <= 1.0
+                assert (one.p_value is None) == (one.longer_than_null is None)
+
+
+# --- three genders --------------------------------------------------------------------------------
+
+
+def test_with_nonbinary_texts_each_gender_is_compared_with_all_others_too() -> None:
+    rows = [(one.gender, one.against) for one in THREE.lists(n_shuffles=3) if one.method == METHODS[0]]
+    assert [("female", "male"), ("male", "female"), *((gender, "all") for gender in GENDERS)] == rows
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("gender", GENDERS)
+def test_against_all_a_word_passes_against_each_its_z_is_the_sum_and_its_q_the_largest(
+    gender: str, method: str
+) -> None:
+    found = one_list(THREE.lists(n_shuffles=3), gender, "all", method)
+    others = [other for other in GENDERS if other != gender]
+    z = [z_of(THREE, gender, other, method) for other in others]
+    q = [plain_q(one) for one in z]
+    own = Counter(" ".join(THREE.only(gender).texts).split())
+    unmarked = Counter(" ".join(THREE.only(*others).texts).split())
+    passed = {w for w in own if all(one[w] > THRESHOLD for one in z)}
+    assert passed
+    assert sorted(passed, key=lambda w: (-z[0][w] - z[1][w], w)) == [one.word for one in found.words]
+    for one in found.words:
+        expected = (z[0][one.word] + z[1][one.word], max(q[0][one.word], q[1][one.word]))
+        assert expected == pytest.approx((one.z, one.q_value), rel=1e-9)
+        assert (own[one.word], unmarked[one.word]) == (one.count_target, one.count_unmarked)
+    assert (12, 24) == (found.n_target, found.n_unmarked)
+
+
+def test_a_word_that_passes_against_one_gender_only_is_not_marked_against_all() -> None:
+    found = THREE.lists(n_shuffles=3)
+    against_men = {one.word for one in one_list(found, "female", "male", "marked-personas").words}
+    against_all = {one.word for one in one_list(found, "female", "all", "marked-personas").words}
+    assert ({"she", "yoga"}, {"she"}) == (against_men, against_all)
+    assert z_of(THREE, "female", "nonbinary", "marked-personas")["yoga"] < THRESHOLD
+
+
+def test_texts_of_nonbinary_people_change_no_number_of_women_against_men() -> None:
+    without = TWO.lists(n_shuffles=39)
+    assert without == [one for one in THREE.lists(n_shuffles=39) if one.against != "all"]
+
+
+# --- the null -------------------------------------------------------------------------------------
+
+
+def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
+    # One word per prompt, once in each of its texts: its count by gender is the number of texts.
+    genders = ("female", "male", "male", "female", "female", "nonbinary", "male", "female")
+    strata = ("p", "p", "p", "q", "q", "q", "q", "r")
+    corpus = Corpus(tuple(f"{s} x{i}" for i, s in enumerate(strata)), genders, strata)
+    blocks = permuted_counts(corpus.counts(), genders, strata, np.random.default_rng(1), 50, groups=GENDERS)
+    counts = np.concatenate([np.array(block) for block in blocks], axis=1)  # [gender, shuffle, word]
+    assert (3, 50, 11) == counts.shape
+    by_prompt = counts[:, :, :3]
+    assert (by_prompt == np.array([[1, 2, 1], [2, 1, 0], [0, 1, 0]])[:, None]).all()
+    assert (1.0 == counts[:, :, 3:].sum(axis=0)).all()
+
+
+def test_every_way_to_share_a_prompts_labels_is_drawn_about_equally_often() -> None:
+    corpus = Corpus(("x0", "x1", "x2"), ("female", "male", "male"), ("p", "p", "p"))
+    (block,) = permuted_counts(corpus.counts(), corpus.genders, corpus.strata, np.random.default_rng(2), 3000)
+    # Each text is the woman's in a third of 3,000 shuffles: 1,000, three standard deviations are 77.
+    assert (np.abs(block[0].sum(axis=0) - 1000) < 77).all()
+    assert (1.0 == block[0].sum(axis=1)).all()
+
+
+def shuffles(corpus: Corpus, contrast: str, n: int) -> FloatArray:
+    """Counts by gender of every word under the shuffles of one contrast: `[gender, n, W]`."""
+    blocks = permuted_counts(
+        corpus.counts(),
+        corpus.genders,
+        corpus.strata,
+        generator(7, "word_lists", [*KEY, contrast]),
+        n,
+        groups=tuple(dict.fromkeys(corpus.genders)),
+    )
+    return np.concatenate([np.array(block) for block in blocks], axis=1)
+
+
+def statistics(
+    corpus: Corpus,
+    counts: FloatArray,
+    gender: str,
+    method: str,
+    prior: Prior,
+    elsewhere: Mapping[str, FloatArray] | None = None,
+) -> tuple[int, float]:
+    """Length of the list and largest |z| of one row of counts `[gender, W]`, pair by pair."""
+    of = dict(zip(dict.fromkeys(corpus.genders), counts, strict=True))
+    scope = {"words": corpus.words, "english": corpus.english(), "method": method, "prior": prior}
+    z = []
+    for other in of:
+        if other != gender:
+            both = of[gender] + of[other]
+            topic = both + (elsewhere[gender] + elsewhere[other] if elsewhere else 0)
+            found = z_scores(of[gender], of[other], topic=topic, **scope)  # type: ignore[arg-type]
+            z.append(np.where(both > 0, found, 0.0))
+    passed = [of[gender][i] > 0 and all(one[i] > THRESHOLD for one in z) for i in range(len(corpus.words))]
+    return sum(passed), float(np.abs(sum(z)).max())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("corpus", "contrast"), [(TWO, "female/male"), (THREE, "all")])
+@pytest.mark.parametrize("rounding", ["exact", "released"])
+@pytest.mark.parametrize("scope", ["occupation", "all"])
+def test_the_null_is_that_of_a_plain_loop_over_the_same_shuffles(
+    corpus: Corpus, contrast: str, method: str, rounding: str, scope: str
+) -> None:
+    prior = Prior(alpha=0.5, rounding=rounding)  # type: ignore[arg-type]
+    genders = list(dict.fromkeys(corpus.genders))
+    if scope == "all":  # `queen` has a large z wherever r_1 and r_2 differ
+        corpus = replace(corpus, elsewhere=("queen",))
+    elsewhere = {gender: (100.0 * i + 7) * corpus.total(gender) for i, gender in enumerate(genders)}
+    elsewhere["female"][corpus.words.index("queen") if scope == "all" else 0] += 1e8
+    choices = {"elsewhere": elsewhere} if scope == "all" else {}
+    found = corpus.lists(prior=prior, n_shuffles=60, **choices)
+    shuffled = shuffles(corpus, contrast, 60)
+    for gender in genders:
+        against = "all" if contrast == "all" else {"female": "male", "male": "female"}[gender]
+        one = one_list(found, gender, against, method)
+        observed = np.array([corpus.total(g) for g in genders])
+        length, max_z = statistics(corpus, observed, gender, method, prior, **choices)
+        null = [statistics(corpus, shuffled[:, row], gender, method, prior, **choices) for row in range(60)]
+        lengths = [row[0] for row in null]
+        assert length == one.n_marked
+        assert float(np.mean(lengths)) == pytest.approx(one.null_mean)
+        assert float(np.percentile(lengths, 95)) == pytest.approx(one.null_p95)
+        assert (1 + sum(n >= length for n in lengths)) / 61 == one.p_value
+        reached = sum(row[1] >= max_z * (1 - 1e-12) for row in null)
+        assert (1 + reached) / 61 == one.p_value_max_z
+
+
+def test_shuffles_are_shared_by_genders_and_methods_and_do_not_depend_on_the_blocks() -> None:
+    whole = THREE.lists(n_shuffles=39)
+    for method in METHODS:
+        alone = THREE.lists(n_shuffles=39, methods=(method,))
+        assert alone == [one for one in whole if one.method == method]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marked_words, "_CELLS_AT_ONCE", 100)
+        patch.setattr(module, "_COUNTS_AT_ONCE", 2000)
+        assert whole == THREE.lists(n_shuffles=39)
+
+
+def test_another_seed_or_occupation_shuffles_anew_and_marks_the_same_words() -> None:
+    first, *others = (
+        [(one.null_mean, one.words) for one in TWO.lists(n_shuffles=39, **choices)]
+        for choices in ({}, {"seed": 8}, {"row_key": ("demo", "cook", "specified")})
+    )
+    for other in others:
+        assert [mean for mean, _ in first] != [mean for mean, _ in other]
+        assert [words for _, words in first] == [words for _, words in other]
+
+
+def test_a_shuffle_that_gives_back_the_texts_as_they_are_counts_as_reaching_the_observed() -> None:
+    # One text of each gender in each prompt: four shuffles, of which two are the texts or their mirror.
+    corpus = Corpus(
+        ("the she she she art art", "the he he he law law", "a she she she", "a he he he"),
+        ("female", "male", "female", "male"),
+        ("p", "p", "q", "q"),
+    )
+    found = one_list(corpus.lists(n_shuffles=199), "female", "male", "marked-personas")
+    assert found.p_value_max_z is not None
+    assert 0.4 < found.p_value_max_z < 0.6
+
+
+def test_genders_that_go_with_their_prompt_are_no_finding_since_shuffles_stay_within_prompts() -> None:
+    # Women's texts come mostly from one prompt, and the prompts' words differ: no gender in it.
+    texts = ("yoga " * 6 + "the a of", "chess " * 6 + "the a of")
+    of_female, of_male = [0] * 18 + [1] * 2, [0] * 2 + [1] * 18
+    prompts = [*of_female, *of_male]
+    corpus = Corpus(
+        tuple(texts[p] for p in prompts), ("female",) * 20 + ("male",) * 20, tuple(f"p{p}" for p in prompts)
+    )
+    within = one_list(corpus.lists(), "female", "male", "calibrated")
+    across = one_list(replace(corpus, strata=("p",) * 40).lists(), "female", "male", "calibrated")
+    assert ["yoga"] == [one.word for one in within.words] == [one.word for one in across.words]
+    assert (1.0, 1.0) == (within.p_value, within.p_value_max_z)
+    assert 1 / 200 == across.p_value_max_z
+
+
+def test_a_list_is_longer_than_its_null_only_above_the_95th_percentile() -> None:
+    found = WordList("female", "male", "calibrated", 9, 9, n_marked=5, null_mean=2.0, null_p95=5.0)
+    assert found.longer_than_null is False
+    assert replace(found, n_marked=6).longer_than_null is True
+    assert replace(found, null_p95=None).longer_than_null is None
+
+
+# --- a prior over all occupations -----------------------------------------------------------------
+
+
+def test_texts_elsewhere_enter_the_topic_prior_and_neither_counts_nor_q_values() -> None:
+    # `queen` stands only in other occupations: part of the prior, never marked, no test among the q-values.
+    corpus = replace(TWO, texts=(*TWO.texts[:-1], TWO.texts[-1] + " queen"))
+    words, counts = corpus.words, corpus.counts().toarray()
+    queen = words.index("queen")
+    counts[:, queen] = 0
+    elsewhere = {gender: 5.0 * corpus.total(gender) for gender in ("female", "male")}
+    elsewhere["female"][queen] = 400.0
+    scope = {"words": words, "english": corpus.english()}
+    (found, *_) = word_lists(
+        csr_matrix(counts),
+        genders=corpus.genders,
+        strata=corpus.strata,
+        seed=7,
+        row_key=KEY,
+        n_shuffles=5,
+        elsewhere=elsewhere,
+        **scope,  # type: ignore[arg-type]
+    )
+    target, unmarked = (
+        counts[[g == gender for g in corpus.genders]].sum(axis=0) for gender in ("female", "male")
+    )
+    topic = target + unmarked + elsewhere["female"] + elsewhere["male"]
+    z = dict(zip(words, z_scores(target, unmarked, topic=topic, **scope), strict=True))  # type: ignore[arg-type]
+    without = z_scores(target, unmarked, **scope)  # type: ignore[arg-type]
+    assert z["she"] != pytest.approx(without[words.index("she")], rel=1e-3)
+    q = plain_q({w: z[w] for w in words if w != "queen"})
+    assert found.words
+    for one in found.words:
+        assert (z[one.word], q[one.word]) == pytest.approx((one.z, one.q_value), rel=1e-9)
+
+
+def test_a_word_that_the_target_lacks_is_not_marked_whatever_its_z() -> None:
+    # As in the test of z: `the` at different rates and a large prior for `queen`, once in the men's texts.
+    words = ["he", "queen", "she", "the"]
+    counts = np.array([[0, 0, 300, 200], [400, 1, 0, 20]])
+    elsewhere = {"female": np.array([0.0, 100.0, 0.0, 0.0])}
+    z = z_scores(*counts, words=words, english=np.zeros(4), topic=counts.sum(axis=0) + elsewhere["female"])
+    assert z[1] > THRESHOLD
+    (found, *_) = word_lists(
+        csr_matrix(counts),
+        words=words,
+        genders=["female", "male"],
+        strata=["p", "p"],
+        english=np.zeros(4),
+        seed=7,
+        row_key=KEY,
+        n_shuffles=3,
+        elsewhere=elsewhere,
+    )
+    assert ["she"] == [one.word for one in found.words if one.word in ("queen", "she")]
+
+
+# --- what cannot be computed ----------------------------------------------------------------------
+
+
+def reasons(texts: Sequence[str], genders: Sequence[str]) -> set[str | None]:
+    lists = Corpus(tuple(texts), tuple(genders), ("p",) * len(texts)).lists()
+    return {one.reason for one in lists}
+
+
+def test_a_gender_without_texts_is_the_reason_of_both_lists() -> None:
+    assert {"no male texts"} == reasons(["the art", "she"], ["female", "female"])
+    assert {"no female texts"} == reasons([], [])
+    assert {"no female texts"} == reasons(["the art", "he", "they"], ["male", "male", "nonbinary"])
+
+
+def test_without_a_calibration_word_only_the_calibrated_list_is_undefined() -> None:
+    lists = Corpus(("the art the law", "chess war war"), ("female", "male"), ("p", "p")).lists(n_shuffles=9)
+    assert "no calibration word in the male texts" == one_list(lists, "female", "male", "calibrated").reason
+    assert "no calibration word in the male texts" == one_list(lists, "male", "female", "calibrated").reason
+    assert one_list(lists, "male", "female", "marked-personas").reason is None
+
+
+def test_empty_texts_and_a_single_word_are_reasons_and_no_crash() -> None:
+    one_word = "fewer than two words in the {} and {} texts"
+    both = {one_word.format(*pair) for pair in permutations(("female", "male"))}
+    assert both == reasons(["", ""], ["female", "male"])
+    assert both == reasons(["the the", "the"], ["female", "male"])
+
+
+def test_undefined_shuffles_are_left_out_and_counted() -> None:
+    # `the` stands in two of four texts and is the only word of two texts: given both, one gender has no r.
+    corpus = Corpus(
+        ("the she she", "art", "the he he", "law"), ("female", "female", "male", "male"), ("p",) * 4
+    )
+    found = one_list(corpus.lists(), "female", "male", "calibrated")
+    shuffled = shuffles(corpus, "female/male", 199)[:, :, corpus.words.index("the")]
+    n_undefined = int((shuffled == 0).any(axis=0).sum())
+    assert 0 < n_undefined < 100
+    assert f"{n_undefined} of 199 shuffles are undefined and left out" == found.reason
+    assert found.p_value_max_z is not None
+    assert found.p_value_max_z * (200 - n_undefined) == pytest.approx(
+        round(found.p_value_max_z * (200 - n_undefined))
+    )
+
+
+def test_with_more_than_half_of_the_shuffles_undefined_there_is_no_null() -> None:
+    # `the` stands in one of 2 and one of 18 texts; a shuffle keeps it on both sides with 36/190.
+    texts = ("the she", "art", "the he", *(f"w{i}" for i in range(17)))
+    corpus = Corpus(texts, ("female",) * 2 + ("male",) * 18, ("p",) * 20)
+    found = one_list(corpus.lists(), "female", "male", "calibrated")
+    assert found.n_marked is not None
+    assert (None, None, None) == (found.null_mean, found.p_value, found.p_value_max_z)
+    assert found.reason is not None
+    assert found.reason.endswith("of 199 shuffles are undefined and left out: no null")
+
+
+def test_genders_and_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="found robot"):
+        replace(TWO, genders=("robot",) * 24).lists()
+    with pytest.raises(ValueError, match="24 documents"):
+        TWO.lists(english=np.zeros(3))
+
+
+# --- two lists side by side -----------------------------------------------------------------------
+
+
+def test_words_of_one_method_only_keep_the_order_of_their_list() -> None:
+    assert [
+        OnlyIn("back", "marked-personas"),
+        OnlyIn("city", "marked-personas"),
+        OnlyIn("yoga", "calibrated"),
+    ] == compare_lists(["she", "yoga", "tech"], ["she", "back", "tech", "city"])
+    assert [] == compare_lists([], [])
+
+
+def test_a_word_stands_in_both_lists_in_the_other_genders_or_in_one() -> None:
+    associated = {"female": ["she", "chess", "yoga"], "male": ["he"]}
+    specified = {"female": ["woman", "she"], "male": ["chess", "he", "she"]}
+    expected = [
+        ("female", "she", "both"),
+        ("female", "chess", "other-gender"),
+        ("female", "yoga", "associated-only"),
+        ("female", "woman", "specified-only"),
+        ("male", "he", "both"),
+        ("male", "chess", "specified-only"),
+        ("male", "she", "specified-only"),
+    ]
+    assert [Placed(*row) for row in expected] == overlap(associated, specified)  # type: ignore[arg-type]
+
+
+def test_a_gender_without_one_of_its_lists_has_no_places() -> None:
+    assert [] == overlap({"female": ["she"]}, {"male": ["he"]})
+
+
+# --- Benjamini and Hochberg -----------------------------------------------------------------------
+
+
+def test_q_values_of_four_p_values_by_hand() -> None:
+    # m p / rank: 0.04 · 4/3, 0.005 · 4/1, 0.5 · 4/4, 0.009 · 4/2 = 0.0533, 0.02, 0.5, 0.018; then the least
+    # of this and the later ranks.
+    found = benjamini_hochberg([0.04, 0.005, 0.5, 0.009])
+    assert [0.04 * 4 / 3, 0.018, 0.5, 0.018] == pytest.approx(found.tolist(), rel=ROUNDING)
+    assert [] == benjamini_hochberg([]).tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30))
+def test_q_values_equal_a_plain_loop(p_values: list[float]) -> None:
+    m = len(p_values)
+    expected = [
+        min(min(1.0, m * p / sum(x <= p for x in p_values)) for p in p_values if p >= own) for own in p_values
+    ]
+    assert expected == pytest.approx(benjamini_hochberg(p_values).tolist(), rel=ROUNDING, abs=1e-300)
+
+
+# --- statistical truth ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """In which share of corpora without any difference each test rejects at 5 %, by method."""
+
+    length: Mapping[str, float]
+    max_z: Mapping[str, float]
+    any_q: Mapping[str, float]  # some word with q ≤ 0.05: takes tokens for independent
+
+
+def rejected_without_difference(
+    n_corpora: int, *, n_texts: int = 40, n_words: int = 120, n_shuffles: int = 19, seed: int = 1
+) -> Rejected:
+    """Simulate texts whose words come in bursts and whose genders mean nothing; reject at p ≤ 0.05.
+
+    With 19 or 199 shuffles p ≤ 0.05 is met with probability 1/20 exactly where there are no ties.
+    """
+    words = sorted([*marked_words.FIXED_CALIBRATION_WORDS, *(f"w{i:03}" for i in range(n_words - 27))])
+    rate = 60.0 / (np.arange(n_words) + 3.0)
+    counts = {method: np.zeros(3) for method in METHODS}
+    for number in range(n_corpora):
+        rng = np.random.default_rng([seed, number])
+        bursts = rng.gamma(0.3, 1 / 0.3, size=(n_texts, n_words))
+        lists = word_lists(
+            csr_matrix(rng.poisson(rng.permutation(rate) * bursts)),
+            words=words,
+            genders=["female", "male"] * (n_texts // 2),
+            strata=["persona"] * (n_texts // 2) + ["biography"] * (n_texts - n_texts // 2),
+            english=rate * 500,
+            seed=seed,
+            row_key=("simulated", str(number), "specified"),
+            n_shuffles=n_shuffles,
+        )
+        for one in lists[:2]:
+            assert one.p_value is not None
+            assert one.p_value_max_z is not None
+            is_any = any(word.q_value <= 0.05 for x in lists if x.method == one.method for word in x.words)
+            counts[one.method] += [one.p_value <= 0.05, one.p_value_max_z <= 0.05, is_any]
+    length, max_z, any_q = (
+        {method: float(found[i]) / n_corpora for method, found in counts.items()} for i in range(3)
+    )
+    return Rejected(length, max_z, any_q)
+
+
+def test_without_a_difference_the_permutation_tests_keep_their_level() -> None:
+    n = 400
+    found = rejected_without_difference(n)
+    three_errors = 3 * math.sqrt(0.05 * 0.95 / n)
+    for method in METHODS:
+        assert found.length[method] < 0.05 + three_errors
+        assert abs(found.max_z[method] - 0.05) < three_errors
+        # What the nulls are for: q-values take the tokens of a text for independent.
+        assert found.any_q[method] > 0.9

@@ -1,0 +1,312 @@
+"""Draws and lists instead of log-probabilities (METHODS §1.6): from stored rows to tables and texts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biaskit.errors import RunError
+from biaskit.models.scripted import ScriptedScorer
+from biaskit.probe.analysis import analyse_probe_rows
+from biaskit.probe.design import ProbeDesign, resolve_design
+from biaskit.probe.papers import frame_of
+from biaskit.probe.scoring import score_cells
+from biaskit.probe.shares.cells import cell_shares
+from biaskit.probe.shares.draws import se_of_mean
+from biaskit.progress import Silent
+from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
+from biaskit.report.render.latex import render_latex
+from biaskit.report.render.probe import probe_document
+from biaskit.report.render.text import render_text
+from biaskit.study.config import load_probe_study
+from biaskit.tables.io import read_table_rows
+
+CELL = Cell("api", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
+GROUPS = ("male", "female", "diverse")
+TEXTS = {"He": "male", "he": "male", "She": "female", "They": "diverse"}
+
+
+def drawn(n: int, **counts: int) -> dict[str, Any]:
+    """A stored row of `sampling`: every expression once, without its boundary."""
+    return {
+        "key": "a" * 32,
+        "estimator": "sampling",
+        "expressions": [
+            {"group": group, "text": text, "log_prob": None, "token_ids": None}
+            for text, group in TEXTS.items()
+        ],
+        "draws": n,
+        "counts": dict.fromkeys(TEXTS, 0) | counts,
+    }
+
+
+# --- one cell ---------------------------------------------------------------------------------------
+
+
+def test_a_share_is_of_the_draws_that_matched_and_coverage_of_all() -> None:
+    found = cell_shares(CELL, drawn(20, He=2, he=1, She=5), GROUPS)
+    assert (3 / 8, 5 / 8, 0.0) == found.shares
+    assert (3 / 20, 5 / 20, 0.0) == found.masses
+    assert (8 / 20, 8, None) == (found.coverage, found.matched, found.reason)
+    assert found.difference_ends is None
+
+
+def test_its_ends_are_wilsons_on_the_matched_draws() -> None:
+    found = cell_shares(CELL, drawn(20, He=3, She=5), GROUPS)
+    assert found.share_ends is not None
+    z = stats.norm.ppf(0.975)
+    for k, n, ends in [
+        (3, 8, found.share_ends[0]),
+        (5, 8, found.share_ends[1]),
+        (0, 8, found.share_ends[2]),
+        (8, 20, found.coverage_ends),
+    ]:
+        # The ends are the p whose distance from k/n is z standard errors of p.
+        for end in ends or ():
+            assert end is not None
+            assert abs(k / n - end) == pytest.approx(z * math.sqrt(end * (1 - end) / n), abs=1e-12)
+
+
+def test_without_a_matched_draw_there_is_no_share_but_a_coverage() -> None:
+    found = cell_shares(CELL, drawn(10), GROUPS)
+    assert (None, None, "no draw matched") == (found.shares, found.share_ends, found.reason)
+    assert ((0.0, 0.0, 0.0), 0.0, 0) == (found.masses, found.coverage, found.matched)
+    assert found.coverage_ends is not None
+    assert 0.0 == found.coverage_ends[0] < found.coverage_ends[1] < 0.3
+
+
+def test_more_matched_than_drawn_is_an_error() -> None:
+    with pytest.raises(RunError, match="11 of 10 draws"):
+        cell_shares(CELL, drawn(10, He=11), GROUPS)
+
+
+# --- the standard error of a mean -------------------------------------------------------------------
+
+
+def test_the_error_of_a_mean_is_that_of_repeated_draws() -> None:
+    rng = np.random.default_rng(1)
+    p, k = rng.uniform(0.1, 0.9, 30), rng.integers(2, 12, 30)
+    repeated = rng.binomial(k, p, (20_000, 30)) / k
+    estimated = [se_of_mean(shares, k.astype(float))[0] or 0.0 for shares in repeated[:4000]]
+    assert np.mean(np.square(estimated)) == pytest.approx(repeated.mean(axis=1).var(), rel=0.03)
+
+
+def test_cells_of_one_matched_draw_are_left_out_and_counted() -> None:
+    found, reason = se_of_mean(np.array([0.5, 0.25, 1.0]), np.array([3.0, 5.0, 1.0]))
+    assert found == pytest.approx(math.sqrt(0.25 / 2 + 0.1875 / 4) / 2)
+    assert "se_sampling over 2 of 3 cells, in the others one draw matched" == reason
+    assert (0.0, None) == se_of_mean(np.array([1.0, 0.0]), np.array([4.0, 2.0]))
+
+
+def test_without_two_matched_draws_anywhere_there_is_no_error_of_the_mean() -> None:
+    nothing = np.array([1.0])
+    assert (None, "no cell with two matched draws: no se_sampling") == se_of_mean(nothing, nothing)
+    assert (None, None) == se_of_mean(np.empty((2, 0)), np.empty((2, 0)))
+
+
+# --- a run of three models by three estimators ------------------------------------------------------
+
+HE, SHE = math.log(0.3), math.log(0.45)
+
+
+class Degraded(ScriptedScorer):
+    """A scripted model by another estimator than its own."""
+
+    estimator = Estimator("exact")
+
+    def estimator_for(self, form: PromptForm) -> Estimator:
+        return self.estimator
+
+    def _answer(self, request: ScoreRequest) -> Any:
+        exact = super()._answer(request)
+        assert isinstance(exact, Scored)
+        if self.estimator.name == "top-k":
+            listed = {"": ((" She", SHE), (" He", HE), (" the", math.log(0.05)))}
+            none = tuple(LogProb(e.group, " " + e.text, None, math.log(0.05)) for e in request.expressions)
+            return replace(exact, estimator="top-k", log_probs=none, listed=listed)
+        if self.estimator.name == "sampling":
+            nurse = "nurse" in request.prompt.text
+            counts = {e.text: 0 for e in request.expressions} | {"She": 6 if nurse else 1}
+            counts |= {"He": 2} if nurse else {}
+            none = tuple(LogProb(e.group, e.text, None, None) for e in request.expressions)
+            return replace(exact, estimator="sampling", log_probs=none, draws=10, counts=counts)
+        return exact
+
+
+ESTIMATORS = {
+    "exact": Estimator("exact"),
+    "listing": Estimator("top-k", k=3),
+    "drawing": Estimator("sampling", draws=10, max_new_tokens=4),
+}
+
+
+def degraded(label: str) -> Degraded:
+    lines = [{"contains": "", "log_probs": {" He": HE, " She": SHE}, "else": -8.0}]
+    made = Degraded(lines, label=label, spec=f"scripted:{label}")
+    made.estimator = ESTIMATORS[label]
+    return made
+
+
+SMALL = {"jobs.select": "nurse,plumber", "templates.select": "1-2", "bias_type": "implicit"}
+
+
+def design(**more: Any) -> ProbeDesign:
+    chosen = {name.replace("__", "."): value for name, value in more.items()}
+    return resolve_design(load_probe_study("occugender", {**SMALL, **chosen}))
+
+
+def run_of(folder: Path, *labels: str) -> tuple[Path, list[str]]:
+    asked = design()
+    models = {label: f"scripted:{label}" for label in labels}
+    score_cells(asked, models, folder, open_model=lambda label, *_: degraded(label), watcher=Silent())
+    return folder, analyse_probe_rows(folder)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    return run_of(tmp_path_factory.mktemp("three"), *ESTIMATORS)
+
+
+def rows_of(run: Path, table: str, model: str) -> list[dict[str, Any]]:
+    found = read_table_rows(run / "tables" / f"{table}.csv")
+    return [row for row in found if row["model"] == model]
+
+
+def test_every_row_names_its_estimator(three: tuple[Path, list[str]]) -> None:
+    names = {label: estimator.name for label, estimator in ESTIMATORS.items()}
+    for table in ("probe_cells", "probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
+        for label, name in names.items():
+            assert {name} == {row["estimator"] for row in rows_of(three[0], table, label)}
+
+
+def test_a_point_estimators_ends_are_empty(three: tuple[Path, list[str]]) -> None:
+    for table in ("probe_cells", "probe_jobs", "probe_groups"):
+        for row in rows_of(three[0], table, "exact"):
+            empty = [name for name in row if name.endswith(("_low", "_high")) and "ci_" not in name]
+            assert len(empty) >= 2
+            assert {None} == {
+                row[name] for name in [*empty, *(["se_sampling"] if "se_sampling" in row else [])]
+            }
+
+
+def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[str]]) -> None:
+    for row in rows_of(three[0], "probe_cells", "listing"):
+        assert (0.3, 0.45, 0.0) == pytest.approx(tuple(row[f"{group}_mass"] for group in GROUPS))
+        assert 0.4 == pytest.approx(row["male_share"])
+        # R = 0.2; he, she, They and they are unlisted, none above 0.05, and " the" may begin " they".
+        assert 0.3 / (0.75 + 0.05 + 0.15) == pytest.approx(row["male_share_low"])
+        assert (0.3 + 0.05) / (0.75 + 0.05) == pytest.approx(row["male_share_high"])
+        assert (0.75, 0.75 + 0.05 + 0.2) == pytest.approx((row["coverage_low"], row["coverage_high"]))
+        assert (False, "") == (row["below_floor"], row["reason"])
+
+
+def test_bounds_of_a_job_and_a_group_are_the_means_of_its_cells(three: tuple[Path, list[str]]) -> None:
+    (cell, *_), (job, *_) = (rows_of(three[0], table, "listing") for table in ("probe_cells", "probe_jobs"))
+    # Female at most 0.5, male as listed, nothing else: 0.2 / 0.8. The other way round 0.1, and then the
+    # third group takes what is left of R: 0.1 / (0.75 + 0.05 + 0.15).
+    assert (0.1 / 0.95, 0.2 / 0.8) == pytest.approx((job["difference_low"], job["difference_high"]))
+    for row in rows_of(three[0], "probe_groups", "listing"):
+        ends = cell[f"{row['gender']}_share_low"], cell[f"{row['gender']}_share_high"]
+        assert ends == pytest.approx((row["share_low"], row["share_high"]))
+        assert row["share_low"] <= row["share"] <= row["share_high"]
+        assert row["se_sampling"] is None
+
+
+def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Path, list[str]]) -> None:
+    cells = {row["job"]: row for row in rows_of(three[0], "probe_cells", "drawing")}
+    assert (0.25, 0.75, 0.8) == tuple(
+        cells["nurse"][name] for name in ("male_share", "female_share", "coverage")
+    )
+    assert cells["nurse"]["female_share_low"] < 0.75 < cells["nurse"]["female_share_high"]
+    assert cells["nurse"]["coverage_low"] < 0.8 < cells["nurse"]["coverage_high"]
+    for row in rows_of(three[0], "probe_groups", "drawing"):
+        assert (None, None) == (row["share_low"], row["share_high"])
+        if row["job_group"] == "female-dominated" and row["gender"] == "female":
+            # Two cells with p = 6/8 and K = 8.
+            assert math.sqrt(2 * 0.75 * 0.25 / 7) / 2 == pytest.approx(row["se_sampling"])
+        if row["job_group"] == "male-dominated":
+            assert row["se_sampling"] is None
+            assert "no cell with two matched draws: no se_sampling" in row["reason"]
+    for row in rows_of(three[0], "probe_jobs", "drawing"):
+        assert (None, None) == (row["difference_low"], row["difference_high"])
+
+
+def test_different_estimators_are_a_sentence_beside_the_tables(three: tuple[Path, list[str]]) -> None:
+    notes = [note for note in three[1] if "estimator" in note]
+    assert [
+        "estimators differ between the models (exact: exact; top-k: listing; sampling: drawing):"
+        " a difference between models holds theirs too"
+    ] == notes
+    assert "sampling counts an expression where its word ends, as word_boundary = word does" in three[1]
+
+
+def test_one_estimator_is_no_sentence(tmp_path: Path) -> None:
+    assert not [note for note in run_of(tmp_path, "listing")[1] if "estimator" in note]
+
+
+def test_the_text_names_the_estimator_and_shows_what_it_leaves_open(three: tuple[Path, list[str]]) -> None:
+    tables = {"probe_groups": read_table_rows(three[0] / "tables" / "probe_groups.csv")}
+    document = probe_document(frame_of(design()), tables, three[1], "signature")
+    text = render_text(document)
+    lines = {line.split("  ")[0].strip() or line.strip().split("  ")[0]: line for line in text.splitlines()}
+    assert "exact (exact)" not in text
+    assert "40.0" in lines["exact"]
+    assert "40.0" in lines["listing (top-k)"]
+    assert "31.6–43.7" in lines["bounds (top-k)"]  # 0.3/0.95, 0.35/0.8
+    assert f"{100 * math.sqrt(2 * 0.75 * 0.25 / 7) / 2:.1f}" in lines["SE of the draws"]
+    assert "75.0" in lines["drawing (sampling)"]
+    added = ("bounds (top-k)", "SE of the draws", "95 % interval")
+    assert [1, 1, 3] == [text.count(f"\n  {name} ") for name in added]
+    assert "SE of the draws: already inside the interval" in " ".join(text.split())
+    latex = render_latex(document)
+    assert "bounds (top-k)" in latex
+    assert "drawing (sampling)" in latex
+
+
+def test_under_instructions_the_title_names_the_estimator(tmp_path: Path) -> None:
+    asked = design(instructions__select="1")
+    score_cells(
+        asked,
+        {"listing": "scripted:x"},
+        tmp_path,
+        open_model=lambda *_: degraded("listing"),
+        watcher=Silent(),
+    )
+    analyse_probe_rows(tmp_path)
+    tables = {"probe_groups": read_table_rows(tmp_path / "tables" / "probe_groups.csv")}
+    (table,) = probe_document(frame_of(asked), tables, [], "").tables
+    assert "listing (top-k)" in table.title
+
+
+def test_what_was_listed_and_counted_is_in_the_digest_of_the_rows(tmp_path: Path) -> None:
+    def changed(label: str, change: Any) -> tuple[str, str]:
+        run, _ = run_of(tmp_path / label, label)
+        before = digest(run)
+        path = run / "probe.jsonl"
+        rows = [json.loads(line) for line in path.read_text("ascii").splitlines()]
+        change(rows[0])
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "ascii")
+        analyse_probe_rows(run)
+        return before, digest(run)
+
+    def digest(run: Path) -> str:
+        kept: Mapping[str, Any] = json.loads((run / "tables" / "analysis.json").read_text())
+        return str(kept["rows_digest"])
+
+    def list_less(row: dict[str, Any]) -> None:
+        row["listed"][""].pop()
+
+    def count_less(row: dict[str, Any]) -> None:
+        row["counts"]["She"] -= 1
+
+    for label, change in (("listing", list_less), ("drawing", count_less)):
+        before, after = changed(label, change)
+        assert before != after

@@ -1,0 +1,815 @@
+"""From cells to the prober's tables: against plain loops over the cells, and what must not move a number."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from biaskit.errors import StudyError
+from biaskit.probe.effects import tables
+from biaskit.records import Cell, CellShares
+from biaskit.tables.io import read_table_rows, write_table
+from biaskit.tables.schema import SCHEMAS
+
+GROUPS = ("male", "female", "diverse")
+LEVELS = {"high": (1, 2), "low": (5, 6)}
+JOBS = {
+    "nurse": ("female-dominated", 0.9),
+    "teacher": ("female-dominated", 0.8),
+    "secretary": ("female-dominated", 0.92),
+    "carpenter": ("male-dominated", 0.03),
+    "pilot": ("male-dominated", 0.06),
+}
+Row = dict[str, Any]
+Labels = tuple[str, Any, int, str, int, Any]  # model, bias type, template, job, instruction, setting
+ROUNDING = 1e-12
+
+
+def cell(labels: Labels, jobs: Mapping[str, Any]) -> Cell:
+    model, bias_type, template, job, instruction, setting = labels
+    group, labour = jobs[job]
+    return Cell(model, bias_type, template, job, group, labour, instruction, setting, "raw")
+
+
+def answered(of: Cell, masses: Sequence[float]) -> CellShares:
+    coverage = math.fsum(masses)
+    return CellShares(of, "exact", tuple(masses), coverage, tuple(mass / coverage for mass in masses))
+
+
+def failed(of: Cell) -> CellShares:
+    return CellShares(of, None, None, None, None, "no answer stored")
+
+
+def masses_of(labels: Labels) -> tuple[float, ...]:
+    """Masses that depend on the labels of their cell alone, with a job and a template effect."""
+    model, bias_type, template, job, instruction, setting = labels
+    key = f"{model}{bias_type}{template}{job}{instruction}{setting}"
+    rng = np.random.default_rng(list(key.encode()))
+    tilt = 1.5 if JOBS.get(job, ("", 0))[0] == "female-dominated" else 0.6
+    male, female, diverse = rng.random(3) * [0.05, 0.05 * tilt, 0.01] * (1 + 0.1 * template)
+    return float(male), float(female), float(diverse)
+
+
+def study(
+    *,
+    models: Sequence[str] = ("m",),
+    bias_types: Sequence[str] = ("explicit",),
+    templates: Sequence[int] = (1, 2, 3),
+    jobs: Mapping[str, Any] = JOBS,
+    instructions: Sequence[int] = (0,),
+    run_in: Sequence[str] = ("plain",),
+    without: Iterable[Labels] = (),
+    masses: Callable[[Labels], tuple[float, ...]] = masses_of,
+) -> list[CellShares]:
+    out = set(without)
+    made = []
+    for labels in itertools.product(models, bias_types, templates, jobs, instructions, run_in):
+        of = cell(labels, jobs)
+        made.append(failed(of) if labels in out else answered(of, masses(labels)))
+    return made
+
+
+def run(cells: Sequence[CellShares], **choices: Any) -> dict[str, list[Row]]:
+    defaults: dict[str, Any] = {
+        "groups": GROUPS,
+        "contrast": ("female", "male"),
+        "levels": {},
+        "floor": 0.01,
+        "interval": "crossed",
+        "margins": {"share": 0.05},
+        "seed": 1,
+    }
+    return tables(cells, **(defaults | choices))
+
+
+def find(rows: Sequence[Row], **values: object) -> Row:
+    """The one row with these values."""
+    found = [row for row in rows if all(row[name] == value for name, value in values.items())]
+    assert len(found) == 1, f"{len(found)} rows with {values}"
+    return found[0]
+
+
+def keyed(name: str, rows: Sequence[Row], *, leave_out: Sequence[str] = ()) -> dict[tuple[object, ...], Row]:
+    return {
+        tuple(row[key] for key in SCHEMAS[name].keys): {k: v for k, v in row.items() if k not in leave_out}
+        for row in rows
+    }
+
+
+def share(cells: Sequence[CellShares], gender: int, **labels: object) -> float:
+    """The plain mean of the shares of the cells with these labels."""
+    found = [
+        x.shares[gender]
+        for x in cells
+        if x.shares and all(getattr(x.cell, name) == value for name, value in labels.items())
+    ]
+    return math.fsum(found) / len(found)
+
+
+def t_ends(values: Sequence[float], *, logit: bool) -> tuple[float, float]:
+    """The t interval of one job over its templates, in plain Python."""
+    n, m = len(values), statistics.fmean(values)
+    half = stats.t.ppf(0.975, n - 1) * statistics.stdev(values) / math.sqrt(n)
+    if not logit:
+        return max(m - half, -1.0), min(m + half, 1.0)
+    centre, reach = math.log(m / (1 - m)), half / (m * (1 - m))
+    return 1 / (1 + math.exp(reach - centre)), 1 / (1 + math.exp(-reach - centre))
+
+
+# --- probe_cells -----------------------------------------------------------------------------------
+
+
+def test_every_needed_cell_has_a_line_and_a_failed_one_says_why() -> None:
+    cells = study(without=[("m", "explicit", 2, "pilot", 0, "plain")])
+    rows = run(cells)["probe_cells"]
+    assert len(cells) == len(rows)
+    lost = find(rows, template_id=2, job="pilot")
+    assert "no answer stored" == lost["reason"]
+    numbers = ["male_mass", "coverage", "female_share", "male_share_low", "below_floor", "estimator"]
+    assert [None] * len(numbers) == [lost[name] for name in numbers]
+
+
+def test_a_cell_is_below_the_floor_strictly() -> None:
+    of = [cell(("m", "explicit", t, "nurse", 0, "plain"), JOBS) for t in (1, 2)]
+    rows = run([answered(of[0], (0.005, 0.004, 0.001)), answered(of[1], (0.005, 0.004, 0.0009))])
+    assert [False, True] == [row["below_floor"] for row in rows["probe_cells"]]
+    assert [1] * 3 == [row["n_below_floor"] for row in rows["probe_groups"]]
+
+
+# --- probe_jobs, probe_groups, probe_templates, probe_variance -------------------------------------
+
+
+def test_a_job_has_the_mean_of_its_templates_and_their_t_interval() -> None:
+    cells = study(templates=(1, 2, 3, 4))
+    rows = run(cells)["probe_jobs"]
+    assert list(JOBS) == [row["job"] for row in rows]
+    for row in rows:
+        own = [x for x in cells if x.cell.job == row["job"]]
+        by_gender = [[x.shares[g] for x in own if x.shares] for g in range(3)]
+        difference = [f - m for m, f in zip(by_gender[0], by_gender[1], strict=True)]
+        for gender, values in zip(GROUPS, by_gender, strict=True):
+            assert statistics.fmean(values) == pytest.approx(row[f"{gender}_share"])
+            ends = row[f"{gender}_share_ci_low"], row[f"{gender}_share_ci_high"]
+            assert t_ends(values, logit=True) == pytest.approx(ends)
+        assert statistics.fmean(difference) == pytest.approx(row["female_minus_male"])
+        assert t_ends(difference, logit=False) == pytest.approx((row["ci_low"], row["ci_high"]))
+        assert statistics.fmean(x.coverage for x in own if x.coverage) == pytest.approx(row["coverage"])
+        assert (JOBS[row["job"]], 4) == ((row["job_group"], row["labour_female_share"]), row["n_templates"])
+
+
+def test_the_difference_follows_the_contrast_of_the_study() -> None:
+    row = find(run(study(), contrast=("diverse", "male"))["probe_jobs"], job="nurse")
+    assert row["diverse_share"] - row["male_share"] == row["diverse_minus_male"]
+
+
+def test_a_group_has_the_mean_of_its_jobs_and_its_sensitivity_check() -> None:
+    cells = study()
+    for row in run(cells)["probe_groups"]:
+        g = GROUPS.index(row["gender"])
+        own = [x for x in cells if x.cell.job_group == row["job_group"]]
+        of_template = [
+            statistics.fmean(x.shares[g] for x in own if x.shares and x.cell.template_id == t)
+            for t in (1, 2, 3)
+        ]
+        assert statistics.fmean(of_template) == pytest.approx(row["share"])
+        assert statistics.stdev(of_template) / math.sqrt(3) == pytest.approx(row["se_templates"])
+        pooled = math.fsum(x.masses[g] for x in own if x.masses) / math.fsum(x.coverage or 0 for x in own)
+        assert pooled == pytest.approx(row["pooled_share"])
+        coverage = [x.coverage for x in own if x.coverage is not None]
+        assert statistics.fmean(coverage) == pytest.approx(row["coverage"])
+        assert statistics.median(coverage) == pytest.approx(row["coverage_median"])
+        assert sum(x < 0.01 for x in coverage) == row["n_below_floor"]
+        assert row["ci_low"] < row["share"] < row["ci_high"]
+        assert (3 if row["job_group"] == "female-dominated" else 2, 3) == (row["n_jobs"], row["n_templates"])
+
+
+def test_a_template_has_the_mean_of_the_jobs_of_a_group() -> None:
+    cells = study()
+    for row in run(cells)["probe_templates"]:
+        labels = {"template_id": row["template_id"], "job_group": row["job_group"]}
+        assert share(cells, GROUPS.index(row["gender"]), **labels) == pytest.approx(row["share"])
+
+
+def test_the_components_of_a_group_match_a_plain_loop() -> None:
+    cells = study()
+    row = find(run(cells)["probe_variance"], job_group="female-dominated", gender="female")
+    jobs = [job for job, (group, _) in JOBS.items() if group == "female-dominated"]
+    x = [[share(cells, 1, job=job, template_id=t) for t in (1, 2, 3)] for job in jobs]
+    of_job = [statistics.fmean(values) for values in x]
+    of_template = [statistics.fmean(values) for values in zip(*x, strict=True)]
+    grand = statistics.fmean(of_job)
+    e = sum((x[i][j] - of_job[i] - of_template[j] + grand) ** 2 for i in range(3) for j in range(3)) / 4
+    assert e == pytest.approx(row["var_residual"])
+    assert max((3 * statistics.variance(of_job) - e) / 3, 0) == pytest.approx(row["var_job"])
+    assert max((3 * statistics.variance(of_template) - e) / 3, 0) == pytest.approx(row["var_template"])
+
+
+# --- what a failed cell does -----------------------------------------------------------------------
+
+LOST = ("m", "explicit", 2, "pilot", 0, "plain")
+
+
+def test_only_templates_complete_for_all_jobs_enter_and_the_rest_is_named() -> None:
+    cells = study(without=[LOST])
+    made = run(cells)
+    kept = [x for x in cells if x.cell.template_id != 2]
+    for row in made["probe_groups"]:
+        assert share(kept, GROUPS.index(row["gender"]), job_group=row["job_group"]) == pytest.approx(
+            row["share"]
+        )
+        assert (2, "template 2 of 3 left out: 1 cell failed") == (row["n_templates"], row["reason"])
+    nurse = find(made["probe_jobs"], job="nurse")
+    assert share(kept, 1, job="nurse") == pytest.approx(nurse["female_share"])
+    for job_group, answered_jobs in (("male-dominated", 1), ("female-dominated", 3)):
+        out = find(made["probe_templates"], template_id=2, job_group=job_group, gender="male")
+        assert (None, None, answered_jobs) == (out["share"], out["coverage"], out["n_jobs"])
+        assert out["reason"] == "no share in 1 of 5 jobs"
+
+
+def test_averaging_whatever_was_answered_is_noticed() -> None:
+    cells = study(without=[LOST])
+    row = find(run(cells)["probe_groups"], job_group="male-dominated", gender="male")
+    assert share(cells, 0, job_group="male-dominated") != pytest.approx(row["share"], rel=1e-3)
+
+
+def test_the_pooled_share_takes_every_answered_cell() -> None:
+    cells = study(without=[LOST])
+    row = find(run(cells)["probe_groups"], job_group="male-dominated", gender="male")
+    own = [x for x in cells if x.cell.job_group == "male-dominated"]
+    pooled = math.fsum(x.masses[0] for x in own if x.masses) / math.fsum(x.coverage or 0 for x in own)
+    assert pooled == pytest.approx(row["pooled_share"])
+
+
+def test_no_complete_template_gives_none_with_a_reason_everywhere() -> None:
+    made = run(study(without=[("m", "explicit", t, "pilot", 0, "plain") for t in (1, 2, 3)]))
+    reason = "no template is complete for all jobs: 3 cells failed"
+    for row in made["probe_groups"]:
+        assert (None, None, None, reason) == (
+            row["share"],
+            row["ci_low"],
+            row["n_below_floor"],
+            row["reason"],
+        )
+        assert row["pooled_share"] is not None
+    assert all((row["female_share"], row["reason"]) == (None, reason) for row in made["probe_jobs"])
+    for row in made["tests"]:
+        assert (None, None) == (row["estimate"], row["ci_low"])
+        assert reason in row["reason"]
+
+
+def test_nothing_answered_at_all_gives_tables_without_a_number() -> None:
+    made = run([failed(x.cell) for x in study()])
+    assert {None} == {row["pooled_share"] for row in made["probe_groups"]}
+    assert {None} == {row["estimator"] for row in made["probe_jobs"]}
+
+
+def test_a_cell_without_a_share_counts_as_failed_and_sampling_suggests_more_draws() -> None:
+    cells = [replace(x, estimator="sampling") for x in study()]
+    cells[0] = replace(cells[0], masses=(0.0, 0.0, 0.0), coverage=0.0, shares=None, reason="no draw matched")
+    row = run(cells)["probe_groups"][0]
+    expected = "template 1 of 3 left out: 1 cell without a share (more --draws may help)"
+    assert expected == row["reason"]
+
+
+def test_a_contrast_takes_the_templates_complete_in_all_its_arms() -> None:
+    without = [("m", "explicit", 1, "nurse", 0, "plain"), ("m", "explicit", 3, "pilot", 1, "plain")]
+    cells = study(instructions=(0, 1, 2), without=without)
+    rows = run(cells)["tests"]
+    own = {"contrast": "instructions"}
+    for k, templates, reason in (
+        ("1", {2}, "templates 1, 3 of 3 left out: 2 cells failed"),
+        ("2", {2, 3}, "template 1 of 3 left out: 1 cell failed"),
+    ):
+        row = find(
+            contrast(rows, own["contrast"]),
+            instruction_a=k,
+            gender="female",
+            group_a="male-dominated",
+            kind="paired",
+        )
+        kept = [x for x in cells if x.cell.template_id in templates and x.cell.job_group == "male-dominated"]
+        expected = share(kept, 1, instruction_id=int(k)) - share(kept, 1, instruction_id=0)
+        assert expected == pytest.approx(row["estimate"])
+        assert row["reason"].startswith(reason)
+
+
+def test_cells_that_are_no_full_product_are_refused() -> None:
+    with pytest.raises(StudyError, match="template 3 with 'pilot'"):
+        run(study()[:-1])
+
+
+def test_two_estimators_in_one_table_cell_are_refused() -> None:
+    cells = study()
+    with pytest.raises(StudyError, match="several estimators"):
+        run([replace(cells[0], estimator="sampling"), *cells[1:]])
+
+
+# --- estimators that give no point --------------------------------------------------------------------
+
+
+def bounded(x: CellShares) -> CellShares:
+    """The cell as `top-k` might give it: ends that differ from cell to cell."""
+    width = 0.01 * (x.cell.template_id + len(x.cell.job))
+    assert x.shares is not None
+    return replace(
+        x,
+        estimator="top-k",
+        share_ends=tuple((share - width, share + 2 * width) for share in x.shares),
+        coverage_ends=(0.5, 0.75),
+        difference_ends=(-width, 3 * width),
+    )
+
+
+def mean_end(cells: Sequence[CellShares], gender: int, end: int, **labels: object) -> float:
+    found = [
+        x.share_ends[gender][end] or 0.0
+        for x in cells
+        if x.share_ends and all(getattr(x.cell, name) == value for name, value in labels.items())
+    ]
+    return math.fsum(found) / len(found)
+
+
+def test_the_bounds_of_a_group_are_means_over_the_cells_that_enter_its_share() -> None:
+    cells = [bounded(x) if x.shares else x for x in study(without=[LOST])]
+    kept = [x for x in cells if x.cell.template_id != 2]
+    for row in run(cells)["probe_groups"]:
+        of = (kept, GROUPS.index(row["gender"]))
+        for end, name in enumerate(("share_low", "share_high")):
+            assert mean_end(*of, end, job_group=row["job_group"]) == pytest.approx(row[name])
+        assert row["se_sampling"] is None
+
+
+def test_the_bounds_of_a_difference_are_means_over_the_templates_of_a_job() -> None:
+    cells = [bounded(x) if x.shares else x for x in study(without=[LOST])]
+    for row in run(cells)["probe_jobs"]:
+        widths = [0.01 * (template + len(row["job"])) for template in (1, 3)]
+        mean = math.fsum(widths) / 2
+        assert (-mean, 3 * mean) == pytest.approx((row["difference_low"], row["difference_high"]))
+
+
+def test_the_ends_of_a_cell_stand_in_its_line() -> None:
+    cells = [bounded(x) for x in study()]
+    for x, row in zip(cells, run(cells)["probe_cells"], strict=True):
+        assert x.share_ends is not None
+        assert x.share_ends[1] == (row["female_share_low"], row["female_share_high"])
+        assert (0.5, 0.75) == (row["coverage_low"], row["coverage_high"])
+
+
+def test_nothing_complete_leaves_no_bounds_and_no_error() -> None:
+    without = [("m", "explicit", t, "pilot", 0, "plain") for t in (1, 2, 3)]
+    for make in (bounded, counted):
+        made = run([make(x) if x.shares else x for x in study(without=without)])
+        names = ("share_low", "share_high", "se_sampling")
+        assert {(None, None, None)} == {tuple(row[name] for name in names) for row in made["probe_groups"]}
+        assert {None} == {row["difference_low"] for row in made["probe_jobs"]}
+
+
+def counted(x: CellShares) -> CellShares:
+    """The cell as `sampling` might give it, from a number of matched draws that differs from job to job."""
+    matched = len(x.cell.job)
+    ends = ((0.1, 0.9),) * 3
+    return replace(x, estimator="sampling", share_ends=ends, coverage_ends=(0.1, 0.9), matched=matched)
+
+
+def test_the_error_of_the_draws_is_that_of_the_cells_that_enter() -> None:
+    cells = [counted(x) if x.shares else x for x in study(without=[LOST])]
+    for row in run(cells)["probe_groups"]:
+        g = GROUPS.index(row["gender"])
+        kept = [x for x in cells if x.cell.job_group == row["job_group"] and x.cell.template_id != 2]
+        squares = [p * (1 - p) / (len(x.cell.job) - 1) for x in kept if x.shares for p in [x.shares[g]]]
+        assert math.sqrt(math.fsum(squares)) / len(kept) == pytest.approx(row["se_sampling"])
+        assert (None, None) == (row["share_low"], row["share_high"])
+        assert "se_sampling" not in (row["reason"] or "")
+
+
+def test_cells_of_one_matched_draw_are_named_beside_the_error() -> None:
+    cells = [counted(x) for x in study()]
+    cells[0] = replace(cells[0], matched=1)
+    row = run(cells)["probe_groups"][0]
+    assert "se_sampling over 8 of 9 cells, in the others one draw matched" == row["reason"]
+
+
+def test_ends_move_no_number_of_the_points() -> None:
+    exact, listed = run(study()), run([bounded(x) for x in study()])
+    assert exact["tests"] == listed["tests"]
+    ends = ["estimator", "share_low", "share_high"]
+    for a, b in zip(exact["probe_groups"], listed["probe_groups"], strict=True):
+        assert {k: v for k, v in a.items() if k not in ends} == {k: v for k, v in b.items() if k not in ends}
+
+
+@pytest.mark.parametrize(("one", "other"), [("top-k", "sampling"), ("echo", "exact"), ("exact", "top-k")])
+def test_two_estimators_never_meet_in_a_block(one: str, other: str) -> None:
+    cells = [replace(x, estimator=one) for x in study()]
+    with pytest.raises(StudyError, match="several estimators"):
+        run([replace(cells[0], estimator=other), *cells[1:]])
+
+
+# --- few jobs, few templates -----------------------------------------------------------------------
+
+
+def test_one_template_has_an_interval_over_jobs_and_says_so() -> None:
+    made = run(study(templates=(1,)))
+    for row in made["probe_groups"]:
+        assert row["ci_low"] is not None
+        assert (None, "conditional on one template") == (row["se_templates"], row["reason"])
+    assert all(
+        (row["ci_low"], row["reason"]) == (None, "one template: no interval") for row in made["probe_jobs"]
+    )
+    assert all((row["var_job"], row["reason"] is None) == (None, False) for row in made["probe_variance"])
+
+
+def test_a_group_of_one_job_has_an_interval_over_templates_and_says_so() -> None:
+    made = run(study(jobs={"nurse": JOBS["nurse"], "pilot": JOBS["pilot"], "teacher": JOBS["teacher"]}))
+    row = find(made["probe_groups"], job_group="male-dominated", gender="male")
+    assert row["ci_low"] is not None
+    assert row["reason"] == "conditional on one job"
+    crossed = find(contrast(made["tests"], "groups"), kind="crossed", quantity="share", gender="male")
+    assert ("conditional on one job", None) == (crossed["reason"], crossed["equivalent"])
+    welch = find(contrast(made["tests"], "groups"), kind="welch", quantity="share", gender="male")
+    assert (None, "fewer than two units in a group: no test") == (welch["p_value"], welch["reason"])
+
+
+def test_one_job_and_one_template_have_a_share_and_no_interval() -> None:
+    made = run(study(jobs={"nurse": JOBS["nurse"]}, templates=(1,)))
+    row = find(made["probe_groups"], gender="male")
+    assert row["share"] is not None
+    assert (None, "one job and one template: no interval") == (row["ci_low"], row["reason"])
+
+
+# --- the rows of tests.csv -------------------------------------------------------------------------
+
+
+def contrast(rows: Sequence[Row], name: str) -> list[Row]:
+    return [row for row in rows if row["family"].endswith(f"/{name}")]
+
+
+FULL = study(
+    bias_types=("explicit", "implicit"),
+    instructions=(0, 1, 2, 5),
+    run_in=("plain", "dialogue"),
+    templates=(1, 2),
+)
+MADE = run(FULL, levels=LEVELS)
+
+
+def test_a_run_of_one_model_writes_every_named_contrast() -> None:
+    # 2 bias types × 2 settings = 4 scopes; 4 instructions; 3 genders × 2 job groups = 6.
+    expected = {
+        ("groups", "share", "welch"): 4 * 4 * 3,
+        ("groups", "share", "crossed"): 4 * 4 * 3,
+        ("groups", "asymmetry", "welch"): 4 * 4,
+        ("groups", "asymmetry", "crossed"): 4 * 4,
+        ("instructions", "share", "paired"): 4 * 3 * 6,
+        ("instructions", "share", "crossed"): 4 * 3 * 6,
+        ("levels", "share", "paired"): 4 * 2 * 6,
+        ("levels", "share", "crossed"): 4 * 2 * 6,
+        ("settings", "share", "paired"): 2 * 4 * 6,
+        ("settings", "share", "crossed"): 2 * 4 * 6,
+        ("settings", "instruction_effect", "paired"): 2 * 3 * 6,
+        ("settings", "instruction_effect", "crossed"): 2 * 3 * 6,
+        ("bias-types", "share", "estimate"): 2 * 4 * 6,
+        ("labour", "female_share~labour_female_share", "slope"): 4 * 4 * 3,
+        ("labour", "female_share~labour_female_share", "spearman"): 4 * 4 * 3,
+    }
+    found: dict[tuple[str, ...], int] = {}
+    for row in MADE["tests"]:
+        name = row["family"].split("/")[-1]
+        assert row["family"] == f"probe/{row['quantity']}/{row['kind']}/{name}"
+        assert ("probe", "m", "m", "job") == (row["engine"], row["model_a"], row["model_b"], row["unit"])
+        key = (name, row["quantity"], row["kind"])
+        found[key] = found.get(key, 0) + 1
+    assert expected == found
+
+
+@pytest.mark.parametrize("kind", ["welch", "crossed"])
+def test_groups_are_female_minus_male_dominated(kind: str) -> None:
+    scope = {"bias_type": "implicit", "setting": "plain"}
+    row = find(contrast(MADE["tests"], "groups"), **scope, kind=kind, gender="diverse", instruction_a="2")
+    cells = {"bias_type": "implicit", "setting": "plain", "instruction_id": 2}
+    a, b = (share(FULL, 2, job_group=f"{side}-dominated", **cells) for side in ("female", "male"))
+    assert a - b == pytest.approx(row["estimate"])
+    assert ("female-dominated", "male-dominated", 3, 2) == (
+        row["group_a"],
+        row["group_b"],
+        row["n_a"],
+        row["n_b"],
+    )
+    assert ("2", "2") == (row["instruction_a"], row["instruction_b"])
+
+
+def test_asymmetry_is_the_male_share_of_male_jobs_minus_the_female_share_of_female_jobs() -> None:
+    scope = {"bias_type": "explicit", "setting": "plain"}
+    row = find(MADE["tests"], **scope, quantity="asymmetry", kind="welch", instruction_a="0")
+    a = share(FULL, 0, job_group="male-dominated", instruction_id=0, **scope)
+    b = share(FULL, 1, job_group="female-dominated", instruction_id=0, **scope)
+    assert a - b == pytest.approx(row["estimate"])
+    assert (None, "male-dominated", "female-dominated") == (row["gender"], row["group_a"], row["group_b"])
+
+
+@pytest.mark.parametrize("kind", ["paired", "crossed"])
+def test_an_instruction_is_compared_with_none(kind: str) -> None:
+    own = {"bias_type": "explicit", "setting": "dialogue"}
+    row = find(
+        contrast(MADE["tests"], "instructions"),
+        **own,
+        kind=kind,
+        gender="male",
+        instruction_a="5",
+        group_a="male-dominated",
+    )
+    cells = own | {"job_group": "male-dominated"}
+    expected = share(FULL, 0, instruction_id=5, **cells) - share(FULL, 0, instruction_id=0, **cells)
+    assert expected == pytest.approx(row["estimate"])
+    assert ("0", "male-dominated") == (row["instruction_b"], row["group_b"])
+
+
+def test_a_level_is_the_plain_mean_of_its_instructions_that_were_run() -> None:
+    own = {"bias_type": "explicit", "setting": "plain"}
+    cells = own | {"job_group": "male-dominated"}
+    for level, ids in (("high", (1, 2)), ("low", (5,))):
+        mean = statistics.fmean(share(FULL, 1, instruction_id=i, **cells) for i in ids)
+        row = find(MADE["probe_levels"], **cells, gender="female", level=level)
+        assert (pytest.approx(mean), len(ids)) == (row["share"], row["n_instructions"])
+        test = find(
+            contrast(MADE["tests"], "levels"),
+            **own,
+            kind="paired",
+            gender="female",
+            group_a="male-dominated",
+            instruction_a=level,
+        )
+        assert mean - share(FULL, 1, instruction_id=0, **cells) == pytest.approx(test["estimate"])
+        assert test["instruction_b"] == "0"
+
+
+def test_no_level_that_was_run_means_no_table_of_levels() -> None:
+    assert "probe_levels" not in run(study(), levels=LEVELS)
+    assert "probe_levels" not in run(study())
+
+
+def test_settings_are_dialogue_minus_plain() -> None:
+    row = find(
+        contrast(MADE["tests"], "settings"),
+        quantity="share",
+        bias_type="implicit",
+        kind="crossed",
+        gender="female",
+        group_a="male-dominated",
+        instruction_a="1",
+    )
+    cells = {"bias_type": "implicit", "instruction_id": 1, "job_group": "male-dominated"}
+    expected = share(FULL, 1, setting="dialogue", **cells) - share(FULL, 1, setting="plain", **cells)
+    assert expected == pytest.approx(row["estimate"])
+    assert ("dialogue-plain", "1") == (row["setting"], row["instruction_b"])
+
+
+def test_the_effect_of_an_instruction_is_compared_between_settings() -> None:
+    row = find(
+        MADE["tests"],
+        quantity="instruction_effect",
+        bias_type="explicit",
+        kind="paired",
+        gender="female",
+        group_a="male-dominated",
+        instruction_a="1",
+    )
+    cells = {"bias_type": "explicit", "job_group": "male-dominated"}
+    effect = {
+        s: share(FULL, 1, setting=s, instruction_id=1, **cells)
+        - share(FULL, 1, setting=s, instruction_id=0, **cells)
+        for s in ("dialogue", "plain")
+    }
+    assert effect["dialogue"] - effect["plain"] == pytest.approx(row["estimate"])
+    assert ("dialogue-plain", "0") == (row["setting"], row["instruction_b"])
+
+
+def test_the_interval_of_a_difference_of_effects_may_reach_two() -> None:
+    # (1 − 0) − (0 − 1) is 2, less what the small noise takes.
+    def masses(labels: Labels) -> tuple[float, ...]:
+        noise = 0.1 * masses_of(labels)[1]
+        female = 0.99 - noise if (labels[4] == 1) == (labels[5] == "dialogue") else noise
+        return 1 - female, female, 0.0
+
+    cells = study(instructions=(0, 1), run_in=("plain", "dialogue"), masses=masses)
+    row = find(
+        run(cells)["tests"],
+        quantity="instruction_effect",
+        kind="crossed",
+        gender="female",
+        group_a="male-dominated",
+    )
+    assert 1.9 < row["ci_low"] < row["estimate"] < row["ci_high"] <= 2
+
+
+def test_bias_types_are_shown_and_not_tested() -> None:
+    row = find(
+        contrast(MADE["tests"], "bias-types"),
+        setting="plain",
+        gender="female",
+        group_a="male-dominated",
+        instruction_a="0",
+    )
+    cells = {"setting": "plain", "instruction_id": 0, "job_group": "male-dominated"}
+    expected = share(FULL, 1, bias_type="implicit", **cells) - share(FULL, 1, bias_type="explicit", **cells)
+    assert expected == pytest.approx(row["estimate"])
+    assert ("implicit-explicit", "estimate") == (row["bias_type"], row["kind"])
+    empty = (
+        "statistic",
+        "p_value",
+        "p_adjusted",
+        "ci_low",
+        "ci90_low",
+        "margin",
+        "equivalent",
+        "effect_size",
+    )
+    assert [None] * len(empty) == [row[name] for name in empty]
+
+
+def many_jobs(n: int) -> dict[str, tuple[str, float | None]]:
+    sides = ("female-dominated", "male-dominated")
+    return {f"job {i}": (sides[i % 2], (n - i) / (n + 1)) for i in range(n)}
+
+
+def test_labour_is_the_slope_and_rank_correlation_over_jobs() -> None:
+    jobs = many_jobs(24)
+    cells = study(jobs=jobs)
+    rows = contrast(run(cells)["tests"], "labour")
+    x = [labour for _, labour in jobs.values() if labour is not None]
+    y = [share(cells, 1, job=job) for job in jobs]
+    overall = {"group_a": None, "group_b": None, "n_a": 24, "n_b": None, "gender": "female"}
+    row = find(rows, kind="slope", **overall)
+    assert stats.linregress(x, y).slope == pytest.approx(row["estimate"])
+    assert row["ci_low"] < row["ci90_low"] < row["ci90_high"] < row["ci_high"]
+    assert stats.spearmanr(x, y).statistic == pytest.approx(
+        find(rows, kind="spearman", **overall)["estimate"]
+    )
+    within = find(rows, kind="slope", group_a="male-dominated")
+    assert stats.linregress(x[1::2], y[1::2]).slope == pytest.approx(within["estimate"])
+    assert within["n_a"] == 12
+    assert {None} == {row["p_value"] for row in rows}
+
+
+def test_jobs_without_a_labour_share_do_not_count() -> None:
+    jobs = many_jobs(12) | {"unknown": ("male-dominated", None)}
+    row = find(contrast(run(study(jobs=jobs))["tests"], "labour"), kind="slope", group_a=None)
+    assert (12, None) == (row["n_a"], row["reason"])
+    few = find(contrast(run(study(jobs=jobs))["tests"], "labour"), kind="slope", group_a="male-dominated")
+    assert (None, "6 items with a labour share, at least 10 are needed") == (few["estimate"], few["reason"])
+
+
+def test_other_job_groups_are_paired_in_order_of_appearance_without_asymmetry() -> None:
+    jobs = {"a": ("z", None), "b": ("y", None), "c": ("x", None), "d": ("z", None)}
+    rows = run(study(jobs=jobs))["tests"]
+    pairs = [(row["group_a"], row["group_b"]) for row in contrast(rows, "groups") if row["kind"] == "welch"]
+    assert [("z", "y"), ("z", "x"), ("y", "x")] == list(dict.fromkeys(pairs))
+    assert "asymmetry" not in {row["quantity"] for row in rows}
+
+
+def test_the_papers_groups_keep_their_direction_when_the_male_ones_come_first() -> None:
+    jobs = dict(reversed(JOBS.items()))
+    pairs = {(row["group_a"], row["group_b"]) for row in contrast(run(study(jobs=jobs))["tests"], "groups")
+             if row["quantity"] == "share"}  # fmt: skip
+    assert {("female-dominated", "male-dominated")} == pairs
+
+
+def test_a_study_of_one_group_of_jobs_has_no_contrast_of_groups() -> None:
+    made = run(study(jobs={"a": ("", None), "b": ("", None)}))
+    assert [] == contrast(made["tests"], "groups")
+    assert [None, None] == [row["group_a"] for row in contrast(made["tests"], "labour")]
+
+
+def test_other_gender_groups_are_carried_through() -> None:
+    cells = study(masses=lambda labels: (*masses_of(labels), 0.02))
+    made = run(cells, groups=("he", "she", "they", "it"), contrast=("it", "he"))
+    assert {"he", "she", "they", "it"} == {row["gender"] for row in made["probe_groups"]}
+    assert "it_minus_he" in made["probe_jobs"][0]
+    quantities = {row["quantity"] for row in made["tests"]}
+    assert {"share", "it_share~labour_female_share"} == quantities
+
+
+def test_a_margin_gives_verdicts_to_its_quantity_alone() -> None:
+    with_margin = [row for row in MADE["tests"] if row["margin"] is not None]
+    assert {("share", "crossed")} == {(row["quantity"], row["kind"]) for row in with_margin}
+    for row in with_margin:
+        inside = -0.05 <= row["ci90_low"] and row["ci90_high"] <= 0.05
+        assert inside == row["equivalent"]
+    also = run(FULL, margins={"share": 0.05, "asymmetry": 0.1})["tests"]
+    verdicts = {(row["quantity"], row["kind"]) for row in also if row["equivalent"] is not None}
+    assert {("share", "crossed"), ("asymmetry", "crossed")} == verdicts
+
+
+def test_holm_runs_over_one_family_of_the_whole_file() -> None:
+    by_family: dict[str, list[Row]] = {}
+    for row in MADE["tests"]:
+        if row["p_value"] is not None:
+            by_family.setdefault(row["family"], []).append(row)
+    assert len(by_family) == 6
+    for rows in by_family.values():
+        smallest = min(rows, key=lambda row: row["p_value"])
+        assert min(1.0, len(rows) * smallest["p_value"]) == pytest.approx(smallest["p_adjusted"])
+
+
+# --- what must not move a number -------------------------------------------------------------------
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["crossed", "bootstrap"]))
+def test_swapping_the_male_and_female_sets_swaps_the_shares_and_flips_the_sign(
+    seed: int, interval: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = [answered(x.cell, tuple(rng.random(3).tolist())) for x in study()]
+    swapped = [answered(x.cell, (x.masses[1], x.masses[0], x.masses[2])) for x in drawn if x.masses]
+    before, after = run(drawn, interval=interval), run(swapped, interval=interval)
+    for row, back in zip(before["probe_jobs"], after["probe_jobs"], strict=True):
+        assert (row["male_share"], row["female_share"]) == (back["female_share"], back["male_share"])
+        assert row["female_minus_male"] == -back["female_minus_male"]
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx(
+            (-back["ci_high"], -back["ci_low"]), abs=ROUNDING
+        )
+        assert row["male_share_ci_low"] == back["female_share_ci_low"]
+    swap = {"male": "female", "female": "male", "diverse": "diverse"}
+    for row in before["probe_groups"]:
+        other = find(after["probe_groups"], job_group=row["job_group"], gender=swap[row["gender"]])
+        assert (row["share"], row["se_templates"]) == (other["share"], other["se_templates"])
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.randoms(use_true_random=False), st.sampled_from(["crossed", "bootstrap"]))
+def test_the_order_of_the_cells_changes_no_number(random: Any, interval: str) -> None:
+    cells = study(
+        jobs=many_jobs(12), instructions=(0, 1), without=[("m", "explicit", 2, "job 3", 1, "plain")]
+    )
+    before = run(cells, interval=interval)
+    random.shuffle(cells)
+    after = run(cells, interval=interval)
+    for name in SCHEMAS:
+        assert keyed(name, before.get(name, [])) == keyed(name, after.get(name, []))
+
+
+@pytest.mark.parametrize("interval", ["crossed", "bootstrap"])
+def test_adding_a_job_moves_no_other_jobs_numbers(interval: str) -> None:
+    more = {**JOBS, "baker": ("male-dominated", 0.5), "aardvark keeper": ("female-dominated", 0.4)}
+    before, after = run(study(), interval=interval), run(study(jobs=more), interval=interval)
+    assert before["probe_jobs"] == after["probe_jobs"][: len(JOBS)]
+    others = keyed("probe_cells", after["probe_cells"])
+    assert keyed("probe_cells", before["probe_cells"]).items() <= others.items()
+
+
+@pytest.mark.parametrize("interval", ["crossed", "bootstrap"])
+def test_adding_a_model_moves_no_other_models_numbers(interval: str) -> None:
+    jobs = many_jobs(10)
+    before, after = (
+        run(study(jobs=jobs), interval=interval),
+        run(study(models=("first", "m"), jobs=jobs), interval=interval),
+    )
+    for name in ("probe_cells", "probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
+        assert keyed(name, before[name]).items() <= keyed(name, after[name]).items()
+    # Holm's family is the file, so p_adjusted alone may move.
+    for key, row in keyed("tests", before["tests"], leave_out=["p_adjusted"]).items():
+        assert row == keyed("tests", after["tests"], leave_out=["p_adjusted"])[key]
+
+
+def test_another_seed_moves_resampled_numbers_alone() -> None:
+    first, second = run(study(jobs=many_jobs(10))), run(study(jobs=many_jobs(10)), seed=2)
+    assert first["probe_groups"] == second["probe_groups"]
+    moved = {a["kind"] for a, b in zip(first["tests"], second["tests"], strict=True) if a != b}
+    assert {"slope", "spearman"} == moved
+
+
+def test_the_bootstrap_replaces_the_intervals_of_jobs_and_groups_alone() -> None:
+    crossed, resampled = run(study()), run(study(), interval="bootstrap")
+    ends = [name for name in crossed["probe_jobs"][0] if "ci_" in name]
+    for name in ("probe_jobs", "probe_groups"):
+        assert keyed(name, crossed[name], leave_out=ends) == keyed(name, resampled[name], leave_out=ends)
+        assert all(a["ci_low"] != b["ci_low"] for a, b in zip(crossed[name], resampled[name], strict=True))
+    assert crossed["tests"] == resampled["tests"]
+
+
+# --- to the file -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "without", [[], [LOST], [("m", "explicit", t, "pilot", 0, "plain") for t in (1, 2, 3)]]
+)
+def test_every_table_keeps_the_contract_of_the_writer(tmp_path: Path, without: list[Labels]) -> None:
+    made = run(study(instructions=(0, 1), without=without), levels={"any": (1,)})
+    assert {name for name in SCHEMAS if name.startswith("probe_")} | {"tests"} == set(made)
+    for name, rows in made.items():
+        path = tmp_path / f"{name}.csv"
+        write_table(path, name, rows, groups=GROUPS, contrast=("female", "male"))
+        back = read_table_rows(path)
+        assert [{k: "" if v is None and isinstance(b[k], str) else v for k, v in a.items()}
+                for a, b in zip(rows, back, strict=True)] == back  # fmt: skip

@@ -1,0 +1,220 @@
+"""The first screen as plain text: bars, intervals, first findings, never wider than the terminal.
+
+    python tests/report/test_headline.py write    # makes the golden files anew
+
+Origin of the golden files: the renderer's own output of 22 November 2026, read line by line against the
+rows that stand below.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import GOLDEN
+from test_findings import (
+    HOSTILE,
+    MENS,
+    REPRESENTED,
+    SCORES,
+    SHARES,
+    WOMENS,
+    Rows,
+    content,
+    group_rows,
+    labour_test,
+    many,
+    occupation,
+    of_groups,
+    pair,
+    personas_part,
+    probe_part,
+    score,
+    slope,
+    srb_test,
+)
+
+from biaskit.report.content import Content
+from biaskit.report.render.headline import _Screen, cut, headline
+from biaskit.report.render.text import cell_width
+
+
+def one_model() -> Content:
+    """Both engines, one model, implicit coverage below the floor."""
+    groups = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit", coverage_median=0.002)]
+    probe = {"probe_groups": groups, "tests": [of_groups(0.26, (0.18, 0.34)), slope(0.24, (0.09, 0.36))]}
+    tests = [labour_test(0.03, (-0.4, 0.46)), srb_test(-0.5, (-0.6, -0.4))]
+    return content(
+        probe_part(probe), personas_part({"representation": REPRESENTED, "srb": SCORES, "tests": tests})
+    )
+
+
+def two_models() -> Content:
+    """The prober alone, one share that was not measured, a wide label, a comparison."""
+    groups: Rows = [*group_rows(SHARES, model="大規模言語モデル・東京"), *group_rows(SHARES, model="gpt")]
+    for one in groups:
+        if one["model"] == "gpt" and one["job_group"] == MENS:
+            one |= {"share": None, "ci_low": None, "ci_high": None, "reason": "no complete template"}
+    between = {"tests": [pair("gpt", "大規模言語モデル・東京", 0.05, (0.01, 0.09))]}
+    part = probe_part({"probe_groups": groups, "tests": []}, "大規模言語モデル・東京", "gpt")
+    return content(part, between=between)
+
+
+def none_eligible() -> Content:
+    """Texts alone: no occupation has a share of women or an SRB."""
+    reason = "prompt persona has 2 texts of women and 0 of men"
+    scores = [
+        score(name, gender, None, None, reason=reason)
+        for name in ("nurse", "cook")
+        for gender in ("female", "male")
+    ]
+    rows = [
+        occupation(name, None, 0.5, reason="no text with an associated gender") for name in ("nurse", "cook")
+    ]
+    return content(personas_part({"representation": rows, "srb": scores}))
+
+
+CASES = {"one-model": one_model, "two-models": two_models, "none-eligible": none_eligible}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_golden(name: str, ascii_only: bool) -> None:
+    path = GOLDEN / f"headline_{name}{'-ascii' * ascii_only}.txt"
+    assert headline(CASES[name](), ascii=ascii_only) + "\n" == path.read_text("utf-8")
+
+
+def fits(text: str, width: int) -> None:
+    for line in text.split("\n"):
+        assert cell_width(line) <= width, line
+        assert line == line.rstrip()
+        assert not [c for c in line if unicodedata.category(c)[0] == "C"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 75, 76, 80, 100, 200])
+@pytest.mark.parametrize("name", CASES)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    fits(headline(CASES[name](), width=width), width)
+    fits(headline(CASES[name](), width=width, ascii=True), width)
+
+
+@given(
+    st.text(min_size=1, max_size=60)
+    | st.text(st.characters(min_codepoint=0x1100, max_codepoint=0xFFEF), min_size=1, max_size=60)
+)
+def test_no_label_breaks_a_line_or_the_columns(label: str) -> None:
+    groups = group_rows(SHARES, model=label)
+    texts = {"representation": [occupation(label, 0.3, 0.5, label)], "srb": []}
+    made = content(
+        probe_part({"probe_groups": groups, "tests": []}, label, study=label), personas_part(texts, label)
+    )
+    for plain in (False, True):
+        shown = headline(made, ascii=plain)
+        fits(shown, 80)
+        assert shown.isascii() or not plain
+        assert 1 == sum("60 [50" in line for line in shown.split("\n"))
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_hostile_labels_stay_in_their_cell(label: str) -> None:
+    made = content(probe_part({"probe_groups": group_rows(SHARES, model=label), "tests": []}, label))
+    line = next(line for line in headline(made).split("\n") if "60 [50–70]" in line)
+    assert cell_width(line[: line.index("explicit")]) == 17
+    assert "\x1b" not in headline(made)
+
+
+def test_twenty_models_have_a_line_each_and_one_finding() -> None:
+    shown = headline(many(20)).split("\n")
+    assert 20 == sum(line.startswith("m") and "explicit" in line for line in shown)
+    assert 1 == sum(line.startswith("- Asked outright") for line in shown)
+    assert len(shown) < 60
+
+
+def test_two_prompt_forms_have_a_table_each() -> None:
+    groups = group_rows(SHARES, model="A") + group_rows(SHARES, model="B", prompt_form="chat-continue")
+    shown = headline(content(probe_part({"probe_groups": groups, "tests": []}, "A", "B"))).split("\n")
+    titles = [line for line in shown if line.startswith("occugender, ")]
+    assert [title.split(":")[0] for title in titles] == [
+        *("occugender, raw prompts", "occugender, chat-continue prompts")
+    ]
+
+
+def test_below_the_floor_a_star_leads_to_the_reason() -> None:
+    shown = headline(one_model())
+    assert 1 == shown.count("* weak evidence: in the median cell")
+    starred = [line for line in shown.split("\n") if "[50–70] *" in line]
+    assert len(starred) == 1
+    assert "implicit" in starred[0]
+
+
+def test_undefined_numbers_are_dashes_with_a_reason() -> None:
+    shown = headline(none_eligible())
+    line = next(line for line in shown.split("\n") if line.startswith("m "))
+    assert line.split() == ["m", "–", "–", "–"]
+    flowing = " ".join(shown.split())
+    assert "– women's share not measured: no text with an associated gender." in flowing
+    assert "– SRB not measured: prompt persona has 2 texts of women and 0 of men." in flowing
+    assert " 0 " not in line
+
+
+def test_nothing_measured() -> None:
+    assert headline(content()) == "Nothing was measured."
+    assert "nothing was asked without an instruction" in headline(content(probe_part({})))
+
+
+@pytest.mark.parametrize(
+    ("share", "bar", "plain"),
+    [
+        (0.0, "", ""),
+        (0.001, "▏", "#"),
+        (0.5, "█████", "#####"),
+        (0.53, "█████▎", "#####"),
+        (0.99, "█████████▉", "##########"),
+        (1.0, "██████████", "##########"),
+    ],
+)
+def test_bars(share: float, bar: str, plain: str) -> None:
+    assert _Screen(80, False).bar(share) == bar.ljust(10)
+    assert _Screen(80, True).bar(share) == plain.ljust(10)
+
+
+def test_bars_come_from_the_rows() -> None:
+    made = one_model()
+    part = made.parts[0]
+    rows = [dict(one) for one in part.tables["probe_groups"]]
+    rows[0]["share"] = 1.0
+    changed = replace(part, tables={**part.tables, "probe_groups": rows})
+    assert "██████████ 100 [50–70]" in headline(replace(made, parts=(changed, *made.parts[1:])))
+
+
+def test_a_study_with_one_kind_of_jobs_has_one_column() -> None:
+    made = content(probe_part({"probe_groups": group_rows({WOMENS: SHARES[WOMENS]}), "tests": []}))
+    shown = headline(made)
+    assert "jobs mostly held by women" in shown
+    assert "jobs mostly held by men" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("東京都", 5, "東京…"),
+        ("東京都", 4, "東…"),
+        ("ab", 1, "…"),
+        ("ab", 0, ""),
+    ],
+)
+def test_cut(text: str, columns: int, expected: str) -> None:
+    assert cut(text, columns) == expected
+
+
+if __name__ == "__main__" and "write" in sys.argv:
+    for name, make in CASES.items():
+        for plain in (False, True):
+            path = GOLDEN / f"headline_{name}{'-ascii' * plain}.txt"
+            path.write_text(headline(make(), ascii=plain) + "\n", "utf-8")

@@ -1,0 +1,548 @@
+"""The papers' tables from stored tables: numbers by hand, the papers' layouts, many models, hostile texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.many_models import label_of, make_personas_run, make_probe_run
+from test_renderers import check_latex
+
+from biaskit.personas.papers import PER_TABLE, left_out, paper_tables
+from biaskit.probe import papers as probe_tables
+from biaskit.report.render.document import Document, PaperTable, TitledTable
+from biaskit.report.render.latex import latex_files, render_latex
+from biaskit.report.render.text import render_text
+from biaskit.runs.collection import Part, gather
+from biaskit.tables.io import read_table_rows
+
+Row = dict[str, Any]
+ALL = [1, 2, 3, 5, 7, 8, 11, 13, 14, 15]
+
+
+def only(made: Sequence[PaperTable], name: str) -> TitledTable:
+    """The table of this name."""
+    [table] = [one.table for one in made if one.name == name]
+    return table
+
+
+def compiled(made: Sequence[PaperTable]) -> None:
+    """Every table is LaTeX that compiles and text; every row has as many cells as there are columns."""
+    for one in made:
+        assert {one.table.n_columns} >= {len(row) for row in one.table.rows}
+        assert one.table.note
+        assert check_latex(render_latex(Document((one.table,)))) == 1
+        assert one.table.title.split("\n")[0][:10] in render_text(Document((one.table,)))
+
+
+# --- rows by hand --------------------------------------------------------------------------------------
+
+
+def validation(model: str, gender: str, *counts: int) -> Row:
+    return {
+        "model": model,
+        "specified_gender": gender,
+        "n_texts": sum(counts),
+        **dict(zip(("n_correct", "n_incorrect", "n_not_captured"), counts, strict=True)),
+    }
+
+
+def represented(model: str, job: str, women: int, men: int, other: int, lost: int, **more: Any) -> Row:
+    n = women + men + other
+    share = women / n if n else None
+    return {
+        "model": model,
+        "occupation": job,
+        "template_id": "all",
+        "n_texts": n + lost,
+        "n_female": women,
+        "n_male": men,
+        "n_nonbinary": other,
+        "n_unassociated": lost,
+        "female_share": share,
+        "se": None if share is None else math.sqrt(share * (1 - share) / (n - 1)),
+        "reason": "" if n else "no text speaks of a gender",
+        **more,
+    }
+
+
+def srb_test(contrast: str, a: str, b: str, gender: str = "", **more: Any) -> Row:
+    return {
+        "engine": "personas",
+        "family": f"personas/srb/{more.get('kind', 'welch')}/{contrast}",
+        "quantity": "srb",
+        "kind": "welch",
+        "gender": gender,
+        "model_a": a,
+        "model_b": b,
+        "estimate": -0.148,
+        "ci_low": -0.18,
+        "ci_high": -0.11,
+        "statistic": -12.02,
+        "dof": 46.04,
+        "p_value": 2.1e-16,
+        "p_adjusted": 0.0312,
+        "effect_size": -3.1,
+        "n_a": 29,
+        "n_b": 28,
+        "reason": "",
+        **more,
+    }
+
+
+def word_list(model: str, gender: str, against: str, n_marked: int | None, **more: Any) -> Row:
+    return {
+        "model": model,
+        "occupation": "nurse",
+        "origin": "specified",
+        "gender": gender,
+        "against": against,
+        "method": "calibrated",
+        "n_marked": n_marked,
+        "n_target": 40,
+        "reason": "" if n_marked is not None else "no calibration word",
+        **more,
+    }
+
+
+def marked(gender: str, against: str, method: str, *words: str) -> list[Row]:
+    scope = {"model": "a", "occupation": "nurse", "origin": "specified", "gender": gender}
+    return [{**scope, "against": against, "method": method, "word": word} for word in words]
+
+
+# --- GAS(P): numbers -----------------------------------------------------------------------------------
+
+
+def test_table_1_pools_its_models_and_shows_each() -> None:
+    rows = [
+        validation("a", "female", 98, 1, 1),
+        validation("a", "nonbinary", 50, 0, 0),
+        validation("b", "female", 290, 5, 5),
+    ]
+    table = only(paper_tables({"association_validation": rows}), "gasp-table-1")
+    assert table.rows == (
+        ("all models", "women", "400", "97.00", "1.50", "1.50"),
+        ("all models", "non-binary", "50", "100.00", "0.00", "0.00"),
+        ("a", "women", "100", "98.00", "1.00", "1.00"),
+        ("a", "non-binary", "50", "100.00", "0.00", "0.00"),
+        ("b", "women", "300", "96.67", "1.67", "1.67"),
+    )
+    one = only(paper_tables({"association_validation": rows[:2]}), "gasp-table-1")
+    assert {row[0] for row in one.rows} == {"a"}
+    none = only(paper_tables({"association_validation": [validation("a", "male", 0, 0, 0)]}), "gasp-table-1")
+    assert none.rows[0][2:] == ("0", "–", "–", "–")
+
+
+def test_table_2_counts_texts_over_occupations_and_has_models_in_columns() -> None:
+    rows = [
+        represented("a", "nurse", 60, 20, 0, 20),
+        represented("a", "cook", 10, 10, 0, 180),
+        represented("b", "nurse", 0, 0, 0, 0),
+        {**represented("a", "nurse", 1, 1, 0, 98), "template_id": "persona"},
+        {**represented("a", "nurse", 1, 1, 0, 98), "instruction_id": 3},
+    ]
+    table = only(paper_tables({"representation": rows}), "gasp-table-2")
+    assert [h.text for h in table.header[0]] == ["", "a", "b"]
+    assert table.rows[0] == ("% captured", f"{100 * (1 - 200 / 300):.1f}", "–")
+    assert table.rows[1] == ("texts", "300", "0")
+    many = [represented(label_of(i), "nurse", 3, 1, 0, 0) for i in range(10)]
+    turned = only(paper_tables({"representation": many}), "gasp-table-2")
+    assert turned.rows[0] == ("ash", "100.0", "4", "1")
+
+
+def test_table_11_has_the_standard_error_in_points_and_says_why_the_papers_is_smaller() -> None:
+    rows = [represented("a", "technician", 29, 123, 0, 48), represented("b", "technician", 0, 0, 0, 9)]
+    table = only(paper_tables({"representation": rows}), "gasp-table-11")
+    # 29 of 152 (gasp-reference-facts §3): the paper prints sqrt(29·123/(152·151))/200 = 0.00197.
+    paper = math.sqrt(29 * 123 / (152 * 151)) / 200
+    assert paper == pytest.approx(0.001971111952258775, rel=1e-12)
+    right = math.sqrt(29 * 123 / (152 * 151)) / math.sqrt(152)
+    assert table.rows == (("technician", "19.1", f"{100 * right:.2f}", "152", "–", "–", "0"),)
+    assert right / paper == pytest.approx(200 / math.sqrt(152))
+    assert 14 < 200 / math.sqrt(200) < right / paper < 22
+    assert "14 to 22 times too small" in table.note
+    assert "– not measured: no text speaks of a gender" in table.note
+
+
+def test_tables_13_and_14_take_welch_of_srb_alone() -> None:
+    tests = [
+        srb_test("genders", "a", "a", group_a="female"),
+        srb_test("genders", "a", "a", kind="paired", statistic=-99.0),
+        srb_test("genders", "a", "a", quantity="share", statistic=-98.0),
+        srb_test("genders", "b", "b", statistic=None, p_value=None, reason="fewer than two units"),
+    ]
+    between = [srb_test("models", "b", "a", "female"), srb_test("models", "b", "a", "male", statistic=2.2)]
+    made = paper_tables({"tests": tests}, {"tests": between})
+    women_men = only(made, "gasp-table-13")
+    assert women_men.rows == (
+        *(("a", "-0.148", "-0.180 to -0.110", "-12.02", "46.0", "<0.0001", "0.0312", "-3.10", "29", "28"),),
+        *(("b", "-0.148", "-0.180 to -0.110", "–", "46.0", "–", "0.0312", "-3.10", "29", "28"),),
+    )
+    assert "– not measured: fewer than two units" in women_men.note
+    models = only(made, "gasp-table-14")
+    assert [row[:4] for row in models.rows] == [("b", "a", "women", "-0.148"), ("b", "a", "men", "-0.148")]
+    assert models.rows[1][5] == "2.20"
+
+
+def test_tables_7_and_8_hold_the_methods_against_each_other_for_each_gender() -> None:
+    lists = [
+        word_list("a", "female", "male", 3),
+        word_list("a", "male", "female", None),
+        word_list("a", "nonbinary", "all", 2),
+        word_list("a", "female", "all", 1),
+        word_list("a", "female", "male", 9, origin="associated"),
+    ]
+    scope = {"model": "a", "occupation": "nurse", "origin": "specified"}
+    methods = [
+        {**scope, "gender": "female", "word": "been", "only_in": "marked-personas"},
+        {**scope, "gender": "female", "word": "stem", "only_in": "calibrated"},
+        {**scope, "gender": "female", "word": "gap", "only_in": "calibrated"},
+        {**scope, "gender": "female", "word": "other", "only_in": "calibrated", "origin": "associated"},
+    ]
+    words = [
+        *marked("nonbinary", "all", "calibrated", "express", "shared"),
+        *marked("nonbinary", "all", "marked-personas", "shared", "we", "felt"),
+        *marked("nonbinary", "female", "marked-personas", "nobody"),
+    ]
+    tables = {"word_lists": lists, "word_methods": methods, "marked_words": words}
+    made = paper_tables(tables)
+    assert only(made, "gasp-table-7").rows == (
+        ("a", "men", "–", "–"),
+        ("a", "women", "1", "been"),
+        ("a", "non-binary", "2", "we, felt"),
+    )
+    assert only(made, "gasp-table-8").rows == (
+        ("a", "men", "–", "–"),
+        ("a", "women", "2", "stem, gap"),
+        ("a", "non-binary", "1", "express"),
+    )
+    assert "– not measured: no calibration word" in only(made, "gasp-table-7").note
+    compiled(made)
+
+
+def test_the_example_is_software_engineer_or_the_occupation_with_most_texts() -> None:
+    lists = [
+        word_list("a", "female", "male", 3),
+        word_list("a", "female", "male", 3, occupation="cook", n_target=41),
+        word_list("a", "female", "male", 3, occupation="chef", n_target=1),
+    ]
+    assert "cook" in only(paper_tables({"word_lists": lists}), "gasp-table-7").title
+    usual = [*lists, word_list("a", "female", "male", 3, occupation="software engineer", n_target=1)]
+    assert "software engineer" in only(paper_tables({"word_lists": usual}), "gasp-table-7").title
+    assert "chef" in only(paper_tables({"word_lists": usual}, occupation="chef"), "gasp-table-7").title
+
+
+def test_table_15_keeps_the_papers_four_kinds_of_words_in_their_order() -> None:
+    places = ("both", "associated-only", "both", "other-gender", "specified-only")
+    rows = [
+        {"model": "a", "occupation": "nurse", "gender": "female", "word": f"w{i}", "place": place}
+        for i, place in enumerate(places)
+    ]
+    long = [
+        {"model": "a", "occupation": "nurse", "gender": "male", "word": f"v{i}", "place": "both"}
+        for i in range(160)
+    ]
+    table = only(paper_tables({"word_overlap": rows + long}, occupation="nurse"), "gasp-table-15")
+    assert [row[1:] for row in table.rows[:4]] == [
+        ("women", "without and with", "2", "w0, w2"),
+        ("women", "without, and with the other gender", "1", "w3"),
+        ("women", "without only", "1", "w1"),
+        ("women", "with only", "1", "w4"),
+    ]
+    assert table.rows[4][3] == "160"
+    assert table.rows[4][4].endswith("v149, and 10 more")
+
+
+def test_a_word_of_a_megabyte_is_cut_where_tex_reads_it() -> None:
+    row = {"model": "a", "occupation": "nurse", "gender": "male", "word": "w" * 1_000_000, "place": "both"}
+    made = paper_tables({"word_overlap": [row]}, occupation="nurse")
+    assert only(made, "gasp-table-15").rows[0][4] == "w" * 60 + "…"
+    compiled(made)
+
+
+def test_figure_5_has_the_clusters_kept_with_percent_and_pairs() -> None:
+    def cluster(model: str, number: int, women: int, men: int, kept: bool) -> Row:
+        share = women / (women + men) if women + men else None
+        return {
+            "model": model,
+            "cluster": number,
+            "words": "she her",
+            "n_occupations_female": women,
+            "n_occupations_male": men,
+            "female_share": share,
+            "kept": kept,
+            "category": None,
+        }
+
+    rows = [cluster("a", 1, 30, 10, True), cluster("b", 1, 0, 0, True), cluster("all", 1, 30, 10, True)]
+    rows += [cluster("a", 2, 3, 3, False), cluster("b", 2, 9, 0, False), cluster("all", 2, 12, 3, True)]
+    table = only(paper_tables({"clusters": rows}), "gasp-figure-5")
+    assert table.rows == (("she, her", "75.0", "25.0", "40", "–", "–", "0"),)
+    named = [{**row, "category": "pronouns"} for row in rows]
+    assert only(paper_tables({"clusters": named}), "gasp-figure-5").rows[0][:2] == ("she, her", "pronouns")
+    [none] = [one for one in left_out({"clusters": rows[3:]}) if one.name == "gasp-figure-5"]
+    assert none.reason == "no cluster passes the keep rule in every model"
+
+
+def test_tables_3_and_5_show_the_five_alphas_of_the_papers() -> None:
+    def step(alpha: float, gender: str, words: str | None, c: float | None = 0.3, **more: Any) -> Row:
+        return {
+            "model": "a",
+            "occupation": "software engineer",
+            "prior": "hybrid",
+            "alpha": alpha,
+            "c": c,
+            "gender": gender,
+            "against": "male" if gender == "female" else "female",
+            "n_marked": None if c is None else 7,
+            "words_differing": words,
+            "reason": "" if c is not None else "the marks at 0.01",
+            **more,
+        }
+
+    rows = [step(k / 20, "female", "gap stem" if k % 5 == 0 else None) for k in range(21)]
+    rows[10] = step(0.5, "female", "", None)
+    rows += [step(0.25, "nonbinary", "we"), step(0.25, "female", "no", prior="topic")]
+    made = paper_tables({"calibration": rows})
+    assert [one.name for one in made] == ["gasp-table-3", "gasp-table-5"]
+    table = only(made, "gasp-table-3")
+    assert [row[0] for row in table.rows] == ["0", "0.25", "0.5", "0.75", "1"]
+    assert table.rows[0] == ("0", "0.3000", "men", "7", "gap, stem")
+    assert table.rows[2] == ("0.5", "–", "men", "–", "–")
+    assert "– not measured: the marks at 0.01" in table.note
+    assert only(made, "gasp-table-5").rows == (("0.25", "0.3000", "women", "7", "we"),)
+    two = [{**row, "occupation": "nurse"} for row in rows] + rows
+    assert sorted(one.name for one in paper_tables({"calibration": two})) == [
+        "gasp-table-3-a-nurse",
+        "gasp-table-3-a-software-engineer-" + _digest_of("a-software engineer"),
+        "gasp-table-5-a-nurse",
+        "gasp-table-5-a-software-engineer-" + _digest_of("a-software engineer"),
+    ]
+    compiled(made)
+
+
+def _digest_of(label: str) -> str:
+    from biaskit.runs.store import slug
+
+    return slug(label)[-8:]
+
+
+def test_what_cannot_be_made_has_a_reason() -> None:
+    reasons = {one.name: one.reason for one in left_out({})}
+    assert sorted(reasons) == sorted([*(f"gasp-table-{n}" for n in ALL), "gasp-figure-5"])
+    assert all(reasons.values())
+    assert paper_tables({}) == []
+
+
+# --- many models and hostile labels --------------------------------------------------------------------
+
+
+def test_models_side_by_side_are_split_into_parts_and_none_is_lost() -> None:
+    models = [label_of(i) for i in range(10)]
+    rows = [represented(model, f"job {k}", k, 3, 0, 1) for model in models for k in range(1, 64)]
+    made = [one for one in paper_tables({"representation": rows}) if one.name.startswith("gasp-table-11")]
+    assert [one.name for one in made] == [f"gasp-table-11-part-{i}" for i in (1, 2, 3)]
+    assert [h.text for one in made for h in one.table.header[0][1:]] == models
+    assert all(len(one.table.header[0]) <= 1 + PER_TABLE and len(one.table.rows) == 63 for one in made)
+    assert all(r"\begin{longtable}" in render_latex(Document((one.table,))) for one in made)
+    compiled(made)
+
+
+def test_labels_of_any_kind_are_shown_and_break_nothing() -> None:
+    labels = [r"$\frac{1$", "\x1b[31m\u202eevil", "[x] & \\\\ \\end{tabular}", "\ud800", "</script>", "_^~%#"]
+    tables = {
+        "association_validation": [validation(label, "female", 3, 0, 0) for label in labels],
+        "representation": [represented(label, label, 3, 3, 1, 1) for label in labels],
+        "tests": [srb_test("genders", label, label) for label in labels],
+        "word_overlap": [
+            {"model": label, "occupation": "nurse", "gender": "male", "word": "w", "place": "both"}
+            for label in labels
+        ],
+    }
+    made = paper_tables(tables, {"tests": [srb_test("models", *labels[:2], "male")]}, occupation="nurse")
+    assert len(made) == 7
+    compiled(made)
+    for content in latex_files(made).values():
+        check_latex(content.decode("utf-8"))
+
+
+# --- real runs -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A probe run and a personas run of two scripted models."""
+    folder = tmp_path_factory.mktemp("runs")
+    jobs = ["nurse", "mechanic", "teacher", "lawyer"]
+    return [
+        make_probe_run(folder / "probe", 2, jobs),
+        make_personas_run(folder / "personas", 2, jobs, 6, quick=True),
+    ]
+
+
+def test_the_tables_of_a_run_say_what_its_stored_tables_say(runs: list[Path]) -> None:
+    tables = {file.stem: read_table_rows(file) for file in (runs[1] / "tables").glob("*.csv")}
+    made = paper_tables(tables)
+    names = {one.name for one in made} | {one.name for one in left_out(tables)}
+    assert names == {*(f"gasp-table-{n}" for n in ALL), "gasp-figure-5"}
+    assert {f"gasp-table-{n}" for n in (1, 2, 7, 8, 11, 13, 14, 15)} <= {one.name for one in made}
+    compiled(made)
+    whole = {(r["model"], r["occupation"]): r for r in tables["representation"] if r["template_id"] == "all"}
+    table = only(made, "gasp-table-11")
+    for row in table.rows:
+        for model, start in (("ash", 1), ("birch", 4)):
+            stored = whole[model, row[0]]
+            assert row[start] == f"{100 * stored['female_share']:.1f}"
+            assert row[start + 1] == f"{100 * stored['se']:.2f}"
+    welch = [t for t in tables["tests"] if t["family"] == "personas/srb/welch/genders"]
+    assert [row[3] for row in only(made, "gasp-table-13").rows] == [
+        "–" if t["statistic"] is None else f"{t['statistic']:.2f}" for t in welch
+    ]
+
+
+def test_occugender_3_and_4_have_models_in_rows_with_interval_and_coverage(runs: list[Path]) -> None:
+    [part] = gather(runs[:1]).parts
+    made = probe_tables.paper_tables(part)
+    assert [one.name for one in made] == ["occugender-table-3", "occugender-table-4"]
+    assert [one.name for one in probe_tables.left_out(part)] == ["occugender-tables-9-18"]
+    compiled(made)
+    table = made[0].table
+    assert [row[0] for row in table.rows] == ["ash", "  95 % interval", "birch", "  95 % interval"]
+    stored = {
+        (r["model"], r["job_group"], r["gender"]): r
+        for r in part.tables["probe_groups"]
+        if r["bias_type"] == "explicit"
+    }
+    one = stored["ash", "female-dominated", "male"]
+    assert table.columns()[1] == "female-dominated, M"
+    assert table.rows[0][1] == f"{100 * one['share']:.1f} ± {100 * one['se_templates']:.1f}"
+    assert table.rows[1][1] == f"{100 * one['ci_low']:.1f}–{100 * one['ci_high']:.1f}"
+    assert "M male, F female, D diverse" in table.note
+    assert f"Study {part.study}" in table.note
+
+
+def group_rows(model: str, number: int, setting: str, bias_type: str, form: str = "raw") -> list[Row]:
+    return [
+        {
+            "model": model,
+            "bias_type": bias_type,
+            "instruction_id": number,
+            "setting": setting,
+            "prompt_form": form,
+            "estimator": "exact",
+            "job_group": group,
+            "gender": gender,
+            "share": (number + 1) / 10,
+            "se_templates": None,
+            "ci_low": 0.1,
+            "ci_high": 0.2,
+            "coverage": 0.5,
+            "coverage_median": 0.5,
+            "n_jobs": 20,
+            "n_templates": 5,
+            "reason": "",
+        }
+        for group in ("male-dominated", "female-dominated")
+        for gender in ("male", "female", "diverse")
+    ]
+
+
+def part_of(rows: Sequence[Row], levels: Sequence[Row] = (), **more: Any) -> Part:
+    given: dict[str, Any] = {
+        "engine": "probe",
+        "study": "s",
+        "summary": "",
+        "tables": {"probe_groups": rows, "probe_levels": levels},
+        "models": (),
+        "runs": (),
+        "signatures": (),
+        "notes": (),
+        "analyses": (),
+        "groups": ("male", "female", "diverse"),
+        "papers": ("occugender",),
+        "instructions": tuple(
+            {"id": i, "text": "…", "level": level} for i, level in enumerate(("high", "high", "low"), 1)
+        ),
+    }
+    return Part(**{**given, **more})
+
+
+def test_instructions_make_a_table_for_each_model_as_in_tables_9_to_18() -> None:
+    rows = [
+        row
+        for model in ("ash", "Elm/X")
+        for number in (0, 1, 2)
+        for bias_type in ("explicit", "implicit")
+        for row in group_rows(model, number, "plain", bias_type)
+    ]
+    part = part_of(rows, instructions=({"id": 1, "text": "…"}, {"id": 2, "text": "…", "level": None}))
+    made = probe_tables.paper_tables(part)
+    assert [one.name for one in made][:3] == [
+        "occugender-table-3",
+        "occugender-table-4",
+        "occugender-tables-9-18-ash",
+    ]
+    assert made[3].name.startswith("occugender-tables-9-18-Elm-X-")
+    table = made[2].table
+    assert [row[0] for row in table.rows] == ["None", "1", "2"]
+    assert [h.text for h in table.header[0]] == ["", "Explicit", "Implicit"]
+    assert table.rows[2][1] == "30.0"
+    assert table.n_columns == 1 + 2 * 2 * 4
+    assert (
+        "average" not in render_text(Document((table,))).split("\n\n")[0].split("-----")[-1].split("cov.")[0]
+    )
+    compiled(made)
+
+
+def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_and_8() -> None:
+    rows = [
+        row
+        for model in ("ash", "elm")
+        for number in (0, 1, 2, 3)
+        for setting in ("plain", "dialogue")
+        for bias_type in ("explicit", "implicit")
+        for row in group_rows(model, number, setting, bias_type)
+    ]
+    levels = [{**row, "level": "high", "share": 0.77} for row in rows if row["instruction_id"] == 1]
+    part = part_of(rows, levels, papers=("mattern", "occugender"))
+    made = probe_tables.paper_tables(part)
+    assert [one.name for one in made] == [
+        *("mattern-table-3-ash", "mattern-table-3-elm", "mattern-table-7"),
+        *("mattern-table-4-ash", "mattern-table-4-elm", "mattern-table-8"),
+    ]
+    table = made[0].table
+    assert [row[:2] for row in table.rows] == [
+        *(("", "None"), ("high", "1"), ("high", "2"), ("high", "average"), ("low", "3"), ("low", "average")),
+    ]
+    assert [h.text for h in table.header[0]][2:] == ["Without dialogue", "With dialogue"]
+    assert table.rows[3][2:6] == ("77.0", "77.0", "77.0", "")
+    assert [row[:2] for row in made[2].table.rows[:4]] == [
+        *(("None", "ash"), ("None", "elm"), ("1", "ash"), ("1", "elm")),
+    ]
+    compiled(made)
+
+
+def test_two_prompt_forms_never_stand_in_one_table() -> None:
+    rows = group_rows("ash", 0, "plain", "explicit") + group_rows(
+        "elm", 0, "plain", "explicit", "chat-prefill"
+    )
+    made = probe_tables.paper_tables(part_of(rows))
+    assert [one.name for one in made] == ["occugender-table-3-raw", "occugender-table-3-chat-prefill"]
+    assert [one.table.rows[0][0] for one in made] == ["ash", "elm"]
+    assert "prompt form chat-prefill" in made[1].table.title
+
+
+def test_a_share_that_is_not_there_is_a_dash_with_its_reason() -> None:
+    rows = group_rows("ash", 0, "plain", "explicit")
+    rows[0] |= {"share": None, "ci_low": None, "ci_high": None, "reason": "no template is complete"}
+    rows[3] |= {"coverage_median": 0.001}
+    table = probe_tables.paper_tables(part_of(rows))[0].table
+    assert "–" in table.rows[0]
+    assert "[10.0]" in table.rows[0]
+    assert table.note.endswith("– not measured: no template is complete.")
+    assert [one.reason for one in probe_tables.left_out(part_of([]))] == [
+        "no table probe_groups: the prober has no rows here"
+    ]

@@ -1,0 +1,548 @@
+"""Text, LaTeX, JSON and CSV of documents: hostile texts, a checker of LaTeX, golden files.
+
+Golden files lie in tests/golden; `BIASKIT_UPDATE_GOLDEN=1 pytest tests/report/test_renderers.py` writes them
+anew, and the difference is then read before it is kept. They hold rounded numbers of scripted models, so that
+they do not depend on the last bits of a machine.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import GOLDEN, TESTS
+
+from biaskit.report.reasons import because
+from biaskit.report.render.data import render_csv, render_json
+from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable
+from biaskit.report.render.latex import escape, latex_files, render_latex
+from biaskit.report.render.text import render_text
+
+GOLDEN = GOLDEN
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "&amp; &lt;b&gt;",
+    "abc\u202ecod\u2066x",
+    "\x1b[31mred\x07\r\n\t",
+    r"$\frac{1$",
+    r"\input{/etc/passwd}\write18{rm}",
+    r"\end{tabular}\end{table}",
+    r"a_b%&#$\{}~^ 50 % off",
+    "=cmd|' /C calc'!A0",
+    "+1-1",
+    "@SUM(A1)",
+    "-2",
+    "[5pt] *x (y)",
+    "w" * 60,
+    "many words " * 400,
+    "日本語 mötör 😀 \u0301 e\u0301 ŧ ĸ",
+    "\ud800 lone",
+    "{{7*7}} ${HOME} %s [bold]x[/bold]",
+    "''quoted'' --- ``back`` ,, ?` !` << >>",
+    '"straight"',
+    "",
+)
+
+
+def table_of(*cells: str, wide: bool = False) -> TitledTable:
+    """A table whose title, headings, cells and note are these texts."""
+    rows = tuple((cell, cell, "-1.5") for cell in cells)
+    head = ((Heading(""), Heading(cells[0], 2)), (Heading(cells[-1]), Heading("b"), Heading("n")))
+    return TitledTable(cells[0], head, rows, " ".join(cells), n_text=2, wide=frozenset({1} if wide else ()))
+
+
+# --- a checker of LaTeX --------------------------------------------------------------------------------
+
+COMMANDS = frozenset(
+    {
+        *("begin", "end", "centering", "caption", "label", "toprule", "midrule", "bottomrule", "cmidrule"),
+        *(
+            "multicolumn",
+            "resizebox",
+            "linewidth",
+            "parbox",
+            "smallskip",
+            "footnotesize",
+            "scriptsize",
+            "tiny",
+        ),
+        *("setlength", "tabcolsep", "endfirsthead", "endhead", "endfoot", "begingroup", "endgroup", "par"),
+        *("raggedright", "arraybackslash", "noindent", "textbackslash", "textasciicircum", "textasciitilde"),
+        *(
+            "textless",
+            "textgreater",
+            "textbar",
+            "textquotedbl",
+            "textasciigrave",
+            "pm",
+            "times",
+            "div",
+            "cdot",
+        ),
+        *(
+            "leq",
+            "geq",
+            "approx",
+            "rightarrow",
+            "textendash",
+            "textemdash",
+            "ldots",
+            "textquoteleft",
+            "alpha",
+        ),
+        *("textquoteright", "textquotedblleft", "textquotedblright", "texteuro"),
+        *("documentclass", "usepackage", "input", "clearpage"),
+    }
+)
+ENVIRONMENTS = frozenset({"table", "tabular", "longtable", "document"})
+
+
+def check_latex(text: str) -> int:
+    """Assert what a LaTeX run would complain about; returns the number of tables.
+
+    Braces and environments balance, every command is one of ours, mathematics closes on its line, rows have
+    as many cells as their table has columns, no row begins with what the command before it would swallow,
+    and every character is one that T1 fonts have.
+    """
+    text.encode("utf-8")
+    body = "\n".join(line for line in text.split("\n") if not line.startswith("%"))
+    bare = re.sub(r"\\[\\{}$&#%_]", "", body)  # escaped characters and ends of rows
+    assert {*re.findall(r"\\([A-Za-z]+)", bare)} <= COMMANDS
+    assert not re.findall(r"\\[^A-Za-z]", bare)
+    depth = 0
+    for c in bare:
+        depth += (c == "{") - (c == "}")
+        assert depth >= 0
+    assert depth == 0
+    assert not set("#^_~") & set(bare.replace(r"\&", "")) - {"~"}
+    assert all(line.count("$") % 2 == 0 for line in bare.split("\n"))
+    assert not re.search(r"(?<!\{)%(?!$)", bare, re.M)  # a comment begins nowhere but where a line is joined
+    opened: list[str] = []
+    for kind, name in re.findall(r"\\(begin|end)\{([a-z]+)\}", bare):
+        assert name in ENVIRONMENTS
+        if kind == "begin":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
+    assert not opened
+    assert all(c == "\n" or " " <= c <= "~" or "\u00a1" <= c <= "\u017e" for c in body)
+    return sum(_check_rows(body))
+
+
+def _check_rows(body: str) -> Iterator[int]:
+    for environment in ("tabular", "longtable"):
+        pattern = rf"\\begin\{{{environment}\}}\{{(.*)\}}\n((?:.|\n)*?)\\end\{{{environment}\}}"
+        for columns, inside in re.findall(pattern, body):
+            spec = re.sub(r">\{[^}]*\}p\{[^}]*\}", "p", columns)
+            assert re.fullmatch("[lrp]+", spec)
+            lines = [line for line in inside.split("\n") if line.endswith(r"\\") and "caption" not in line]
+            assert lines
+            for line in lines:
+                assert line[0] not in "[*("
+                cells = re.split(r"(?<!\\)&", line)
+                spans = [int(n) for n in re.findall(r"\\multicolumn\{(\d+)\}", line)]
+                assert len(spec) == len(cells) + sum(spans) - len(spans)
+            yield 1
+
+
+def test_the_checker_sees_what_is_wrong() -> None:
+    good = render_latex(Document((table_of("a", "b"),)))
+    assert check_latex(good) == 1
+    row = next(line for line in good.split("\n") if line.startswith("a & a"))
+    for bad in (
+        good.replace(row, row.replace("&", "", 1)),
+        good.replace(row, "[" + row),
+        good.replace(row, row.replace("a", r"\input{x}\foo")),
+        good.replace(row, row.replace("a", "$x", 1)),
+        good.replace(row, row.replace("a", "50 % off")),
+        good.replace(row, row.replace("a", "a_b")),
+        good.replace(row, row.replace("a", "😀")),
+        good.replace(r"\end{tabular}", ""),
+        good.replace(r"\caption{", r"\caption", 1),
+    ):
+        with pytest.raises(AssertionError):
+            check_latex(bad)
+
+
+# --- hostile texts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_hostile_texts_are_latex_that_compiles(wide: bool) -> None:
+    for text in HOSTILE:
+        document = Document((table_of(text, "x", wide=wide), table_of("x", text)), (text,), text)
+        assert check_latex(render_latex(document)) == 2
+    whole = Document((table_of(*HOSTILE, wide=wide),))
+    assert check_latex(render_latex(whole)) == 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_any_text_is_latex_that_compiles(cells: list[str]) -> None:
+    check_latex(render_latex(Document((table_of(*cells, wide=True),), tuple(cells), cells[0])))
+
+
+def test_latex_shows_a_text_as_it_stands() -> None:
+    assert escape(r"$\frac{1$") == r"\$\textbackslash{}frac\{1\$"
+    assert escape("50 % of a_b & c") == r"50 \% of a\_b \& c"
+    assert escape("a--b ''c''") == "a-{}-b '{}'c'{}'"
+    assert escape("Zoë Đorđe Ž") == "Zoë Đorđe Ž"
+    assert escape("x\u202ey\x1bz😀\ud800") == "xU+202EyU+001BzU+1F600U+D800"
+    assert escape("–0.3 ± 2") == r"\textendash{}0.3 $\pm$ 2"
+
+
+def test_a_hyphen_is_a_minus_before_a_number_and_nowhere_else() -> None:
+    table = TitledTable(
+        "t",
+        ((Heading("a"), Heading("b"), Heading("c")),),
+        (("self-3", "-0.25 to -.5", "2026-01-02"),),
+    )
+    assert r"self-3 & $-$0.25 to $-$.5 & 2026-01-02 \\" in render_latex(Document((table,)))
+
+
+def test_latex_guards_the_beginning_of_a_row() -> None:
+    latex = render_latex(Document((table_of("[5pt]", "*x"),)))
+    assert "\n{}[5pt] & [5pt] & $-$1.5 \\\\" in latex
+    assert "\n{}*x & *x" in latex
+
+
+def test_a_note_or_a_signature_never_leaves_its_comment() -> None:
+    latex = render_latex(Document((), ("a\nb\u2028\\input{x}\x85c",), "s\r\\end{document}"))
+    assert [line[:1] for line in latex.split("\n") if line] == ["%", "%", "%"]
+    assert all("\\input" not in line for line in latex.splitlines() if not line.startswith("%"))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_hostile_texts_keep_the_lines_of_a_text_table(wide: bool) -> None:
+    document = Document((table_of(*HOSTILE, wide=wide),), HOSTILE, HOSTILE[4])
+    text = render_text(document)
+    shown = text.encode("utf-8").decode("utf-8")
+    hidden = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert hidden == {"\n"}
+    if not wide:
+        rows = text.split("\n\n")[0].split("\n")[4:]
+        assert len([row for row in rows if row.endswith("-1.5")]) == len(HOSTILE)
+    assert r"\x1b[31mred\x07\r\n\t" in text
+    assert r"abc\u202ecod\u2066x" in text
+
+
+def test_a_list_is_broken_at_spaces_and_nothing_of_it_is_lost() -> None:
+    words = [f"word{i}" for i in range(60)]
+    table = TitledTable(
+        "t",
+        ((Heading("who"), Heading("words"), Heading("n")),),
+        (("ash", ", ".join(words), "60"), ("elm", "", "0"), ("fir", "x " + "w" * 200, "1")),
+        n_text=2,
+        wide=frozenset({1}),
+    )
+    lines = render_text(Document((table,))).split("\n")
+    assert max(len(line) for line in lines if "w" * 200 not in line) <= 210
+    told = " ".join(
+        line.removeprefix("ash").strip() for line in lines[3 : lines.index(_starts(lines, "elm"))]
+    )
+    assert told.replace("  60", "").split(", ")[-1].startswith("word59")
+    assert set(words) <= set(re.findall(r"word\d+", told))
+    after = lines[lines.index(_starts(lines, "fir")) :]
+    assert [line.count("w") for line in after if line] == [0, 200]
+    assert after[0].split() == ["fir", "x", "1"]
+
+
+def _starts(lines: list[str], start: str) -> str:
+    return next(line for line in lines if line.startswith(start))
+
+
+def test_json_holds_every_text_unchanged() -> None:
+    document = Document((table_of(*HOSTILE),), HOSTILE, HOSTILE[2])
+    content = json.loads(render_json(document))
+    assert [row[0] for row in content["tables"][0]["rows"]] == list(HOSTILE)
+    assert content["notes"] == list(HOSTILE)
+    assert render_json(document).isascii()
+    assert content["tables"][0]["columns"] == ["", f"{HOSTILE[0]}, b", f"{HOSTILE[0]}, n"]
+
+
+def test_csv_reads_back_and_runs_nothing_in_a_spreadsheet() -> None:
+    said = render_csv(table_of(*HOSTILE))
+    rows = list(csv.reader(io.StringIO(said, newline="")))
+    assert len(rows) == 1 + len(HOSTILE)
+    for row, text in zip(rows[1:], HOSTILE, strict=True):
+        formula = text.startswith(("=", "+", "-", "@", "\t", "\r"))
+        assert row[0] == ("'" + text if formula else text)
+        assert row[2] == "-1.5"
+
+
+# --- layouts -------------------------------------------------------------------------------------------
+
+
+def test_columns_are_named_by_all_their_headings() -> None:
+    table = TitledTable(
+        "t",
+        (
+            (Heading(""), Heading("A", 2), Heading("B", 2)),
+            (Heading("Job"), *(Heading(text) for text in ("x", "y") * 2)),
+        ),
+        (),
+    )
+    assert table.columns() == ("Job", "A, x", "A, y", "B, x", "B, y")
+
+
+def test_a_table_of_many_rows_goes_over_pages_and_repeats_its_headings() -> None:
+    head = ((Heading("Job"), Heading("n")),)
+    rows = tuple((f"job {i}", str(i)) for i in range(63))
+    latex = render_latex(Document((TitledTable("Jobs", head, rows, note="n: texts"),)))
+    assert check_latex(latex) == 1
+    assert r"\begin{longtable}{lr}" in latex
+    assert latex.count(r"Job & n \\") == 2
+    assert r"\usepackage{booktabs,longtable}" in latex
+    short = render_latex(Document((TitledTable("Jobs", head, rows[:40]),)))
+    assert r"\begin{tabular}" in short
+    assert "longtable" not in short
+
+
+def test_a_broad_table_is_scaled_and_a_list_gets_a_paragraph() -> None:
+    head = (tuple(Heading(f"column {i}") for i in range(12)),)
+    broad = render_latex(Document((TitledTable("t", head, (("1.234",) * 12,)),)))
+    assert r"\resizebox{\linewidth}{!}{%" in broad
+    assert r"\usepackage{booktabs,graphicx}" in broad
+    listed = render_latex(Document((table_of("a", "b", wide=True),)))
+    assert r">{\raggedright\arraybackslash}p{0." in listed
+    assert r"\usepackage{booktabs,array}" in listed
+    assert check_latex(broad) == check_latex(listed) == 1
+
+
+def test_files_for_a_manuscript_have_labels_and_a_document_that_takes_them_all() -> None:
+    one = PaperTable("gasp-table-13", table_of("a", "b"))
+    files = latex_files([one, PaperTable("gasp-table-1", table_of("c")), one], "biaskit=1 | x\n\\end")
+    assert list(files) == ["gasp-table-13.tex", "gasp-table-1.tex", "gasp-table-13-2.tex", "all-tables.tex"]
+    for name, content in files.items():
+        text = content.decode("utf-8")
+        if name != "all-tables.tex":
+            assert check_latex(text) == 1
+            assert rf"\label{{tab:biaskit-{name.removesuffix('.tex')}}}" in text
+            assert "% biaskit=1 | x \\end" in text
+    whole = files["all-tables.tex"].decode()
+    assert [f"{name}" for name in re.findall(r"\\input\{(.*)\}", whole)] == list(files)[:-1]
+    assert check_latex(whole) == 0
+    assert latex_files([]) == {}
+
+
+def test_reasons_are_told_once_with_their_number() -> None:
+    rows = [{"x": None, "reason": "a"}] * 3 + [{"x": 1.0, "reason": "b"}, {"x": None, "reason": "c"}]
+    assert because(rows, "x") == " – not measured: a (3); c."
+    assert because(rows[3:4], "x") == ""
+    many = [{"x": None, "reason": f"r{i}"} for i in range(5)]
+    assert because(many, "x") == " – not measured: r0; r1; r2; 2 other reasons."
+
+
+# --- golden files --------------------------------------------------------------------------------------
+
+DOCUMENT = Document(
+    (
+        TitledTable(
+            "Shares of two models: % of the probability on the listed words",
+            (
+                (Heading(""), Heading("female-dominated", 2), Heading("male-dominated", 2)),
+                (Heading("Model"), *(Heading(text) for text in ("M", "F") * 2)),
+            ),
+            (("ash", "37.0 ± 1.6", "59.0", "[89.6]", "–"), ("a_b & c", "-0.5", "+0.5", "100.0", "0.0")),
+            note="± standard error over 25 templates. – not measured: no draw matched.",
+        ),
+        TitledTable(
+            "Marked words",
+            ((Heading("Gender"), Heading("words"), Heading("n")),),
+            (("women", ", ".join(f"word{i}" for i in range(30)), "30"), ("men", "(none)", "0")),
+            n_text=2,
+            wide=frozenset({1}),
+        ),
+    ),
+    ("models have other prompt forms.", "3 cells are below the floor"),
+    "biaskit=1 | study=golden",
+)
+
+
+def golden(name: str, made: str) -> None:
+    """Hold a text to its golden file."""
+    path = GOLDEN / name
+    if os.environ.get("BIASKIT_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(made.encode("utf-8"))
+    assert path.read_bytes() == made.encode("utf-8"), f"tests/golden/{name} differs"
+
+
+def test_a_fixed_document_is_what_its_golden_files_say() -> None:
+    golden("document.txt", render_text(DOCUMENT))
+    golden("document.tex", render_latex(DOCUMENT))
+    golden("document.json", render_json(DOCUMENT))
+    golden("document.csv", render_csv(DOCUMENT.tables[0]))
+    assert check_latex(render_latex(DOCUMENT)) == 2
+
+
+RUN = """
+import os, re, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+os.fsync = lambda descriptor: None
+from fakes.many_models import make_personas_run, make_probe_run
+from biaskit.runs.collection import gather
+from biaskit.personas import papers as personas
+from biaskit.probe import papers as probe
+from biaskit.report.render.data import render_json
+from biaskit.report.render.document import Document
+from biaskit.report.render.latex import latex_files, render_latex
+from biaskit.report.render.text import render_text
+from biaskit.workflow import result_of
+from biaskit.tables.io import read_table_rows
+out = Path(sys.argv[2])
+jobs = ["nurse", "mechanic", "teacher", "lawyer", "cook"]
+runs = [make_probe_run(Path("probe"), 2, jobs), make_personas_run(Path("personas"), 2, jobs, 6, quick=True)]
+made = {}
+for run in runs:
+    document = result_of(run).document()
+    for name, render in (("txt", render_text), ("tex", render_latex), ("json", render_json)):
+        made[f"{run.name}-run.{name}"] = re.sub(r"biaskit=[0-9.a-z+]+", "biaskit=VERSION", render(document))
+parts = {part.engine: part for part in gather(runs).parts}
+tables = probe.paper_tables(parts["probe"])
+tables += personas.paper_tables({f.stem: read_table_rows(f) for f in Path("personas/tables").glob("*.csv")})
+for name, content in latex_files(tables).items():
+    made[f"paper-{name}"] = content.decode("utf-8")
+made["paper-tables.txt"] = render_text(Document(tuple(one.table for one in tables)))
+for name, text in made.items():
+    (out / name).write_bytes(text.encode("utf-8"))
+"""
+NOT_HELD = re.compile("paper-(gasp-figure-5|tables).*|personas-run.*")  # clusters are another library's
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
+    """What two processes with other hash seeds make of the same scripted runs."""
+    running = []
+    for seed in ("1", "2"):
+        folder = tmp_path_factory.mktemp(f"seed{seed}")
+        (folder / "out").mkdir()
+        command = [sys.executable, "-c", RUN, str(TESTS), str(folder / "out")]
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1"}
+        running.append((folder, subprocess.Popen(command, cwd=folder, env=environment)))
+    assert [process.wait(timeout=300) for _, process in running] == [0, 0]
+    return [{f.name: f.read_bytes() for f in sorted((folder / "out").iterdir())} for folder, _ in running]
+
+
+def test_two_processes_with_other_hash_seeds_print_the_same_bytes(
+    two_processes: list[dict[str, bytes]],
+) -> None:
+    first, second = two_processes
+    assert first == second
+    assert len(first) > 15
+
+
+def test_a_scripted_run_is_what_its_golden_files_say(two_processes: list[dict[str, bytes]]) -> None:
+    for name, content in two_processes[0].items():
+        text = content.decode("utf-8")
+        if name.endswith(".tex"):
+            check_latex(text)
+        if not NOT_HELD.fullmatch(name):
+            golden(name, text)
+
+
+# --- the formats of commands ---------------------------------------------------------------------------
+
+
+def say(command: str, *arguments: str) -> Result:
+    """A command in this process."""
+    result = CliRunner().invoke(import_module(f"biaskit.cli.{command}").command, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_runs_in_every_format(tmp_path: Path) -> None:
+    from fakes.many_models import make_probe_run
+
+    run = make_probe_run(tmp_path / "r_1", 1, ["nurse"])
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "manifest.json").write_text("{")
+    [entry] = json.loads(say("runs", str(tmp_path), "--format", "json").stdout)
+    said = say("runs", str(tmp_path), "--format", "csv")
+    [row] = csv.DictReader(io.StringIO(said.stdout))
+    assert (row["run"], row["rows"], row["planned"]) == (str(run), "50", "50")
+    assert float(row["last_write"]) == entry["last_write"]
+    assert "torn" in said.stderr
+    latex = say("runs", str(tmp_path), "--format", "latex").stdout
+    assert check_latex(latex) == 1
+    assert r"r\_1" in latex
+    assert "torn" in latex
+    assert "No runs" in say("runs", str(tmp_path / "nothing"), "--format", "latex").stdout
+    assert json.loads(say("runs", str(tmp_path / "nothing"), "--format", "json").stdout) == []
+
+
+def test_corpora_in_every_format() -> None:
+    from biaskit.corpora.loaders import load_items
+    from biaskit.corpora.sources import list_corpora
+
+    overview = json.loads(say("corpora", "--format", "json").stdout)
+    assert {one["name"] for one in overview["corpora"]} == {corpus.name for corpus in list_corpora()}
+    rows = list(csv.DictReader(io.StringIO(say("corpora", "--format", "csv").stdout)))
+    assert {row["name"] for row in rows} >= {"occugender", "gasp-occupations"}
+    assert check_latex(say("corpora", "--format", "latex").stdout) == 2
+    for corpus in list_corpora():
+        content = json.loads(say("corpora", corpus.name, "--format", "json").stdout)["corpus"]
+        assert content["licence"] == corpus.licence
+        for file in content["files"]:
+            assert file.get("content") or file["kind"] == "recorded"
+    gasp = json.loads(say("corpora", "gasp", "--format", "json").stdout)
+    [items] = [f["content"] for f in gasp["corpus"]["files"] if f["kind"] == "items"]
+    assert [(i["name"], i["labour_female_share"]) for i in items] == [
+        (i.name, i.labour_female_share) for i in load_items("corpus:gasp/occupations.csv")
+    ]
+    assert {"key": "per_gender", "value": "100"}.items() <= next(
+        key for key in gasp["study"]["keys"] if key["key"] == "per_gender"
+    ).items()
+    keys = list(csv.DictReader(io.StringIO(say("corpora", "mattern", "--format", "csv").stdout)))
+    assert {key["key"] for key in keys} >= {"coverage_floor", "setting"}
+    assert check_latex(say("corpora", "mattern", "--format", "latex").stdout) == 1
+    refused = CliRunner().invoke(import_module("biaskit.cli.corpora").command, ["brown", "--format", "csv"])
+    assert "several lists" in str(refused.exception)
+
+
+def test_cite_in_json_has_what_the_text_has(tmp_path: Path) -> None:
+    from fakes.many_models import make_probe_run
+
+    run = str(make_probe_run(tmp_path / "r", 1, ["nurse"]))
+    content = json.loads(say("cite", run, "--format", "json").stdout)
+    text = say("cite", run).stdout
+    assert text.startswith(content["signature"] + "\n\n")
+    assert list(content["bibtex"]) == ["occugender", "gasp"]
+    assert all(entry in text for entry in content["bibtex"].values())
+    assert json.loads(say("cite", "--format", "json").stdout)["signature"] is None
+
+
+def test_doctor_as_csv_has_an_answer_in_one_field() -> None:
+    from biaskit.cli.doctor import _one_table
+
+    answers = (("question", "a long answer"), ("", "broken over lines"), ("other", "-3"))
+    head = ((Heading("Question"), Heading("Found")),)
+    document = Document(
+        (
+            TitledTable("m at host", head, answers, n_text=2),
+            TitledTable("uses", head, (("p", "x"),), n_text=2),
+        )
+    )
+    rows = list(csv.reader(io.StringIO(render_csv(_one_table(document)))))
+    assert rows == [
+        ["about", "what", "value"],
+        ["m at host", "question", "a long answer broken over lines"],
+        ["m at host", "other", "'-3"],
+        ["uses", "p", "x"],
+    ]

@@ -1,0 +1,630 @@
+"""A run on disk: whatever kills a writer, no finished row is lost, none is read twice (DESIGN §4)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from needs import missing
+
+from biaskit.errors import RunError
+from biaskit.runs import store as runs
+from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.store import Reading, RowWriter, default_run_path, find_run, list_runs, read_rows, slug
+
+ROWS = "probe.jsonl"
+
+
+def row(number: int, **more: Any) -> dict[str, Any]:
+    return {"key": f"{number:032x}", "text": f"row {number}", **more}
+
+
+def write(run: Path, *numbers: int) -> None:
+    with RowWriter(run, "probe") as writer:
+        for number in numbers:
+            writer.append([row(number)])
+
+
+def keys_in(path: Path, **how: Any) -> list[int]:
+    return [int(r["key"], 16) for r in read_rows(path, **how)]
+
+
+# --- rows -------------------------------------------------------------------------------------------
+
+
+def test_rows_read_back_as_they_were_written(tmp_path: Path) -> None:
+    rows = [row(1, log_prob=-0.1), row(2, log_prob=None, nested={"b": [1, 2.5], "a": True})]
+    with RowWriter(tmp_path, "probe") as writer:
+        writer.append(rows)
+    assert rows == list(read_rows(tmp_path / ROWS))
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=5),
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(st.characters(codec=None, exclude_categories=())),
+            lambda inner: (
+                st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+            ),
+            max_leaves=6,
+        ),
+        max_size=4,
+    )
+)
+@example({"text": "\u2028 \x85 \ud800 \udcff \x00 \r\n NaN"})
+def test_any_text_and_number_survives_a_row_of_ascii(content: dict[str, Any]) -> None:
+    stored = {"text": "", **content, "key": "k"}
+    line = runs.canonical_row(stored)
+    assert line.isascii()
+    assert "\n" not in line
+    assert "\r" not in line
+    assert stored == json.loads(line)
+
+
+def test_a_lone_surrogate_and_a_line_separator_survive_in_a_file_of_ascii_lines(tmp_path: Path) -> None:
+    texts = ["a\u2028b", "\ud83d alone", "c\x85d\x0ce", "\r\n", "\u202e", "\x00"]
+    with RowWriter(tmp_path, "probe") as writer:
+        writer.append([row(i, prompt=text) for i, text in enumerate(texts)])
+    assert texts == [r["prompt"] for r in read_rows(tmp_path / ROWS)]
+    content = (tmp_path / ROWS).read_bytes()
+    assert len(texts) == content.count(b"\n") == len(content.splitlines())
+    assert max(content) < 128
+
+
+def test_a_row_begins_with_its_key(tmp_path: Path) -> None:
+    write(tmp_path, 7)
+    assert (tmp_path / ROWS).read_text().startswith('{"key":"00000000000000000000000000000007",')
+
+
+def test_the_same_key_twice_counts_the_first(tmp_path: Path) -> None:
+    path = tmp_path / ROWS
+    path.write_text("".join(json.dumps(row(n, value=v)) + "\n" for n, v in [(1, "a"), (2, "b"), (1, "c")]))
+    reading = Reading()
+    assert ["a", "b"] == [r["value"] for r in read_rows(path, reading=reading)]
+    assert (3, 1) == (reading.n_rows, reading.n_twice)
+
+
+def test_a_row_that_is_stored_is_not_written_again(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2)
+    before = (tmp_path / ROWS).read_bytes()
+    with RowWriter(tmp_path, "probe") as writer:
+        writer.append([row(2), row(1)])
+        assert before == (tmp_path / ROWS).read_bytes()
+        writer.append([row(2), row(3)])
+    assert [1, 2, 3] == keys_in(tmp_path / ROWS)
+    assert (tmp_path / ROWS).read_bytes().startswith(before)
+
+
+def test_an_append_is_one_write_and_one_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    with RowWriter(tmp_path, "probe") as writer:
+        real = os.fsync
+        monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor) or real(descriptor))
+        sizes: list[int] = []
+        file = writer._file
+        assert file is not None
+
+        class Counting:
+            def write(self, content: bytes) -> int:
+                sizes.append(len(content))
+                return file.write(content)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(file, name)
+
+        writer._file = Counting()  # type: ignore[assignment]
+        writer.append([row(1), row(2), row(3)])
+    assert (1, 1) == (len(sizes), len(synced))
+    assert sizes == [(tmp_path / ROWS).stat().st_size]
+
+
+def test_a_compressed_row_file_can_be_read(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2, 3)
+    packed = tmp_path / "probe.jsonl.gz"
+    packed.write_bytes(gzip.compress((tmp_path / ROWS).read_bytes()))
+    assert [1, 2, 3] == keys_in(packed)
+
+
+def test_a_file_is_read_as_a_stream(tmp_path: Path) -> None:
+    write(tmp_path, *range(5))
+    with (tmp_path / ROWS).open("ab") as file:
+        file.write(b"no row\n" + json.dumps(row(9)).encode() + b"\n")
+    rows = read_rows(tmp_path / ROWS)
+    # Whole rows come before the bad line behind them is seen.
+    assert row(0) == next(rows)
+    with pytest.raises(RunError):
+        list(rows)
+
+
+# --- what a killed writer leaves ----------------------------------------------------------------------
+
+
+def test_a_file_cut_at_any_byte_of_its_last_two_lines_keeps_every_whole_row(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2, 3, 4)
+    content = (tmp_path / ROWS).read_bytes()
+    lines = content.splitlines(keepends=True)
+    start = len(content) - len(lines[-1]) - len(lines[-2])
+    path = tmp_path / "cut" / ROWS
+    path.parent.mkdir()
+    for end in range(start, len(content) + 1):
+        path.write_bytes(content[:end])
+        # A whole row may lack its line feed alone.
+        whole = [n for n in (1, 2, 3, 4) if end >= len(b"".join(lines[:n])) - 1]
+        assert whole == keys_in(path), end
+        with RowWriter(path.parent, "probe") as writer:
+            assert {f"{n:032x}" for n in whole} == writer.keys
+            cut = end - len(b"".join(lines[: len(whole)]))
+            assert (1 if cut > 0 else 0) == len(writer.reading.notes), end
+            writer.append([row(n) for n in (1, 2, 3, 4)])
+        assert content == path.read_bytes(), end
+
+
+@pytest.mark.parametrize("zeros", [1, 7, 4096])
+@pytest.mark.parametrize("end", [0, -1, -9], ids=["after the line", "in place of its end", "in the last row"])
+def test_zero_bytes_at_the_tail_are_cut_off(tmp_path: Path, zeros: int, end: int) -> None:
+    write(tmp_path, 1, 2, 3)
+    path = tmp_path / ROWS
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) + end] + b"\x00" * zeros)
+    with RowWriter(tmp_path, "probe") as writer:
+        assert [1, 2] == sorted(int(key, 16) for key in writer.keys)[:2]
+        assert 1 == len(writer.reading.notes)
+        assert ROWS in writer.reading.notes[0]
+        writer.append([row(1), row(2), row(3)])
+    assert content == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "tail", [b"{}\n", b"[]\n", b'"text"\n', b'{"key": 5}\n', b"\n", b"\xff\xfe\n", b"[" * 10**5]
+)
+def test_a_tail_that_is_no_row_is_cut_off(tmp_path: Path, tail: bytes) -> None:
+    write(tmp_path, 1, 2)
+    content = (tmp_path / ROWS).read_bytes()
+    (tmp_path / ROWS).write_bytes(content + tail)
+    with RowWriter(tmp_path, "probe") as writer:
+        assert f"{len(tail)} bytes" in writer.reading.notes[0]
+    assert content == (tmp_path / ROWS).read_bytes()
+
+
+def test_reading_alone_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2)
+    with (tmp_path / ROWS).open("ab") as file:
+        file.write(b'{"key": "half')
+    before = (tmp_path / ROWS).read_bytes()
+    reading = Reading()
+    assert [1, 2] == [int(r["key"], 16) for r in read_rows(tmp_path / ROWS, reading=reading)]
+    assert 13 == reading.cut_bytes
+    assert before == (tmp_path / ROWS).read_bytes()
+
+
+def spoiled(tmp_path: Path) -> Path:
+    """A row file whose second and third lines are bad, and whose last one is unfinished."""
+    write(tmp_path, 1, 2, 3, 4)
+    path = tmp_path / ROWS
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b"\x00\x00\n" + lines[1][:20] + b"\n" + lines[2] + lines[3][:9])
+    return path
+
+
+def test_a_bad_line_before_the_tail_is_an_error_with_its_number(tmp_path: Path) -> None:
+    path = spoiled(tmp_path)
+    before = path.read_bytes()
+    for read in (lambda: list(read_rows(path)), lambda: RowWriter(tmp_path, "probe").__enter__()):
+        with pytest.raises(RunError, match=r"line 2\b.*--set skip_bad_lines=true"):
+            read()
+    assert before == path.read_bytes()
+
+
+def test_skip_bad_lines_counts_what_it_leaves_out_and_writes_on_behind_it(tmp_path: Path) -> None:
+    path = spoiled(tmp_path)
+    reading = Reading()
+    assert [1, 3] == keys_in(path, skip_bad=True, reading=reading)
+    assert (2, 9) == (reading.n_skipped, reading.cut_bytes)
+    assert any("2 unreadable lines" in note for note in reading.notes)
+    with RowWriter(tmp_path, "probe", skip_bad=True) as writer:
+        writer.append([row(n) for n in (1, 2, 3, 4)])
+    assert [1, 3, 2, 4] == keys_in(path, skip_bad=True)
+
+
+def test_a_writer_that_could_not_open_its_rows_frees_the_lock(tmp_path: Path) -> None:
+    spoiled(tmp_path)
+    with pytest.raises(RunError, match="line 2"):
+        RowWriter(tmp_path, "probe").__enter__()
+    with RowWriter(tmp_path, "probe", skip_bad=True):
+        pass
+
+
+# --- one writer -------------------------------------------------------------------------------------
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from biaskit.runs import RowWriter
+with RowWriter(Path(sys.argv[1]), "probe") as writer:
+    writer.append([{"key": "%032x" % 1, "text": "row 1"}])
+    print("held", flush=True)
+    time.sleep(120)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that writes the run."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert "held\n" == process.stdout.readline()
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.mark.process
+def test_a_second_writer_is_refused_and_told_who_writes(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    with pytest.raises(RunError) as refused:
+        RowWriter(tmp_path, "probe").__enter__()
+    assert str(holder.pid) in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+    # Reading goes on beside it.
+    assert [1] == keys_in(tmp_path / ROWS)
+
+
+@pytest.mark.process
+def test_kill_9_frees_the_lock(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    write(tmp_path, 2)
+    assert [1, 2] == keys_in(tmp_path / ROWS)
+
+
+def test_a_second_writer_in_the_same_process_is_refused(tmp_path: Path) -> None:
+    with RowWriter(tmp_path, "probe"), pytest.raises(RunError, match=str(os.getpid())):
+        RowWriter(tmp_path, "probe").__enter__()
+    write(tmp_path, 1)
+
+
+def test_without_locks_the_message_names_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any, timeout: float | None = None, **_: Any) -> None:
+        raise NotImplementedError("no locks here")
+
+    monkeypatch.setattr(runs.FileLock, "acquire", refuse)
+    with pytest.raises(RunError, match="--set lock=none"):
+        RowWriter(tmp_path, "probe").__enter__()
+    with RowWriter(tmp_path, "probe", lock="none") as writer:
+        writer.append([row(1)])
+    assert [1] == keys_in(tmp_path / ROWS)
+
+
+def test_what_stands_in_the_lock_file_is_for_the_message_only(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_bytes(b"process 1 on elsewhere \xff")
+    write(tmp_path, 1)
+    assert str(os.getpid()) in (tmp_path / ".lock").read_text()
+
+
+# --- disks that refuse ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB, where the tests may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        missing("no small file system could be mounted: run the tests as root where mount is allowed")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)
+
+
+def fill(disk: Path) -> None:
+    with (disk / "ballast").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+
+
+@pytest.mark.process
+def test_a_disk_that_fills_up_ends_the_run_at_the_last_whole_row(small_disk: Path) -> None:
+    run = small_disk / "run"
+    number = 0
+    with (
+        pytest.raises(RunError, match="No space left on device") as refused,
+        RowWriter(run, "probe") as writer,
+    ):
+        for number in range(1000):
+            writer.append([row(number, text="x" * 1000)])
+    assert "same command again" in str(refused.value)
+    content = (run / ROWS).read_bytes()
+    assert content.endswith(b"}\n")
+    assert list(range(number)) == keys_in(run / ROWS)
+    assert 10 < number < 70
+
+
+@pytest.mark.process
+def test_a_full_disk_is_an_error_to_act_on_before_the_first_row(small_disk: Path) -> None:
+    run = small_disk / "run"
+    run.mkdir()
+    fill(small_disk)
+    with pytest.raises(RunError, match="No space left on device"), RowWriter(run, "probe") as writer:
+        writer.append([row(1)])
+
+
+@pytest.mark.process
+def test_a_full_disk_refuses_a_manifest_in_one_line(small_disk: Path) -> None:
+    fill(small_disk)
+    with pytest.raises(RunError, match="No space left on device"):
+        write_manifest(small_disk, {"format": RUN_FORMAT})
+    assert not (small_disk / MANIFEST).exists()
+
+
+@pytest.mark.process
+def test_a_read_only_file_system_is_named_as_such(small_disk: Path) -> None:
+    write(small_disk / "run", 1)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(RunError, match="Read-only file system") as refused:
+        RowWriter(small_disk / "run", "probe").__enter__()
+    # Locks are not what is wrong here, and going without them would not help.
+    assert "lock=none" not in str(refused.value)
+    with pytest.raises(RunError, match="Read-only file system"):
+        RowWriter(small_disk / "new", "probe").__enter__()
+    assert [1] == keys_in(small_disk / "run" / ROWS)
+
+
+def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(runs.FileLock, "acquire", refuse)
+    with pytest.raises(RunError, match=r"Permission denied.*--out"):
+        RowWriter(tmp_path, "probe").__enter__()
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a file")
+    for place in (tmp_path / "run", tmp_path / "run" / "below"):
+        with pytest.raises(RunError, match="--out"):
+            RowWriter(place, "probe").__enter__()
+
+
+def test_a_write_that_fails_half_way_leaves_whole_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 1)
+    with RowWriter(tmp_path, "probe") as writer:
+        file = writer._file
+        assert file is not None
+
+        class Half:
+            def write(self, content: bytes) -> int:
+                return file.write(content[: len(content) // 2])
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(file, name)
+
+        writer._file = Half()  # type: ignore[assignment]
+        with pytest.raises(RunError, match="cannot be written"):
+            writer.append([row(2), row(3)])
+        assert [1] == [int(key, 16) for key in writer.keys]
+    assert [1] == keys_in(tmp_path / ROWS)
+    assert (tmp_path / ROWS).read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_rows_that_were_removed_during_the_run_are_noticed(tmp_path: Path, replaced: bool) -> None:
+    run = tmp_path / "run"
+    with RowWriter(run, "probe") as writer:
+        writer.append([row(1)])
+        shutil.rmtree(run)
+        if replaced:
+            run.mkdir()
+            (run / ROWS).write_text("")
+        with pytest.raises(RunError, match="removed or replaced"):
+            writer.append([row(2)])
+    assert replaced == run.exists()
+
+
+# --- manifest ---------------------------------------------------------------------------------------
+
+
+def test_a_newer_format_is_refused_by_number(tmp_path: Path) -> None:
+    write_manifest(tmp_path, {"format": RUN_FORMAT + 1})
+    with pytest.raises(RunError, match=rf"run format {RUN_FORMAT + 1}\b.*newer biaskit"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"format": "1"}', '{"format": null}', "null", "\x00"]
+)
+def test_a_manifest_that_cannot_be_read_is_an_error_of_one_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / MANIFEST).write_text(content)
+    with pytest.raises(RunError) as refused:
+        read_manifest(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_manifest(tmp_path, {"format": RUN_FORMAT, "n": 1})
+    before = (tmp_path / MANIFEST).read_bytes()
+
+    def refuse(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(RunError, match="No space left on device"):
+        write_manifest(tmp_path, {"format": RUN_FORMAT, "n": 2})
+    assert before == (tmp_path / MANIFEST).read_bytes()
+    assert [MANIFEST] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_manifest_is_as_readable_as_any_file(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("")
+    write_manifest(tmp_path, {"format": RUN_FORMAT})
+    assert (tmp_path / "other").stat().st_mode == (tmp_path / MANIFEST).stat().st_mode
+
+
+# --- which run --------------------------------------------------------------------------------------
+
+
+def test_a_path_that_is_no_run_is_an_error(tmp_path: Path) -> None:
+    for name in ("nothing", "."):
+        with pytest.raises(RunError, match="is no run"):
+            find_run(str(tmp_path / name))
+
+
+def test_without_a_path_it_is_the_run_that_was_last_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunError, match="There is no run"):
+        find_run(None)
+    now = time.time()
+    for name, age in (("a", 50), ("b", 90), ("c", 70)):
+        run = runs.DEFAULT_PARENT / name
+        write_manifest(run, {"format": RUN_FORMAT})
+        write(run, 1)
+        os.utime(run / MANIFEST, (now - 500, now - 500))
+        os.utime(run / ROWS, (now - age, now - age))
+    assert ["b", "c", "a"] == [path.name for path in list_runs()]
+    assert "a" == find_run(None).name
+
+
+def test_the_same_question_finds_the_same_folder_and_another_another() -> None:
+    one = default_run_path("probe", "own", ["digest", ["a", "b"]])
+    assert one == default_run_path("probe", "own", ["digest", ["a", "b"]])
+    assert re.fullmatch(r"biaskit-runs/probe-own-[0-9a-f]{8}", one.as_posix())
+    for other in (["digest", ["b", "a"]], ["digest", ["a"]], ["other", ["a", "b"]]):
+        assert one != default_run_path("probe", "own", other)
+
+
+# --- another study ----------------------------------------------------------------------------------
+
+STORED = {"study": "own", "articles": "as-published", "texts": {"explicit template 1": ["Who?", ""]}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "values"),
+    [
+        ({"articles": "grammatical"}, ("as-published", "grammatical")),
+        ({"study": "other"}, ("own", "other")),
+        ({"texts": {"explicit template 1": ["Whom?", ""]}}, ('["Who?",""]', '["Whom?",""]')),
+    ],
+)
+def test_another_study_is_refused_and_both_values_are_printed(
+    asked: dict[str, Any], values: tuple[str, str]
+) -> None:
+    with pytest.raises(RunError) as refused:
+        merge_compatible(Path("run"), STORED, {**STORED, **asked})
+    assert all(value in str(refused.value) for value in values)
+    assert "--out" in str(refused.value)
+
+
+def test_more_of_the_same_study_joins_the_folder() -> None:
+    asked = {**STORED, "texts": {"explicit template 2": ["Where?", ""]}}
+    expected = {"explicit template 1": ["Who?", ""], "explicit template 2": ["Where?", ""]}
+    assert expected == merge_compatible(Path("run"), STORED, asked)["texts"]
+    assert {"explicit template 1": ["Who?", ""]} == STORED["texts"]
+
+
+def test_two_long_values_that_differ_at_their_end_are_told_apart() -> None:
+    one, two = {"texts": {"t": ["a" * 200 + "x"]}}, {"texts": {"t": ["a" * 200 + "y"]}}
+    with pytest.raises(RunError) as refused:
+        merge_compatible(Path("run"), one, two)
+    found = re.search(r"is (.*), this command's is (.*?)\. Choose", str(refused.value))
+    assert found is not None
+    assert found[1] != found[2]
+    assert len(str(refused.value)) < 400
+
+
+# --- slugs ------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "../x",
+    "..",
+    ".",
+    "",
+    "/etc/passwd",
+    "C:\\x",
+    "CON",
+    "con",
+    "nul.txt",
+    "COM1",
+    "lpt9.csv",
+    "a" * 300,
+    "a" * 299 + "b",
+    "Demo",
+    "demo",
+    "DEMO",
+    "hf:org/name",
+    "hf:org-name",
+    "a b",
+    "a  b",
+    "-rf",
+    ".hidden",
+    "trailing.",
+    "ünï",
+    "uni",
+    "\ud800",
+    "\u202e",
+    "a\nb",
+    "a\x00b",
+    "~",
+    "$HOME",
+    "%2e%2e",
+    "日本",
+    "x",
+]
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=ascii)
+def test_a_slug_is_a_file_name_on_every_system(label: str) -> None:
+    name = slug(label)
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name)
+    assert len(name) <= 80
+    assert not name.endswith(".")
+    assert not re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", name)
+
+
+def test_slugs_of_different_labels_differ_also_where_case_does_not_count() -> None:
+    assert len(set(HOSTILE)) == len({slug(label).lower() for label in HOSTILE})
+
+
+@given(
+    st.text(st.characters(codec=None, exclude_categories=())),
+    st.text(st.characters(codec=None, exclude_categories=())),
+)
+@example("demo", "Demo")
+@example("a" * 61, "a" * 62)
+def test_two_labels_never_share_a_slug(one: str, two: str) -> None:
+    assert (one == two) == (slug(one).lower() == slug(two).lower())
+
+
+@pytest.mark.parametrize("label", ["demo", "occugender", "gemma-2-9b", "a.b"])
+def test_a_plain_label_is_its_own_slug(label: str) -> None:
+    assert label == slug(label)

@@ -1,0 +1,654 @@
+"""The statistics against plain loops, against other packages, and against simulated truth."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+from places import BENCHMARKS, ROOT
+from scipy import stats
+
+from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, group_pairs, ranges
+from biaskit.stats.contrasts import Scope, adjust, against_labour, between_groups, within_jobs
+from biaskit.stats.correlation import slope, spearman
+from biaskit.stats.crossed import (
+    difference_interval,
+    mean_squares,
+    se_over_templates,
+    share_interval,
+    spread_of_difference,
+    spread_of_mean,
+    variance_components,
+)
+from biaskit.stats.multiplicity import holm
+from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
+from biaskit.stats.welch import paired, welch
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-12
+EXACT = 0.0
+
+# x_.. = 3; job means 1.5 and 4.5, so A = 2 (1.5² + 1.5²) / 1 = 9; template means 2 and 4, so
+# B = 2 (1² + 1²) / 1 = 4; residuals ±0.5, so E = 4 · 0.25 / 1 = 1.
+SMALL = np.array([[1.0, 2.0], [3.0, 6.0]])
+
+
+def load_benchmark() -> ModuleType:
+    path = BENCHMARKS / "interval_coverage.py"
+    spec = importlib.util.spec_from_file_location("interval_coverage", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["interval_coverage"] = module  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+simulated = load_benchmark()
+
+
+def table(n_jobs: int, n_templates: int, seed: int = 0) -> FloatArray:
+    rng = np.random.default_rng([seed, n_jobs, n_templates])
+    jobs, templates = rng.random((n_jobs, 1)), rng.random((1, n_templates))
+    return np.asarray(0.4 * jobs + 0.4 * templates + 0.2 * rng.random((n_jobs, n_templates)))
+
+
+def floats(*values: FloatArray | float | None) -> list[float]:
+    assert None not in values
+    return [float(value) for value in values if value is not None]
+
+
+# --- the same formulas, in plain loops -------------------------------------------------------------
+
+
+def loop_mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def loop_variance(values: list[float]) -> float:
+    m = loop_mean(values)
+    return math.fsum((v - m) ** 2 for v in values) / (len(values) - 1)
+
+
+def loop_mean_squares(x: FloatArray) -> tuple[float, float, float]:
+    n_jobs, n_templates = x.shape
+    grand = loop_mean([float(v) for v in x.ravel()])
+    of_job = [loop_mean(list(x[i])) for i in range(n_jobs)]
+    of_template = [loop_mean(list(x[:, j])) for j in range(n_templates)]
+    a = n_templates * math.fsum((m - grand) ** 2 for m in of_job) / max(n_jobs - 1, 1)
+    b = n_jobs * math.fsum((m - grand) ** 2 for m in of_template) / max(n_templates - 1, 1)
+    left = [
+        (x[i, j] - of_job[i] - of_template[j] + grand) ** 2 for i in range(n_jobs) for j in range(n_templates)
+    ]
+    return a, b, math.fsum(left) / max((n_jobs - 1) * (n_templates - 1), 1)
+
+
+def loop_spread_of_mean(x: FloatArray) -> tuple[float, float]:
+    n_jobs, n_templates = x.shape
+    a, b, e = loop_mean_squares(x)
+    v = max(a + b - e, a, b) / (n_jobs * n_templates)
+    below = a**2 / (n_jobs - 1) + b**2 / (n_templates - 1) + e**2 / ((n_jobs - 1) * (n_templates - 1))
+    return v, max((n_jobs * n_templates * v) ** 2 / below, 1.0)
+
+
+def loop_spread_of_difference(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+    n = x.shape[1]
+    d = loop_variance([loop_mean(list(x[:, j])) - loop_mean(list(y[:, j])) for j in range(n)])
+    big_v = big_w = below = 0.0
+    for group in (x, y):
+        a, _, e = loop_mean_squares(group)
+        i = group.shape[0]
+        if i == 1:
+            continue
+        big_v += a / (i * n)
+        big_w += e / (i * n)
+        below += (a / (i * n)) ** 2 / (i - 1) + (e / (i * n)) ** 2 / ((i - 1) * (n - 1))
+    v = max(big_v + d / n - big_w, big_v, d / n)
+    return v, max(v**2 / (below + (d / n) ** 2 / (n - 1)), 1.0)
+
+
+def loop_share_interval(m: float, v: float, dof: float, level: float) -> tuple[float, float]:
+    half = stats.t.ppf(0.5 + level / 2, dof) * math.sqrt(v)
+    if m in (0.0, 1.0):
+        return max(m - half, 0.0), min(m + half, 1.0)
+    centre, reach = math.log(m / (1 - m)), half / (m * (1 - m))
+    return 1 / (1 + math.exp(reach - centre)), 1 / (1 + math.exp(-reach - centre))
+
+
+# --- mean squares ----------------------------------------------------------------------------------
+
+
+def test_mean_squares_match_the_hand_computed_two_by_two_table() -> None:
+    squares = mean_squares(SMALL)
+    assert [9.0, 4.0, 1.0] == floats(squares.jobs, squares.templates, squares.residual)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (3, 7), (20, 25)])
+def test_mean_squares_match_plain_loops(shape: tuple[int, int]) -> None:
+    x = table(*shape)
+    squares = mean_squares(x)
+    assert loop_mean_squares(x) == pytest.approx((squares.jobs, squares.templates, squares.residual))
+
+
+def test_mean_squares_match_the_analysis_of_variance_of_statsmodels() -> None:
+    import pandas as pd
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    x = table(6, 4)
+    job, template = np.indices(x.shape)
+    frame = pd.DataFrame({"value": x.ravel(), "job": job.ravel(), "template": template.ravel()})
+    expected = anova_lm(ols("value ~ C(job) + C(template)", frame).fit())["mean_sq"].tolist()
+    squares = mean_squares(x)
+    assert expected == pytest.approx([squares.jobs, squares.templates, squares.residual])
+
+
+def test_a_stack_of_tables_gives_what_each_gives_alone() -> None:
+    stack = np.stack([table(4, 5, seed) for seed in range(3)])
+    spread = spread_of_mean(stack)
+    assert spread.variance is not None
+    assert [floats(spread_of_mean(x).variance) for x in stack] == spread.variance[:, None].tolist()
+
+
+# --- the variance of a mean and of a difference ----------------------------------------------------
+
+
+def test_variance_and_dof_of_the_mean_match_the_hand_computed_table() -> None:
+    # v = max(9 + 4 − 1, 9, 4) / 4 = 3; dof = 12² / (81/1 + 16/1 + 1/1) = 144/98.
+    spread = spread_of_mean(SMALL)
+    assert spread.variance == pytest.approx(3.0)
+    assert spread.dof == pytest.approx(144 / 98)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (3, 7), (20, 25)])
+def test_variance_and_dof_of_the_mean_match_plain_loops(shape: tuple[int, int]) -> None:
+    x = table(*shape)
+    spread = spread_of_mean(x)
+    assert loop_spread_of_mean(x) == pytest.approx((spread.variance, spread.dof))
+
+
+@pytest.mark.parametrize("n_jobs", [(4, 5), (1, 5), (4, 1), (1, 1)])
+def test_variance_and_dof_of_a_difference_match_plain_loops(n_jobs: tuple[int, int]) -> None:
+    a, b = table(n_jobs[0], 6, seed=1), table(n_jobs[1], 6, seed=2)
+    spread = spread_of_difference(a, b)
+    assert loop_spread_of_difference(a, b) == pytest.approx((spread.variance, spread.dof))
+    assert ("conditional on one job" if 1 in n_jobs else None) == spread.reason
+
+
+def test_a_difference_on_one_template_has_the_variance_and_dof_of_welch() -> None:
+    # With J = 1, A_i is the sample variance of the jobs, so v = Σ s_i²/I_i and dof is Welch-Satterthwaite.
+    a, b = table(5, 1, seed=1), table(7, 1, seed=2)
+    spread = spread_of_difference(a, b)
+    expected = stats.ttest_ind(a[:, 0], b[:, 0], equal_var=False)
+    assert expected.df == pytest.approx(spread.dof)
+    assert ((a.mean() - b.mean()) / expected.statistic) ** 2 == pytest.approx(spread.variance)
+    assert spread.reason == "conditional on one template"
+
+
+def test_one_job_alone_has_the_t_interval_over_its_templates() -> None:
+    x = table(1, 8)
+    spread = spread_of_mean(x)
+    assert x.var(ddof=1) / 8 == pytest.approx(spread.variance)
+    assert [7.0] == floats(spread.dof)
+    assert spread.reason == "conditional on one job"
+
+
+def test_one_template_alone_has_the_t_interval_over_its_jobs() -> None:
+    x = table(8, 1)
+    spread = spread_of_mean(x)
+    assert x.var(ddof=1) / 8 == pytest.approx(spread.variance)
+    assert [7.0] == floats(spread.dof)
+    assert spread.reason == "conditional on one template"
+
+
+def test_one_job_and_one_template_have_no_interval_and_a_reason() -> None:
+    of_mean, of_difference = spread_of_mean(table(1, 1)), spread_of_difference(table(1, 1), table(3, 1))
+    assert (None, None) == (of_mean.variance, of_difference.variance)
+    assert of_mean.reason is not None
+    assert of_difference.reason is not None
+
+
+@given(arrays(np.float64, (3, 4), elements=st.floats(0, 1)))
+def test_the_variance_never_falls_below_what_one_factor_brings(x: FloatArray) -> None:
+    spread, squares = spread_of_mean(x), mean_squares(x)
+    assert spread.variance is not None
+    assert spread.dof is not None
+    assert squares.jobs is not None
+    assert squares.templates is not None
+    assert spread.variance >= max(squares.jobs, squares.templates) / 12
+    assert spread.dof >= 1
+
+
+# --- intervals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.001, 0.02, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("level", [0.90, 0.95])
+def test_the_interval_of_a_share_matches_a_plain_loop(mean: float, level: float) -> None:
+    v, dof = np.array(0.0004), np.array(7.5)
+    expected = loop_share_interval(mean, 0.0004, 7.5, level)
+    assert expected == pytest.approx(share_interval(mean, v, dof, level=level), abs=ROUNDING)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 100))
+def test_the_interval_of_a_share_holds_the_share_and_stays_inside_zero_and_one(
+    mean: float, variance: float, dof: float
+) -> None:
+    low, high = share_interval(mean, np.array(variance), np.array(dof))
+    assert 0 <= low <= mean <= high <= 1
+
+
+def test_the_interval_of_a_share_without_variance_is_the_share() -> None:
+    low, high = share_interval(0.3, np.array(0.0), np.array(1.0))
+    assert (0.3, 0.3) == pytest.approx((low, high), abs=ROUNDING)
+
+
+def test_the_interval_of_a_difference_is_clipped_to_what_the_difference_can_be() -> None:
+    wide = np.array(4.0), np.array(10.0)
+    assert [-1.0, 1.0] == floats(*difference_interval(0.5, *wide))
+    assert [-2.0, 2.0] == floats(*difference_interval(0.5, *wide, limit=2.0))
+
+
+def test_constant_shares_have_an_interval_of_width_zero() -> None:
+    spread = spread_of_mean(np.full((3, 4), 0.25))
+    assert [0.0, 1.0] == floats(spread.variance, spread.dof)
+
+
+# --- coverage in simulation ------------------------------------------------------------------------
+
+N_RUNS = 3_000  # a coverage of 95 % then has a standard error of 0.4 %
+
+
+@pytest.mark.parametrize("n_templates", [25, 5])
+@pytest.mark.parametrize("world", [0, 1, 2])
+def test_the_interval_holds_a_share_in_the_middle_in_95_percent(world: int, n_templates: int) -> None:
+    truth = simulated.MIDDLE[world]
+    cells = simulated.cells_of(truth, n_templates, seed=world, n_runs=N_RUNS)
+    assert 0.93 <= simulated.held(simulated.ends_of_mean(cells), truth.mean) <= 0.97
+
+
+@pytest.mark.parametrize("world", [0, 1, 2])
+def test_the_interval_holds_a_share_in_92_percent_with_three_templates(world: int) -> None:
+    truth = simulated.MIDDLE[world]
+    cells = simulated.cells_of(truth, 3, seed=world, n_runs=N_RUNS)
+    assert 0.92 <= simulated.held(simulated.ends_of_mean(cells), truth.mean)
+
+
+@pytest.mark.parametrize("n_templates", [25, 5, 3])
+@pytest.mark.parametrize("world", [0, 1, 2])
+def test_the_interval_holds_small_shares_in_86_percent(world: int, n_templates: int) -> None:
+    truth = simulated.SKEWED[world]
+    cells = simulated.cells_of(truth, n_templates, seed=world, n_runs=N_RUNS)
+    assert 0.86 <= simulated.held(simulated.ends_of_mean(cells), truth.mean)
+
+
+@pytest.mark.parametrize("n_templates", [25, 5])
+def test_the_interval_holds_a_difference_of_groups_in_95_percent(n_templates: int) -> None:
+    a = simulated.MIDDLE[0]
+    b = simulated.World("other", a.mean - 0.2, a.job, a.template, a.cell)
+    cells = simulated.cells_of_two(a, b, n_templates, seed=9, n_runs=N_RUNS)
+    assert 0.93 <= simulated.held(simulated.ends_of_difference(*cells), 0.2) <= 0.97
+
+
+def test_taking_cells_as_units_is_noticed() -> None:
+    truth = simulated.MIDDLE[0]
+    for n_templates in (25, 5):
+        cells = simulated.cells_of(truth, n_templates, seed=0, n_runs=N_RUNS)
+        assert simulated.held(simulated.ends_with_cells_as_units(cells), truth.mean) < 0.66
+
+
+def test_leaving_the_templates_out_of_the_variance_is_noticed() -> None:
+    truth = simulated.MIDDLE[0]
+    cells = simulated.cells_of(truth, 5, seed=0, n_runs=N_RUNS)
+    a = mean_squares(cells).jobs
+    assert a is not None
+    v, mean = a / cells[0].size, cells.mean(axis=(-2, -1))
+    dof = np.full_like(v, cells.shape[-2] - 1)
+    assert simulated.held(share_interval(mean, v, dof), truth.mean) < 0.80
+
+
+def test_taking_the_normal_for_the_t_distribution_is_noticed() -> None:
+    truth = simulated.MIDDLE[0]
+    cells = simulated.cells_of(truth, 3, seed=0, n_runs=N_RUNS)
+    v, _ = simulated.defined(spread_of_mean(cells))
+    ends = share_interval(cells.mean(axis=(-2, -1)), v, np.full_like(v, 1e9))
+    assert simulated.held(ends, truth.mean) < 0.90
+
+
+# --- components, standard error over templates -----------------------------------------------------
+
+
+def test_components_match_the_hand_computed_table() -> None:
+    # (A − E)/J = (9 − 1)/2, (B − E)/I = (4 − 1)/2, E = 1.
+    found = variance_components(SMALL)
+    assert (4.0, 1.5, 1.0, None) == (found.job, found.template, found.residual, found.reason)
+
+
+def test_components_match_plain_loops_where_jobs_and_templates_differ_in_number() -> None:
+    x = table(6, 3)
+    a, b, e = loop_mean_squares(x)
+    found = variance_components(x)
+    assert [(a - e) / 3, (b - e) / 6, e] == pytest.approx([found.job, found.template, found.residual])
+
+
+def test_a_negative_component_is_zero_and_its_reason_names_it() -> None:
+    # Jobs do not differ: A = 0, E = 0.5, J = 2, so the estimate is −0.25.
+    found = variance_components(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert found.job == EXACT
+    assert "var_job was -" in str(found.reason)
+
+
+def test_components_of_one_job_or_one_template_are_none_with_a_reason() -> None:
+    for x in (table(1, 5), table(5, 1), table(1, 1)):
+        found = variance_components(x)
+        assert (None, None, None) == (found.job, found.template, found.residual)
+        assert "no components" in str(found.reason)
+
+
+def test_the_standard_error_over_templates_matches_the_hand_computed_table() -> None:
+    # Template means 2 and 4: SD √2, over √2 templates is 1.
+    assert se_over_templates(SMALL) == pytest.approx(1.0)
+    assert se_over_templates(SMALL[:, :1]) is None
+
+
+# --- t-tests ---------------------------------------------------------------------------------------
+
+# Women's and men's SRB scores as released for GPT-4o-mini and Llama-3.1-70b (GAS(P), two decimals), from
+# ../design/gasp-reference-facts.md §1; Welch on them gives t = −12.02 and −12.01 (METHODS §2.7).
+GPT_4O_MINI = (
+    "-.05 .10 -.01 .09 -.04 .01 -.11 .21 -.05 .04 -.06 .17 -.02 .03 -.15 .14 -.08 .06 -.06 .10 .01 .05 "
+    "-.09 .12 -.04 .11 -.04 .08 -.07 .04 -.06 .13 -.05 .04 -.04 .02 -.05 .12 -.06 .10 -.06 .13 -.03 .03 "
+    "-.07 .04 -.17 .22 -.05 .06 -.03 .02 -.03 .10 -.08 .13 -.06 .10"
+)
+LLAMA = (
+    "0 .01 -.05 .06 -.06 -.03 -.04 .08 -.05 .09 -.02 .06 -.05 .06 -.09 .07 -.04 .12 -.01 .02 -.04 .04 "
+    "-.06 .04 -.06 .12 -.10 .06 -.12 .07 -.02 .02 -.06 .09 -.07 .07 -.08 .01 -.04 .11 -.01 .01 -.04 .07 "
+    "-.09 .09 -.08 .05 -.03 .04 -.03 .01 -.05 .14 -.06 .09"
+)
+
+
+@pytest.mark.parametrize(("t", "n", "scores"), [(-12.02, 29, GPT_4O_MINI), (-12.01, 28, LLAMA)])
+def test_welch_gives_the_t_of_the_released_scores(t: float, n: int, scores: str) -> None:
+    women, men = np.array([float(x) for x in scores.split()]).reshape(n, 2).T
+    assert t == pytest.approx(welch(women, men).statistic, abs=0.005)
+
+
+def test_welch_matches_scipy_with_its_intervals() -> None:
+    a, b = table(9, 3).mean(axis=1), table(5, 3, seed=4).mean(axis=1)
+    expected, found = stats.ttest_ind(a, b, equal_var=False), welch(a, b)
+    assert (expected.statistic, expected.df, expected.pvalue) == pytest.approx(
+        (found.statistic, found.dof, found.p_value)
+    )
+    assert tuple(expected.confidence_interval(0.95)) == pytest.approx(found.ci95)
+    assert tuple(expected.confidence_interval(0.90)) == pytest.approx(found.ci90)
+
+
+def test_hedges_g_matches_the_hand_computed_groups() -> None:
+    # Means 2 and 5, both variances 1, pooled SD 1: g = −3 (1 − 3/(4·4 − 1)) = −2.4.
+    assert welch(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])).effect_size == pytest.approx(-2.4)
+
+
+def test_the_paired_test_matches_scipy_with_its_intervals() -> None:
+    a, b = table(9, 3).mean(axis=1), table(9, 3, seed=4).mean(axis=1)
+    expected, found = stats.ttest_rel(a, b), paired(a, b)
+    assert (expected.statistic, expected.df, expected.pvalue) == pytest.approx(
+        (found.statistic, found.dof, found.p_value)
+    )
+    assert tuple(expected.confidence_interval(0.95)) == pytest.approx(found.ci95)
+    assert tuple(expected.confidence_interval(0.90)) == pytest.approx(found.ci90)
+
+
+def test_d_z_matches_the_hand_computed_differences() -> None:
+    # Differences 1, 2, 3: mean 2, SD 1.
+    assert paired(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0])).effect_size == pytest.approx(2.0)
+
+
+def test_zero_variance_or_one_unit_gives_the_estimate_and_a_reason() -> None:
+    same, other = np.full(3, 0.1), np.full(4, 0.3)
+    for test in (
+        welch(same, other),
+        paired(same, same + 0.2),
+        welch(same[:1], other),
+        paired(same[:1], same[:1]),
+    ):
+        assert (None,) * 6 == (
+            *(test.statistic, test.dof, test.p_value, test.effect_size),
+            *(test.ci95, test.ci90),
+        )
+        assert test.reason is not None
+    assert welch(same, other).estimate == pytest.approx(-0.2)
+
+
+def test_differences_that_are_rounding_have_zero_variance() -> None:
+    a = table(8, 3).mean(axis=1)
+    assert paired(a + 0.1, a).reason == "zero variance: no test"
+
+
+def test_welch_is_defined_where_one_group_alone_has_no_variance() -> None:
+    assert welch(np.full(3, 0.1), np.array([0.2, 0.3, 0.4])).p_value is not None
+
+
+# --- multiplicity ----------------------------------------------------------------------------------
+
+
+def loop_holm(p_values: list[float]) -> list[float]:
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, running = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = running
+    return adjusted
+
+
+def test_holm_matches_the_hand_computed_family() -> None:
+    # 3 · 0.01, then 2 · 0.02, then max(0.04, 1 · 0.03).
+    assert [0.03, 0.04, 0.04] == pytest.approx(holm(["f"] * 3, [0.01, 0.02, 0.03]))
+
+
+@settings(deadline=None, max_examples=30)  # the first call imports statsmodels
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=9), st.lists(st.floats(0, 1), max_size=9))
+def test_holm_adjusts_each_family_for_itself(first: list[float], second: list[float]) -> None:
+    families = ["a"] * len(first) + ["b"] * len(second)
+    expected = loop_holm(first) + loop_holm(second)
+    assert expected == pytest.approx(holm(families, [*first, *second]))
+
+
+def test_an_undefined_p_value_stays_none_and_does_not_count() -> None:
+    assert [None, 0.04] == holm(["f", "f"], [None, 0.04])
+
+
+# --- resampling ------------------------------------------------------------------------------------
+
+
+def test_a_row_draws_from_pcg64_of_the_sha256_of_its_key() -> None:
+    digest = hashlib.sha256(b'[7,"tests",["a",null]]').digest()
+    expected = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+    assert expected.random(3).tolist() == generator(7, "tests", ["a", None]).random(3).tolist()
+
+
+def test_another_seed_table_or_key_draws_other_numbers() -> None:
+    keys = [(7, "tests", ["a", None]), (8, "tests", ["a", None]), (7, "jobs", ["a", None])]
+    keys += [(7, "tests", ["a", "None"]), (7, "tests", ["a"])]
+    assert len(keys) == len({generator(*key).random() for key in keys})
+
+
+def test_a_lone_surrogate_in_a_row_key_can_be_drawn_for() -> None:
+    assert 0 <= generator(1, "tests", ["\ud800"]).random() < 1
+
+
+def test_the_crossed_bootstrap_matches_a_plain_loop() -> None:
+    x = table(4, 3)
+    rng = np.random.default_rng(5)
+    jobs, templates = rng.integers(0, 4, (200, 4)), rng.integers(0, 3, (200, 3))
+    means = [loop_mean([x[i, j] for i in jobs[r] for j in templates[r]]) for r in range(200)]
+    found = crossed_bootstrap(x, rng=np.random.default_rng(5), n_resamples=200)
+    assert np.percentile(means, [2.5, 97.5]).tolist() == pytest.approx(found)
+
+
+def test_the_crossed_bootstrap_of_one_cell_is_none() -> None:
+    assert crossed_bootstrap(table(1, 1), rng=np.random.default_rng(0)) is None
+
+
+def test_the_bootstrap_of_units_matches_a_plain_loop() -> None:
+    x, y = table(12, 2).T
+    picks = np.random.default_rng(5).integers(0, 12, (200, 12))
+    slopes = [stats.linregress(x[p], y[p]).slope for p in picks]
+    found = bootstrap_of_units(slope, x, y, rng=np.random.default_rng(5), n_resamples=200)
+    assert np.percentile(slopes, [2.5, 97.5]).tolist() == pytest.approx(found.ci95)
+    assert np.percentile(slopes, [5, 95]).tolist() == pytest.approx(found.ci90)
+    assert stats.linregress(x, y).slope == pytest.approx(found.estimate)
+
+
+def test_resamples_without_spread_are_left_out_and_counted() -> None:
+    # Eleven of twelve x are equal: a resample without the twelfth has no slope, (11/12)^12 = 35 % of them.
+    x = np.array([0.0] * 11 + [1.0])
+    found = bootstrap_of_units(slope, x, table(12, 1)[:, 0], rng=np.random.default_rng(1))
+    assert "resamples without spread left out" in str(found.reason)
+    assert found.ci95 is not None
+    assert all(math.isfinite(end) for end in found.ci95)
+
+
+def test_slope_and_rank_correlation_match_scipy_with_ties() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 5, (2, 15)).astype(float)
+    assert stats.linregress(x, y).slope == pytest.approx(float(slope(x, y)))
+    assert stats.spearmanr(x, y).statistic == pytest.approx(float(spearman(x, y)))
+
+
+# --- rows of tests.csv -----------------------------------------------------------------------------
+
+SCOPE = Scope(
+    engine="probe",
+    contrast="groups",
+    model_a="m",
+    model_b="m",
+    bias_type="explicit",
+    setting="plain",
+    prompt_form="raw",
+    instruction_a="0",
+    instruction_b="0",
+)
+
+
+def test_swapping_the_arms_flips_the_sign_of_every_row() -> None:
+    a, b = table(6, 5, seed=1), table(6, 5, seed=2)
+    for make in (between_groups, within_jobs):
+        for row, back in zip(
+            make(a, b, scope=SCOPE, margins={}), make(b, a, scope=SCOPE, margins={}), strict=True
+        ):
+            assert row["estimate"] == -float(str(back["estimate"]))
+            assert float(str(row["ci_low"])) == pytest.approx(-float(str(back["ci_high"])), abs=ROUNDING)
+
+
+def test_the_crossed_row_has_the_intervals_of_a_plain_loop() -> None:
+    a, b = table(6, 5, seed=1), table(6, 5, seed=2)
+    _, crossed = within_jobs(a, b, scope=SCOPE, margins={})
+    v, dof = loop_spread_of_mean(a - b)
+    for level, low, high in ((0.95, "ci_low", "ci_high"), (0.90, "ci90_low", "ci90_high")):
+        half = stats.t.ppf(0.5 + level / 2, dof) * math.sqrt(v)
+        middle = loop_mean([float(x) for x in (a - b).ravel()])
+        assert (middle - half, middle + half) == pytest.approx((crossed[low], crossed[high]))
+    assert dof == pytest.approx(crossed["dof"])
+
+
+def test_a_difference_is_equivalent_when_its_90_percent_interval_lies_inside_the_margin() -> None:
+    a, b = table(6, 5, seed=1), table(6, 5, seed=2)
+    _, crossed = within_jobs(a, b, scope=SCOPE, margins={"share": 0.9})
+    widest = max(abs(float(str(crossed["ci90_low"]))), abs(float(str(crossed["ci90_high"]))))
+    for margin, expected in ((widest * 1.001, True), (widest * 0.999, False)):
+        plain, crossed = within_jobs(a, b, scope=SCOPE, margins={"share": margin})
+        assert (None, None) == (plain["margin"], plain["equivalent"])
+        assert (margin, expected) == (crossed["margin"], crossed["equivalent"])
+
+
+def test_one_job_gives_no_verdict_though_its_interval_is_there() -> None:
+    _, crossed = within_jobs(table(1, 5), table(1, 5, seed=2), scope=SCOPE, margins={"share": 2.0})
+    assert crossed["ci_low"] is not None
+    assert (None, "conditional on one job") == (crossed["equivalent"], crossed["reason"])
+
+
+def test_one_template_gives_a_verdict_and_says_what_it_is_conditional_on() -> None:
+    _, crossed = within_jobs(table(5, 1), table(5, 1, seed=2), scope=SCOPE, margins={"share": 1.0})
+    assert (True, "conditional on one template") == (crossed["equivalent"], crossed["reason"])
+
+
+def test_no_template_gives_empty_rows_with_the_note_as_reason() -> None:
+    for row in within_jobs(table(5, 0), table(5, 0), scope=SCOPE, margins={}, note="none is complete"):
+        assert (None, None, "none is complete") == (row["estimate"], row["ci_low"], row["reason"])
+
+
+def test_fewer_than_ten_labour_shares_give_a_row_with_their_number() -> None:
+    labour = np.array([0.1] * 9 + [np.nan] * 3)
+    for row in against_labour(table(12, 3), labour, scope=SCOPE, margins={}, seed=1):
+        assert (None, 9) == (row["estimate"], row["n_a"])
+        assert "9 items" in str(row["reason"])
+
+
+def test_two_rows_about_labour_are_not_resampled_alike() -> None:
+    shares, labour = table(12, 3), np.linspace(0, 1, 12)
+    own = replace(SCOPE, contrast="labour", group_a="b")
+    first = against_labour(shares, labour, scope=SCOPE, margins={}, seed=1)
+    second = against_labour(shares, labour, scope=own, margins={}, seed=1)
+    for a, b in zip(first, second, strict=True):
+        assert a["estimate"] == b["estimate"]
+        assert a["ci_low"] != b["ci_low"]
+
+
+def test_the_families_of_adjusted_rows_are_engine_quantity_kind_and_contrast() -> None:
+    rows = adjust(between_groups(table(6, 5, seed=1), table(6, 5, seed=2), scope=SCOPE, margins={}))
+    assert ["probe/share/welch/groups", "probe/share/crossed/groups"] == [row["family"] for row in rows]
+    assert (rows[0]["p_value"], None) == (rows[0]["p_adjusted"], rows[1]["p_adjusted"])
+
+
+# --- the layout of cells ---------------------------------------------------------------------------
+
+
+def test_ids_are_written_as_ranges() -> None:
+    assert ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
+
+
+def test_the_papers_pair_of_groups_is_always_female_minus_male_dominated() -> None:
+    assert group_pairs(["male-dominated", "female-dominated"]) == [("female-dominated", "male-dominated")]
+    assert group_pairs(["b", "a", "c"]) == [("b", "a"), ("b", "c"), ("a", "c")]
+
+
+def test_a_missing_or_doubled_pair_of_template_and_job_is_an_error() -> None:
+    arm = Arm("m", "explicit", 0, "plain", "raw")
+    for jobs, templates in ((["a", "a", "b"], [1, 2, 1]), (["a", "a"], [1, 1])):
+        with pytest.raises(ValueError, match="not there exactly once"):
+            cross([arm] * len(jobs), jobs, templates, ["exact"] * len(jobs), np.ones((len(jobs), 3)))
+
+
+def test_only_templates_that_every_arm_has_complete_enter() -> None:
+    def block(instruction: int, templates: list[int], failed: set[tuple[str, int]]) -> CrossedCells:
+        cells = [(job, t) for t in templates for job in "ab"]
+        values = np.array([[np.nan] * 3 if cell in failed else [0.5, 1.0, 0.5] for cell in cells])
+        arm = Arm("m", "explicit", instruction, "plain", "raw")
+        jobs, ids = [job for job, _ in cells], [t for _, t in cells]
+        return cross([arm] * len(cells), jobs, ids, ["exact"] * len(cells), values)[arm]
+
+    first, second = block(0, [1, 2, 3], {("a", 1)}), block(1, [1, 2, 4, 3], {("b", 3)})
+    templates, note = complete_in_all([first, second])
+    assert templates == [2]
+    assert note == ("only the 3 templates that all arms have; templates 1, 3 of 3 left out: 2 cells failed")
+
+
+@pytest.mark.process
+def test_importing_the_statistics_loads_no_heavy_package() -> None:
+    code = (
+        "import sys, biaskit.tables.io, biaskit.compare.within_run, biaskit.probe.effects; "
+        "sys.exit(' '.join({'pandas', 'scipy', 'statsmodels'} & set(sys.modules)) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -1,0 +1,465 @@
+"""Studies: defaults, file, options; later wins, and an unknown key names the nearest."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biaskit.errors import StudyError
+from biaskit.files import data_dir
+from biaskit.personas.sampling.design import n_series
+from biaskit.personas.sampling.design import resolve_design as resolve_personas
+from biaskit.probe.design import resolve_design
+from biaskit.study.config import (
+    describe_keys,
+    is_path,
+    load_personas_study,
+    load_study,
+    parse_setting,
+    select,
+    study_names,
+)
+from biaskit.study.keys import ANALYSIS_KEYS, STUDIES, PersonasStudy, ProbeStudy
+from biaskit.workflow.calls import list_override
+
+# Jobs x templates x (instructions and none) x settings.
+N_CELLS = {
+    "occugender": 40 * (25 + 25),
+    "occugender-debias": 40 * (5 + 5) * (6 + 1),
+    "mattern": 40 * (1 + 3) * (6 + 1) * 2,
+    "fields-of-study": 33 * (12 + 12),
+    "gasp-occupations": 63 * (25 + 25),
+}
+
+# Occupations x prompts x (instructions and none), and with a gender in the prompt.
+N_SERIES = {
+    "gasp": (63 * 2, 63 * 2 * 3),
+    "gasp-pilot": (8 * 2, 8 * 2 * 3),
+    "mattern-generation": (40 * 3 * (6 + 1), 0),
+}
+
+OWN = """\
+name = "own"
+[jobs]
+source = "jobs.txt"
+[templates]
+source = "templates.txt"
+[expressions]
+every = "occugender-explicit"
+"""
+
+
+def message_of(call: Any, *arguments: Any) -> str:
+    """The one line that a wrong study is refused with."""
+    with pytest.raises(StudyError) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A study file of a user, with its lists beside it."""
+    (tmp_path / "jobs.txt").write_text("baker\nmiller\n", encoding="utf-8")
+    (tmp_path / "templates.txt").write_text("Who is the [JOB]?\n", encoding="utf-8")
+    path = tmp_path / "own.toml"
+    path.write_text(OWN, encoding="utf-8")
+    return path
+
+
+# --- shipped studies --------------------------------------------------------------------------------
+
+
+def test_these_studies_are_shipped() -> None:
+    assert sorted([*N_CELLS, *N_SERIES]) == study_names()
+
+
+@pytest.mark.parametrize("name", N_SERIES)
+def test_a_shipped_study_draws_its_series(name: str) -> None:
+    assert N_SERIES[name] == n_series(resolve_personas(load_personas_study(name)))
+
+
+@pytest.mark.parametrize("name", N_CELLS)
+def test_a_shipped_study_asks_its_full_product(name: str) -> None:
+    assert N_CELLS[name] == resolve_design(load_study(name)).n_cells
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        ("occugender", r"Tables 3 and 4"),
+        ("occugender-debias", r"Tables 9 to 18"),
+        ("mattern", r"Tables 3 and 4"),
+        ("fields-of-study", r"section 6\.2"),
+        ("gasp-occupations", r"GAS\(P\)"),
+    ],
+)
+def test_the_first_line_of_a_shipped_study_says_what_it_lays_out(name: str, tables: str) -> None:
+    first = (data_dir("configs") / f"{name}.toml").read_text(encoding="utf-8").split("\n")[0]
+    assert first.startswith("# ")
+    assert re.search(tables, first)
+    assert load_study(name).summary
+
+
+@pytest.mark.parametrize("name", N_CELLS)
+def test_a_shipped_study_is_called_like_its_file_and_names_its_papers(name: str) -> None:
+    study = load_study(name)
+    assert (name, "probe") == (study.name, study.engine)
+    assert study.papers
+    assert not study.models
+
+
+def test_only_debias_and_mattern_run_instructions_and_only_mattern_a_dialogue() -> None:
+    asked = {name: resolve_design(load_study(name)) for name in N_CELLS}
+    assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.instructions) > 1}
+    assert {"mattern"} == {n for n, q in asked.items() if "dialogue" in q.settings}
+
+
+def test_matterns_levels_are_pairs_of_instructions() -> None:
+    assert {"high": (1, 2), "medium": (3, 4), "low": (5, 6)} == resolve_design(load_study("mattern")).levels
+
+
+def test_matterns_fourth_prompt_is_followed_by_object_pronouns() -> None:
+    asked = resolve_design(load_study("mattern"))
+    found = {key: {e.text for e in listed} for key, listed in asked.expressions.items()}
+    assert {"He", "he", "She", "she", "They", "they"} == found["implicit", 1] == found["implicit", 2]
+    assert {"him", "Him", "her", "Her", "them", "Them"} == found["implicit", 3]
+
+
+# --- unknown and wrong keys -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("coverage_flor", "coverage_floor"),
+        ("jobs.selekt", "select"),
+        ("templates.slott", "slot"),
+        ("instruction_positon", "instruction_position"),
+        ("table.explizit", "explicit"),
+        ("word-boundary", "word_boundary"),
+    ],
+)
+def test_an_unknown_key_is_an_error_that_names_the_nearest(key: str, nearest: str) -> None:
+    message = message_of(load_study, "occugender", {key: "x"})
+    assert f"unknown key '{key}'" in message
+    assert f"Did you mean '{nearest}'?" in message
+
+
+def test_an_unknown_key_without_a_near_one_lists_what_there_is() -> None:
+    message = message_of(load_study, "occugender", {"jobs.qqqq": 1})
+    assert "select" in message
+    assert "source" in message
+
+
+def test_an_unknown_key_in_a_study_file_names_the_file(own: Path) -> None:
+    own.write_text('artikles = "grammatical"\n' + OWN, encoding="utf-8")
+    message = message_of(load_study, str(own))
+    assert str(own) in message
+    assert "Did you mean 'articles'?" in message
+
+
+def test_a_missing_key_is_named(own: Path) -> None:
+    own.write_text(OWN.replace('name = "own"\n', ""), encoding="utf-8")
+    assert "'name' is missing" in message_of(load_study, str(own))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("articles", "correct"),
+        ("coverage_floor", 1.5),
+        ("coverage_floor", "much"),
+        ("seed", -1),
+        ("word_boundary", "letter"),
+        ("interval", "wald"),
+        ("lock", "maybe"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key(key: str, value: Any) -> None:
+    message = message_of(load_study, "occugender", {key: value})
+    assert f"{key} = {value}" in message
+
+
+def test_every_problem_is_counted_and_the_first_is_told() -> None:
+    assert "(1 more problems)" in message_of(load_study, "occugender", {"nonsense": 1, "seed": -1})
+
+
+def test_a_value_is_no_table() -> None:
+    assert "name is a value, not a table" in message_of(load_study, "occugender", {"name.first": "x"})
+
+
+def test_an_unknown_study_names_the_nearest_and_all() -> None:
+    message = message_of(load_study, "ocugender")
+    assert "Did you mean 'occugender'?" in message
+    assert all(name in message for name in N_CELLS)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"name = ", "TOML"), (b"name = '\xff'", "TOML"), (b"\xef\xbb\xbfname = 'own'", "TOML")],
+)
+def test_a_study_file_that_is_no_toml_is_refused(own: Path, content: bytes, said: str) -> None:
+    own.write_bytes(content)
+    message = message_of(load_study, str(own))
+    assert said in message
+    assert str(own) in message
+
+
+def test_a_study_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "cannot be read" in message_of(load_study, str(tmp_path / "no.toml"))
+
+
+# --- later wins -------------------------------------------------------------------------------------
+
+
+def test_defaults_then_the_file_then_options(own: Path) -> None:
+    assert "as-published" == load_study(str(own)).articles
+    own.write_text('articles = "grammatical"\n' + OWN, encoding="utf-8")
+    assert "grammatical" == load_study(str(own)).articles
+    assert "as-published" == load_study(str(own), {"articles": "as-published"}).articles
+
+
+def test_an_option_replaces_a_key_and_leaves_its_neighbours() -> None:
+    study = load_study("occugender-debias", {"templates.select": "3"})
+    assert ("corpus:occugender/templates.toml", "3") == (study.templates.source, study.templates.select)
+
+
+def test_overrides_do_not_leak_into_the_next_study() -> None:
+    load_study("occugender", {"jobs.select": "nurse"})
+    assert "all" == load_study("occugender").jobs.select
+
+
+def test_the_lists_of_a_study_file_lie_beside_it(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    asked = resolve_design(load_study(str(own)))
+    assert ["baker", "miller"] == [item.name for item in asked.items]
+
+
+def test_a_path_on_the_command_line_is_relative_to_the_current_folder(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.csv").write_text("item,group\nsmith,all\n", encoding="utf-8")
+    monkeypatch.chdir(elsewhere)
+    study = load_study(str(own), list_override("jobs", "mine.csv"))
+    assert ["smith"] == [item.name for item in resolve_design(study).items]
+
+
+# --- --set ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("articles=grammatical", ("articles", "grammatical")),
+        ("coverage_floor=0.05", ("coverage_floor", 0.05)),
+        ("skip_bad_lines=true", ("skip_bad_lines", True)),
+        ("margin.share=0.1", ("margin.share", 0.1)),
+        ('contrast=["they", "he"]', ("contrast", ["they", "he"])),
+        ("jobs.select=1,3-5", ("jobs.select", "1,3-5")),
+        ("system_prompt=a = b", ("system_prompt", "a = b")),
+        ('system_prompt="quoted"', ("system_prompt", "quoted")),
+        (" seed = 7", ("seed", 7)),
+        ("system_prompt=", ("system_prompt", "")),
+    ],
+)
+def test_a_setting_is_toml_where_it_is_toml_else_text(text: str, expected: tuple[str, Any]) -> None:
+    assert expected == parse_setting(text)
+
+
+@pytest.mark.parametrize("text", ["articles", "=x", " =x", ""])
+def test_a_setting_without_key_or_value_says_how_to_write_one(text: str) -> None:
+    assert "key.sub=value" in message_of(parse_setting, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "expected"),
+    [
+        ("jobs.select=3", "jobs", "3"),
+        ("instructions.select=2", "instructions", "2"),
+        ("templates.select=5", "templates", "5"),
+    ],
+)
+def test_a_single_id_can_be_set(text: str, key: str, expected: str) -> None:
+    study = load_study("occugender", dict([parse_setting(text)]))
+    chosen = getattr(study, key).select
+    assert (expected,) == chosen or expected == chosen
+
+
+@pytest.mark.parametrize("text", ["name=2024", "system_prompt=42", "table.explicit=3", "name=true"])
+def test_a_text_that_looks_like_a_number_can_be_set(text: str) -> None:
+    key, _, value = text.partition("=")
+    study = load_study("occugender", dict([parse_setting(text)])).model_dump()
+    for part in key.split("."):
+        study = study[part]
+    assert value == study
+
+
+@pytest.mark.parametrize(("study", "model"), [("occugender", ProbeStudy), ("gasp", PersonasStudy)])
+def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, model: Any) -> None:
+    for key, default, description in describe_keys(model):
+        assert description, key
+        listed = ("models", "pairs", "margin", "gender_codes", "specified")
+        if default not in ("(required)", "(none)", "", "{}") and key not in listed:
+            value = parse_setting(f"{key}={default}")[1]
+            base = {"instructions.source": "corpus:occugender/instructions.toml"}
+            load_study(study, {**base, key: value})
+
+
+@pytest.mark.parametrize("engine", ["probe", "personas"])
+def test_the_analysis_keys_are_keys(engine: str) -> None:
+    known = {key.split(".")[0] for key, _, _ in describe_keys(STUDIES[engine])}
+    assert known >= ANALYSIS_KEYS[engine]
+
+
+# --- list options -----------------------------------------------------------------------------------
+
+NAMES = ["nurse", "7", "plumber, senior", "plumber", "a-b", "1-2", "x"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("all", NAMES),
+        ("none", []),
+        ("nurse", ["nurse"]),
+        ("nurse,plumber", ["nurse", "plumber"]),
+        (" plumber , nurse ", ["nurse", "plumber"]),
+        ("1", ["nurse"]),
+        ("2-4", ["7", "plumber, senior", "plumber"]),
+        ("1,3-4,x", ["nurse", "plumber, senior", "plumber", "x"]),
+        ("nurse,1,1-1", ["nurse"]),
+        # A name goes before an id.
+        ("7", ["7"]),
+        ("1-2", ["1-2"]),
+        ("a-b", ["a-b"]),
+        ("plumber, senior", ["plumber, senior"]),
+        (("plumber, senior", "x"), ["plumber, senior", "x"]),
+        (["3", "nurse"], ["nurse", "plumber, senior"]),
+    ],
+)
+def test_a_list_option_takes_names_ids_and_ranges_in_list_order(choice: Any, expected: list[str]) -> None:
+    assert expected == select(choice, NAMES, range(1, len(NAMES) + 1), NAMES, "jobs")
+
+
+@pytest.mark.parametrize("choice", ["0", "8", "5-9", "4-3", "0-2", "99999999999999999999"])
+def test_an_id_outside_the_list_is_an_error_that_names_the_ids(choice: str) -> None:
+    names = ["a", "b", "c", "d", "e"]
+    assert "1 to 5" in message_of(select, choice, names, range(1, 6), names, "jobs")
+
+
+@pytest.mark.parametrize(
+    ("choice", "nearest"), [("nurze", "nurse"), ("plumer", "plumber"), ("nurse,plumer", "plumber")]
+)
+def test_an_unknown_name_is_an_error_with_the_nearest_one(choice: str, nearest: str) -> None:
+    assert f"Did you mean '{nearest}'?" in message_of(
+        select, choice, NAMES, range(1, len(NAMES) + 1), NAMES, "jobs"
+    )
+
+
+@pytest.mark.parametrize("choice", ["", ",", "nurse,", "-", "1-", "-3", "1--3", "1.5", "²"])
+def test_what_is_neither_name_nor_id_is_an_error(choice: str) -> None:
+    message_of(select, choice, NAMES, range(1, len(NAMES) + 1), NAMES, "jobs")
+
+
+@given(st.sets(st.integers(1, 40), min_size=1), st.randoms(use_true_random=False))
+def test_ids_choose_the_same_in_any_order_and_any_spelling(chosen: set[int], random: Any) -> None:
+    entries = [f"job {i}" for i in range(1, 41)]
+    expected = [entries[i - 1] for i in sorted(chosen)]
+    parts = [random.choice([str(i), f"{i}-{i}", entries[i - 1]]) for i in chosen]
+    random.shuffle(parts)
+    assert expected == select(",".join(parts), entries, range(1, 41), entries, "jobs")
+
+
+@pytest.mark.parametrize("text", ["a/b", "./nurse", "jobs.csv", "jobs.txt", "jobs.toml", "/x", "~/y"])
+def test_these_are_paths(text: str) -> None:
+    assert is_path(text)
+
+
+@pytest.mark.parametrize("text", ["nurse", "1-5", "jobs.json", "csv", "a.csv.gz", "all"])
+def test_these_are_names(text: str) -> None:
+    assert not is_path(text)
+
+
+def test_a_file_replaces_the_list_and_all_of_it_is_used() -> None:
+    assert {"templates.source": "mine.csv", "templates.select": "all"} == list_override(
+        "templates", "mine.csv"
+    )
+    study = load_study("occugender-debias", list_override("templates", "mine.csv"))
+    assert ("mine.csv", "all") == (study.templates.source, study.templates.select)
+
+
+def test_names_choose_from_the_list() -> None:
+    assert {"jobs.select": "nurse,plumber"} == list_override("jobs", "nurse,plumber")
+    assert {"jobs.select": ("nurse", "plumber")} == list_override("jobs", ["nurse", "plumber"])
+    assert {} == list_override("jobs", None)
+
+
+@pytest.mark.parametrize("name", ["fields-of-study", "gasp-occupations"])
+def test_a_study_without_instructions_can_be_asked_for_none(name: str) -> None:
+    asked = resolve_design(load_study(name, list_override("instructions", "none")))
+    assert (None,) == asked.instructions
+
+
+def test_a_study_without_instructions_takes_a_file_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("Be fair.\n", encoding="utf-8")
+    asked = resolve_design(load_study("fields-of-study", list_override("instructions", str(file))))
+    assert [None, "Be fair."] == [i and i.text for i in asked.instructions]
+
+
+# --- does it fit together ---------------------------------------------------------------------------
+
+
+def resolved_with(**overrides: Any) -> None:
+    resolve_design(load_study("occugender", {key.replace("__", "."): v for key, v in overrides.items()}))
+
+
+def test_a_contrast_must_name_two_groups_of_the_study() -> None:
+    assert "femal" in message_of(lambda: resolved_with(contrast=["femal", "male"]))
+    assert "twice" in message_of(lambda: resolved_with(contrast=["male", "male"]))
+
+
+def test_an_expression_set_that_is_not_there_is_named() -> None:
+    message = message_of(lambda: resolved_with(expressions__every="pronoun-subjekt"))
+    assert "pronoun-subject" in message
+
+
+def test_a_slot_that_no_template_has_is_an_error() -> None:
+    assert "[TRADE]" in message_of(lambda: resolved_with(templates__slot="[TRADE]"))
+
+
+def test_a_study_of_nothing_is_an_error() -> None:
+    message_of(lambda: resolved_with(jobs__select="none"))
+    message_of(lambda: resolved_with(templates__select="none"))
+
+
+def test_a_study_whose_set_lacks_female_or_male_contrasts_its_first_two_groups(tmp_path: Path) -> None:
+    file = tmp_path / "faiths.toml"
+    file.write_text('[groups]\nzen = ["Zen"]\nsufi = ["Sufi"]\nfemale = ["She"]\n', encoding="utf-8")
+    asked = resolve_design(load_study("occugender", {"expressions.source": str(file)}))
+    assert (("zen", "sufi", "female"), ("zen", "sufi")) == (asked.groups, asked.contrast)
+
+
+def test_a_group_whose_column_is_taken_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    # probe_jobs.csv has a column labour_female_share of its own.
+    file = tmp_path / "sets.toml"
+    file.write_text('[groups]\nmale = ["He"]\nlabour_female = ["She"]\n', encoding="utf-8")
+    assert "labour_female" in message_of(lambda: resolved_with(expressions__source=str(file)))
+
+
+def test_toml_of_a_shipped_study_has_no_key_that_repeats_a_default() -> None:
+    defaults = {key: default for key, default, _ in describe_keys(ProbeStudy)}
+    for name in N_CELLS:
+        content = tomllib.loads((data_dir("configs") / f"{name}.toml").read_text(encoding="utf-8"))
+        for key, value in content.items():
+            if isinstance(value, str) and key not in ("name", "engine", "summary", "dialogue"):
+                assert value != defaults[key], (name, key)

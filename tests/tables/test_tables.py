@@ -1,0 +1,312 @@
+"""The one writer and the one reader of public tables."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from biaskit.errors import TableError
+from biaskit.tables.io import columns, read_table, read_table_rows, write_table
+from biaskit.tables.schema import SCHEMAS
+
+GROUPS = ("male", "female", "diverse")
+CONTRAST = ("female", "male")
+DEFAULTS: dict[str, object] = {"text": "x", "integer": 1, "number": 0.5, "boolean": True}
+
+# The contract's own words, DESIGN §4; "then … for each group" written out for the default three.
+PROMISED = {
+    "probe_cells": "model, bias_type, template_id, job, job_group, instruction_id, setting, prompt_form, "
+    "estimator, male_mass, female_mass, diverse_mass, coverage, male_share, female_share, diverse_share, "
+    "male_share_low, male_share_high, female_share_low, female_share_high, diverse_share_low, "
+    "diverse_share_high, coverage_low, coverage_high, below_floor, reason",
+    "probe_jobs": "model, bias_type, instruction_id, setting, prompt_form, estimator, job, job_group, "
+    "labour_female_share, male_share, female_share, diverse_share, female_minus_male, ci_low, ci_high, "
+    "coverage, n_templates, difference_low, difference_high, male_share_ci_low, male_share_ci_high, "
+    "female_share_ci_low, female_share_ci_high, diverse_share_ci_low, diverse_share_ci_high, reason",
+    "probe_groups": "model, bias_type, instruction_id, setting, prompt_form, estimator, job_group, gender, "
+    "share, pooled_share, se_templates, ci_low, ci_high, share_low, share_high, coverage, n_jobs, "
+    "n_templates, coverage_median, n_below_floor, se_sampling, reason",
+    "probe_templates": "model, bias_type, instruction_id, setting, prompt_form, template_id, job_group, "
+    "gender, share, coverage, n_jobs, estimator, reason",
+    "probe_variance": "model, bias_type, instruction_id, setting, prompt_form, job_group, gender, var_job, "
+    "var_template, var_residual, estimator, reason",
+    "probe_levels": "model, bias_type, setting, prompt_form, job_group, gender, level, share, "
+    "n_instructions, estimator, reason",
+    "tests": "engine, family, quantity, gender, model_a, model_b, bias_type, setting, prompt_form, "
+    "instruction_a, instruction_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
+    "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, reason",
+    "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
+    "n_male, n_neutral, key",
+    "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
+    "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, "
+    "n_unassociated, "
+    "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
+    "nonbinary_ci_low, nonbinary_ci_high, share_if_dropped_female, share_if_dropped_male, "
+    "labour_female_share, labour_year, reason",
+    "deciles": "model, template_id, labour_side, decile_low, decile_high, n_occupations",
+    "marked_words": "model, occupation, origin, gender, against, method, rank, word, z, q_value, "
+    "count_target, count_unmarked, documents_target, documents_unmarked, is_pronoun, is_name",
+    "word_lists": "model, occupation, origin, gender, against, method, n_marked, null_mean, null_p95, "
+    "p_value, p_value_max_z, n_target, n_unmarked, reason",
+    "word_overlap": "model, occupation, gender, word, place",
+    "word_methods": "model, occupation, origin, gender, word, only_in",
+    "instruction_words": "model, setting, prompt_form, instruction_id, marked_for, method, rank, "
+    "word, z, q_value, "
+    "count_target, count_unmarked, documents_target, documents_unmarked",
+    "calibration": "model, occupation, prior, c, alpha, gender, against, n_marked, n_criterion, n_common, "
+    "n_names, gained, lost, words_differing, stability, recommended, reason",
+    "srb": "model, occupation, gender, srb, distance_female, distance_male, n_candidates, "
+    "n_target_female, n_target_male, n_oov, overlap_only, srb_matched, srb_seed_sd, vectors, "
+    "null_mean, null_sd, p_value, srb_z, control, reason",
+    "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
+    "gaps": "model, occupation, bias_type, prompt_form, probe_gap, represented_gap, labour_gap, srb_spread, "
+    "vectors, reason",
+    "clusters": "model, cluster, words, n_occupations_female, n_occupations_male, female_share, kept, "
+    "category, reason",
+    "silhouette": "k, silhouette, chosen",
+}
+
+
+def row(name: str, **values: object) -> dict[str, object]:
+    """A row of defaults with some values of its own."""
+    layout = columns(name, groups=GROUPS, contrast=CONTRAST)
+    return {column.name: DEFAULTS[column.kind] for column in layout} | values
+
+
+def write(path: Path, *rows: dict[str, object]) -> Path:
+    write_table(path, path.stem, rows, groups=GROUPS, contrast=CONTRAST)
+    return path
+
+
+# --- columns -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
+    found = [column.name for column in columns(name, groups=GROUPS, contrast=CONTRAST)]
+    assert re.split(r",\s+", PROMISED[name]) == found
+
+
+WITHOUT_REASON = (
+    *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
+    *("instruction_words", "silhouette"),
+)
+"""Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_reason_is_the_last_column_and_keys_are_columns(name: str) -> None:
+    for scoped in (False, True):
+        names = [column.name for column in columns(name, groups=GROUPS, contrast=CONTRAST, scoped=scoped)]
+        assert "reason" not in names[:-1]
+        assert ("reason" in names) is (name not in WITHOUT_REASON)
+    assert set(SCHEMAS[name].keys) <= set(names)
+
+
+def test_group_columns_carry_the_names_of_the_study_and_the_difference_its_contrast() -> None:
+    found = [column.name for column in columns("probe_jobs", groups=("a", "b"), contrast=("b", "a"))]
+    assert found[9:12] == ["a_share", "b_share", "b_minus_a"]
+    assert found[-5:] == ["a_share_ci_low", "a_share_ci_high", "b_share_ci_low", "b_share_ci_high", "reason"]
+
+
+def test_a_group_whose_column_would_be_there_twice_is_refused() -> None:
+    with pytest.raises(TableError, match="labour_female_share"):
+        columns("probe_jobs", groups=("labour_female", "b"), contrast=("b", "labour_female"))
+
+
+def test_an_unknown_table_names_the_nearest() -> None:
+    with pytest.raises(TableError, match="probe_cells"):
+        columns("probe_cell", groups=GROUPS, contrast=CONTRAST)
+
+
+# --- writing -------------------------------------------------------------------------------------------
+
+
+def test_a_table_is_utf_8_with_commas_and_one_header_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "probe_variance.csv", row("probe_variance", model="modèle", var_job=0.1))
+    assert path.read_bytes() == (
+        b"model,bias_type,instruction_id,setting,prompt_form,job_group,gender,var_job,var_template,"
+        b"var_residual,estimator,reason\nmod\xc3\xa8le,x,1,x,x,x,x,0.1,0.5,0.5,x,x\n"
+    )
+
+
+def test_undefined_values_are_empty_and_booleans_are_yes_and_no(tmp_path: Path) -> None:
+    rows = [row("probe_cells", job=str(i), below_floor=b) for i, b in enumerate((True, False, None))]
+    path = write(tmp_path / "probe_cells.csv", *rows)
+    with path.open(encoding="utf-8", newline="") as file:
+        assert ["yes", "no", ""] == [line["below_floor"] for line in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "0.5", True])
+def test_a_number_that_is_none_is_an_error(tmp_path: Path, bad: object) -> None:
+    with pytest.raises(TableError, match="row 1: share"):
+        write(tmp_path / "probe_groups.csv", row("probe_groups", share=bad))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("column", "bad"), [("n_jobs", 1.0), ("n_jobs", True), ("gender", 1), ("estimator", True)]
+)
+def test_a_value_of_another_kind_is_an_error(tmp_path: Path, column: str, bad: object) -> None:
+    with pytest.raises(TableError, match=column):
+        write(tmp_path / "probe_groups.csv", row("probe_groups", **{column: bad}))
+
+
+def test_missing_and_surplus_keys_are_an_error_that_names_them(tmp_path: Path) -> None:
+    short = row("probe_groups")
+    del short["share"]
+    with pytest.raises(TableError, match=r"missing \['share'\], surplus \[\]"):
+        write(tmp_path / "probe_groups.csv", short)
+    with pytest.raises(TableError, match=r"missing \[\], surplus \['more'\]"):
+        write(tmp_path / "probe_groups.csv", row("probe_groups", more=1))
+
+
+def test_two_rows_with_the_same_keys_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="row 2"):
+        write(tmp_path / "probe_groups.csv", row("probe_groups"), row("probe_groups", share=0.25))
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_field_can_be_run_by_a_spreadsheet(tmp_path: Path, start: str) -> None:
+    with pytest.raises(TableError, match="formula"):
+        write(tmp_path / "probe_groups.csv", row("probe_groups", job_group=f"{start}cmd"))
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", reason=f"{start}cmd\n=two"))
+    assert str(read_table_rows(path)[0]["reason"]).startswith(("reason given: ", "cmd"))
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+def test_numpy_numbers_are_numbers(tmp_path: Path) -> None:
+    import numpy as np
+
+    values = {"share": np.float64(0.1), "coverage": np.float32(0.5), "n_jobs": np.int64(3)}
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", **values))
+    found = read_table_rows(path)[0]
+    assert (0.1, 0.5, 3) == (found["share"], found["coverage"], found["n_jobs"])
+
+
+# --- reading -------------------------------------------------------------------------------------------
+
+NAMES = st.text(min_size=1, max_size=12).filter(lambda name: name[0] not in "=+-@\t\r")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(name=NAMES, share=st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False)))
+def test_what_is_written_reads_back_to_the_same_value(tmp_path: Path, name: str, share: float | None) -> None:
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", job_group=name, share=share))
+    found = read_table_rows(path)[0]
+    assert (name, share) == (found["job_group"], found["share"])
+
+
+def test_a_lone_surrogate_in_a_name_survives(tmp_path: Path) -> None:
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", job_group="a\ud800b"))
+    assert read_table_rows(path)[0]["job_group"] == "a\ud800b"
+    assert read_table(path)["job_group"].tolist() == ["a\ud800b"]
+
+
+@pytest.mark.parametrize("name", ["NA", "None", "nan", "", "null", "1.0", "yes", 'a "b", c', "line\u2028end"])
+def test_text_stays_text(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", job_group=name))
+    assert read_table(path)["job_group"].tolist() == [name]
+
+
+def test_a_field_may_have_any_length(tmp_path: Path) -> None:
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", job_group="x" * 200_000))
+    before = csv.field_size_limit()
+    assert read_table_rows(path)[0]["job_group"] == "x" * 200_000
+    assert before == csv.field_size_limit()
+
+
+def test_a_data_frame_shows_undefined_values_as_its_own_missing_value(tmp_path: Path) -> None:
+    import pandas as pd
+
+    undefined = row("probe_cells", job="b", coverage=None, below_floor=None, template_id=None)
+    frame = read_table(write(tmp_path / "probe_cells.csv", row("probe_cells", job="a"), undefined))
+    numbers = frame["coverage"].tolist()
+    assert numbers[0] == 0.5
+    assert math.isnan(numbers[1])
+    assert [True, pd.NA] == frame["below_floor"].tolist()
+    assert [1, pd.NA] == frame["template_id"].tolist()
+    assert ["boolean", "Int64", "float64"] == [
+        str(frame[name].dtype) for name in ("below_floor", "template_id", "coverage")
+    ]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_table_without_rows_keeps_its_columns(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / f"{name}.csv")
+    assert read_table_rows(path) == []
+    expected = [column.name for column in columns(name, groups=GROUPS, contrast=CONTRAST)]
+    assert expected == list(read_table(path).columns)
+
+
+@pytest.mark.parametrize("groups", [("a_share", "b"), ("x", "y", "coverage"), ("she", "he", "they", "it")])
+def test_the_groups_of_a_file_are_found_whatever_they_are_called(
+    tmp_path: Path, groups: tuple[str, ...]
+) -> None:
+    contrast = (groups[0], groups[1])
+    for name in ("probe_cells", "probe_jobs"):
+        layout = columns(name, groups=groups, contrast=contrast)
+        path = tmp_path / f"{name}.csv"
+        one = {column.name: DEFAULTS[column.kind] for column in layout}
+        write_table(path, name, [one], groups=groups, contrast=contrast)
+        assert [one] == read_table_rows(path)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_table_of_an_older_biaskit_lacks_columns_and_is_read(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / f"{name}.csv", row(name))
+    header, body = path.read_text("utf-8").splitlines()
+    added = [column for column in header.split(",") if column not in (*SCHEMAS[name].keys, "reason")][-2:]
+    kept = [i for i, column in enumerate(header.split(",")) if column not in added]
+    lines = [",".join(line.split(",")[i] for i in kept) for line in (header, body)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    (read,) = read_table_rows(path)
+    absent = {
+        c.name: "" if c.kind == "text" else None for c in columns(name, groups=GROUPS, contrast=CONTRAST)
+    }
+    assert row(name) | {column: absent[column] for column in added} == read
+    assert list(read) == list(read_table(path).columns)
+
+
+def test_a_table_that_lacks_a_key_or_has_another_column_is_none_of_ours(tmp_path: Path) -> None:
+    path = write(tmp_path / "srb.csv", row("srb"))
+    whole = path.read_text("utf-8")
+    for other in (whole.replace("occupation,", "", 1), whole.replace("n_oov", "n_vov", 1)):
+        path.write_text(other, "utf-8")
+        with pytest.raises(TableError, match="the columns are"):
+            read_table_rows(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"model,share\na,b\n", b"\xff\xfe", b'a,"b\n', b"model\n" * 3], ids=range(5)
+)
+def test_a_file_that_is_not_this_table_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "probe_variance.csv"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=r"probe_variance\.csv"):
+        read_table_rows(path)
+
+
+def test_a_row_with_a_field_too_many_is_an_error_that_names_its_place(tmp_path: Path) -> None:
+    path = write(tmp_path / "probe_variance.csv", row("probe_variance"))
+    path.write_bytes(path.read_bytes().replace(b"0.5,x,x\n", b"0.5,x,x,x\n"))
+    with pytest.raises(TableError, match="record 2"):
+        read_table_rows(path)
+
+
+def test_a_field_that_is_no_number_is_an_error_that_names_its_column(tmp_path: Path) -> None:
+    path = write(tmp_path / "probe_variance.csv", row("probe_variance", var_job=0.125))
+    path.write_bytes(path.read_bytes().replace(b"0.125", b"many"))
+    with pytest.raises(TableError, match="var_job"):
+        read_table_rows(path)
+
+
+def test_a_missing_table_is_an_error_that_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="biaskit analyze"):
+        read_table(tmp_path / "tests.csv")

@@ -1,0 +1,564 @@
+"""Tests of word vectors: what they depend on, in one process and in two, and files of every kind."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import logging
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import biaskit
+from biaskit.errors import UsageError
+from biaskit.vectors import training as module
+from biaskit.vectors.training import (
+    LONGEST_SENTENCE,
+    NEARLY_UNTRAINED,
+    TrainingTexts,
+    Vectors,
+    load_pretrained,
+    median_cosine,
+    n_epochs,
+    train,
+    train_on_lists,
+    train_seeds,
+)
+
+SINGLE = 1e-6  # of a float32
+WAIT_S = 60
+
+
+def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: int = 0) -> TrainingTexts:
+    rng = np.random.default_rng(seed)
+    words = sorted(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(n_words))
+    ids = rng.zipf(1.5, size=n_texts * length).clip(max=n_words).astype(np.int32) - 1
+    return TrainingTexts(words, ids, np.arange(n_texts + 1) * length)
+
+
+def equal(a: Sequence[Vectors], b: Sequence[Vectors]) -> bool:
+    return [v.words for v in a] == [v.words for v in b] and all(
+        np.array_equal(x.matrix, y.matrix) for x, y in zip(a, b, strict=True)
+    )
+
+
+def python(program: str, *, file: bool = False, **environment: str) -> str:
+    """Run a program from standard input, where `__main__` has no file."""
+    root = str(Path(biaskit.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=program,
+        env={**os.environ, "PYTHONPATH": root, **environment},
+        capture_output=True,
+        text=True,
+        timeout=4 * WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+# --- what vectors depend on ----------------------------------------------------------------------
+
+PROGRAM = """
+import hashlib, numpy as np
+from biaskit.vectors import Corpus, train_seeds
+rng = np.random.default_rng(0)
+words = [f"w{i:03d}" for i in range(300)]
+corpus = Corpus(words, rng.integers(0, 300, size=6000, dtype=np.int32), np.arange(0, 6001, 60))
+print("started")
+models = train_seeds(corpus, seeds=[1, 2, 3], epochs=3, processes=PROCESSES)
+print(hashlib.sha256(b"".join(v.matrix.tobytes() for v in models)).hexdigest())
+"""
+
+
+@pytest.mark.process
+def test_vectors_are_the_same_for_every_hash_seed_thread_count_and_number_of_processes() -> None:
+    # The program has neither a file nor a guard: multiprocessing would run it again, or die.
+    one, two = (PROGRAM.replace("PROCESSES", n) for n in "12")
+    outputs = {
+        python(one, PYTHONHASHSEED="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
+        python(one, PYTHONHASHSEED="1", OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2"),
+        python(two, PYTHONHASHSEED="random"),
+    }
+    assert len(outputs) == 1
+    started, digest = outputs.pop().split()
+    assert "started" == started
+    assert 64 == len(digest)
+
+
+def test_training_is_word2vec_with_the_documented_choices() -> None:
+    from gensim.models import Word2Vec
+
+    corpus = random_corpus()
+    found = train(corpus.sentences, n_tokens=corpus.n_tokens, seed=3, epochs=2)
+    model = Word2Vec(
+        list(corpus.sentences()),
+        vector_size=100,
+        window=5,
+        min_count=1,
+        workers=1,
+        seed=3,
+        epochs=2,
+        sg=0,
+        negative=5,
+    )
+    assert sorted(model.wv.key_to_index) == list(found.words)
+    for word, row in found.words.items():
+        assert found.matrix[row] == pytest.approx(model.wv.get_vector(word, norm=True), abs=SINGLE)
+
+
+def test_seeds_orders_and_epochs_make_other_vectors() -> None:
+    corpus = random_corpus()
+    turned = TrainingTexts.ordered(corpus.words, corpus.ids, corpus.starts, range(59, -1, -1))
+
+    def trained(of: TrainingTexts = corpus, seed: int = 1, epochs: int = 2) -> bytes:
+        return train(of.sentences, n_tokens=of.n_tokens, seed=seed, epochs=epochs).matrix.tobytes()
+
+    assert trained() == trained()
+    assert 4 == len({trained(), trained(seed=2), trained(epochs=3), trained(turned)})
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "epochs"),
+    [(0, 5), (1_000_000, 5), (999_999, 6), (146_166, 35), (6_300_000, 5), (5_000, 1_000)],
+)
+def test_epochs_reach_five_million_tokens_and_are_at_least_five(n_tokens: int, epochs: int) -> None:
+    # METHODS §2.6: max(5, ceil(5,000,000 / tokens)).
+    assert epochs == n_epochs(n_tokens)
+
+
+def test_every_word_has_a_unit_vector_in_alphabetical_order() -> None:
+    corpus = random_corpus()
+    found = train(corpus.sentences, n_tokens=corpus.n_tokens, seed=1, epochs=1)
+    used = {corpus.words[i] for i in corpus.ids.tolist()}
+    assert sorted(used) == list(found.words)
+    assert list(range(len(used))) == list(found.words.values())
+    assert np.linalg.norm(found.matrix, axis=1) == pytest.approx(1.0, abs=SINGLE)
+    assert (len(used), 100) == found.matrix.shape
+
+
+def test_a_corpus_without_words_has_no_vectors() -> None:
+    empty = TrainingTexts.ordered(("a",), np.array([0], np.int32), np.array([0, 0, 1]), [0])
+    assert 0 == empty.n_tokens
+    found = train_seeds(empty, seeds=[1, 2])
+    assert [0, 0] == [len(vectors) for vectors in found]
+    assert ["a"] == found[0].rows(["a"])[2]
+
+
+# --- texts as sentences --------------------------------------------------------------------------
+
+
+def test_texts_are_taken_in_the_given_order_without_the_empty_ones() -> None:
+    ids, starts = np.array([0, 1, 2, 0], np.int32), np.array([0, 2, 2, 3, 4])
+    corpus = TrainingTexts.ordered(["a", "b", "c"], ids, starts, [3, 1, 0])
+    assert [["a"], ["a", "b"]] == list(corpus.sentences())
+    assert 3 == corpus.n_tokens
+
+
+def test_no_sentence_is_longer_than_gensim_reads() -> None:
+    ids = np.arange(2 * LONGEST_SENTENCE + 1, dtype=np.int32) % 7
+    corpus = TrainingTexts(list("abcdefg"), ids, np.array([0, ids.size]))
+    pieces = list(corpus.sentences())
+    assert [LONGEST_SENTENCE, LONGEST_SENTENCE, 1] == [len(piece) for piece in pieces]
+    assert [corpus.words[i] for i in ids.tolist()] == [word for piece in pieces for word in piece]
+
+
+def cosine_to_start(corpus: TrainingTexts, word: str, limit: int) -> float:
+    """Cosine of a word's trained vector and the one gensim starts from."""
+    found = train(lambda: corpus.sentences(limit), n_tokens=corpus.n_tokens, seed=1, epochs=5)
+    counts = np.bincount(corpus.ids, minlength=len(corpus.words))
+    first = {i: place for place, i in reversed(list(enumerate(corpus.ids.tolist())))}
+    by_count = sorted(range(len(corpus.words)), key=lambda i: (-counts[i], -first[i]))
+    start = np.random.default_rng(1).random((len(counts), 100), dtype=np.float32) * 2 - 1
+    row = start[by_count.index(list(corpus.words).index(word))]
+    return float(row @ found.rows([word])[0][0] / np.linalg.norm(row))
+
+
+def test_a_word_that_stands_only_after_token_10000_has_a_trained_vector() -> None:
+    # So many words that gensim skips none of them for being frequent: only words it reads count.
+    ids = np.random.default_rng(0).permutation(30_000).astype(np.int32) % 3_000
+    ids[LONGEST_SENTENCE + 1 :: 40] = 3_000
+    corpus = TrainingTexts([*(f"w{i:04d}" for i in range(3_000)), "xlate"], ids, np.array([0, ids.size]))
+    assert cosine_to_start(corpus, "xlate", LONGEST_SENTENCE) < 0.9
+    # Fed whole, the word stays where gensim put it at the start.
+    assert cosine_to_start(corpus, "xlate", ids.size) == pytest.approx(1.0, abs=SINGLE)
+
+
+def test_lists_of_marked_words_are_sentences() -> None:
+    found = train_on_lists([["she", "nurse"], [], ["he", "nurse", "mechanic"]])
+    assert ["he", "mechanic", "nurse", "she"] == list(found.words)
+    assert [] == list(train_on_lists([]).words)
+
+
+# --- quiet, and safe -----------------------------------------------------------------------------
+
+
+def test_gensim_says_nothing(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    caplog.set_level(logging.DEBUG)
+    logger = logging.getLogger("gensim")
+    level = logger.level
+    train_on_lists([["a", "b"]])  # it would warn of few jobs and of few words
+    assert [] == [record for record in caplog.records if record.name.startswith("gensim")]
+    assert ("", "") == capfd.readouterr()
+    assert level == logger.level
+
+
+def test_an_error_while_sentences_are_read_is_raised_and_nothing_waits() -> None:
+    passes = []
+
+    def sentences() -> Iterator[list[str]]:
+        passes.append(1)
+        yield ["a", "b", "c"]
+        if len(passes) > 1:  # gensim reads these in a thread, and would wait for it for ever
+            raise ValueError("unreadable")
+
+    caught: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            train(sentences, n_tokens=3, seed=1, epochs=3)
+        except ValueError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+    assert ["unreadable"] == [str(error) for error in caught]
+    assert len(passes) == 2
+
+
+def test_progress_counts_epochs_of_all_seeds_and_can_stop_the_training() -> None:
+    told: list[tuple[int, int]] = []
+    train_seeds(random_corpus(), seeds=[1, 2], epochs=3, processes=1, progress=lambda *p: told.append(p))
+    assert [(n, 6) for n in range(1, 7)] == [p for p in told if p[0]]
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_seeds(random_corpus(), seeds=[1], epochs=3, progress=stop)
+
+
+# --- two processes -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trained_here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Seeds that this process trains, in order."""
+    seeds: list[int] = []
+    original = train
+
+    def counted(*args: object, seed: int, **more: object) -> Vectors:
+        seeds.append(seed)
+        return original(*args, seed=seed, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "train", counted)
+    return seeds
+
+
+@pytest.mark.process
+def test_a_second_process_trains_every_other_seed_to_the_same_vectors(trained_here: list[int]) -> None:
+    corpus = random_corpus(length=400)
+    told: list[tuple[int, int]] = []
+    found = train_seeds(corpus, seeds=[5, 1, 3], epochs=4, processes=2, progress=lambda *p: told.append(p))
+    assert [5, 3] == trained_here
+    assert 12 == told[-1][0]
+    assert equal(train_seeds(corpus, seeds=[5, 1, 3], epochs=4, processes=1), found)
+    assert found[0].words is found[1].words
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("fault", ["no python", "dies", "no space", "half a result"])
+def test_without_a_second_process_this_one_does_all(
+    fault: str, trained_here: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if fault == "no python":
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    elif fault == "no space":
+        monkeypatch.setattr(TrainingTexts, "save", lambda *_: (_ for _ in ()).throw(OSError("No space left")))
+    else:
+        program = "raise SystemExit('no')" if fault == "dies" else WRITES_HALF
+        monkeypatch.setattr(module._SecondProcess, "_PROGRAM", program)
+    corpus = random_corpus()
+    found = train_seeds(corpus, seeds=[1, 2], epochs=2, processes=2)
+    assert [1, 2] == trained_here
+    assert equal(train_seeds(corpus, seeds=[1, 2], epochs=2, processes=1), found)
+    assert ("", "") == capfd.readouterr()
+
+
+WRITES_HALF = """
+import sys, numpy as np
+np.save(sys.argv[1] + "/seed-2.npy", np.zeros((2, 100)))
+"""
+
+
+@pytest.mark.process
+def test_an_interruption_leaves_neither_process_nor_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1])
+
+    def stop(done: int, total: int) -> None:
+        assert list(tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_seeds(random_corpus(), seeds=[1, 2], epochs=1_000, processes=2, progress=stop)
+    assert started[0].poll() is not None
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to list a process's children")
+def test_the_second_process_ends_when_the_first_is_killed(tmp_path: Path) -> None:
+    program = PROGRAM.replace("epochs=3", "epochs=1_000_000").replace("PROCESSES", "2")
+    root = str(Path(biaskit.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": root, "TMPDIR": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + WAIT_S
+        while not list(tmp_path.glob("*/progress")):  # then it trains
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        assert len(children) == 1
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    while (
+        Path(f"/proc/{children[0]}").exists()
+        and "\nState:\tZ" not in Path(f"/proc/{children[0]}/status").read_text()
+    ):
+        assert time.monotonic() < end + WAIT_S
+        time.sleep(0.1)
+
+
+# --- words and their vectors ---------------------------------------------------------------------
+
+
+def test_rows_are_unit_vectors_in_double_precision_with_the_words_they_belong_to() -> None:
+    raw = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
+    found = Vectors.of(list("abcde"), raw)
+    assert np.float32 == found.matrix.dtype
+    matrix, known, unknown = found.rows(["e", "x", "b", "y"])
+    assert (["e", "b"], ["x", "y"]) == (known, unknown)
+    assert np.float64 == matrix.dtype
+    assert np.linalg.norm(matrix, axis=1) == pytest.approx(1.0, abs=1e-15)
+    assert matrix[0] == pytest.approx(raw[4] / np.linalg.norm(raw[4]), abs=SINGLE)
+    assert (0, 9) == found.rows(["x"])[0].shape
+
+
+def test_a_vector_of_zeros_is_no_vector() -> None:
+    found = Vectors.of(["a", "b", "c"], [[1, 0], [0, 0], [0, 2]])
+    assert {"a": 0, "c": 1} == found.words
+    assert [[1.0, 0.0], [0.0, 1.0]] == found.matrix.tolist()
+    assert "b" not in found
+
+
+def test_the_median_cosine_is_that_of_different_words() -> None:
+    # Three words at 0°, 60°, 120°: cosines 0.5, 0.5, -0.5 of pairs; a word with itself would give 1.
+    angles = np.radians([0, 60, 120])
+    plane = Vectors.of(list("abc"), np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    assert pytest.approx(0.5) == median_cosine(plane, np.random.default_rng(0))
+    opposite = Vectors.of(["a", "b"], [[1.0, 0.0], [-1.0, 0.0]])
+    for seed in range(20):
+        assert pytest.approx(-1.0) == median_cosine(opposite, np.random.default_rng(seed))
+    random = Vectors.of([f"w{i}" for i in range(200)], np.random.default_rng(1).normal(size=(200, 50)))
+    assert abs(median_cosine(random, np.random.default_rng(0)) or 1.0) < 0.02
+    assert median_cosine(random, np.random.default_rng(2)) == median_cosine(random, np.random.default_rng(2))
+    assert median_cosine(Vectors.of(["a"], [[1.0]]), np.random.default_rng(0)) is None
+
+
+def test_hardly_trained_vectors_are_seen_by_their_median_cosine() -> None:
+    # METHODS §2.6: few epochs on few texts push all words the same way.
+    corpus = random_corpus(n_texts=1_300, n_words=400, length=100)
+    few = train(corpus.sentences, n_tokens=corpus.n_tokens, seed=1, epochs=3)
+    assert (median_cosine(few, np.random.default_rng(0)) or 0.0) > NEARLY_UNTRAINED
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+WORDS = ["apple", "né", "straße", "the", "zebra"]
+
+
+@pytest.fixture(scope="module")
+def matrix() -> NDArray[np.float32]:
+    return np.random.default_rng(8).normal(size=(len(WORDS), 4)).astype(np.float32)
+
+
+def write(path: Path, matrix: NDArray[np.float32], form: str) -> Path:
+    """As gensim writes it."""
+    from gensim.models import KeyedVectors
+
+    kept = KeyedVectors(matrix.shape[1])
+    kept.add_vectors(WORDS, matrix)
+    kept.save_word2vec_format(str(path), binary=form == "binary", write_header=form != "glove")
+    return path
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("form", ["text", "binary", "glove"])
+def test_a_file_gives_the_vectors_of_the_wanted_words_alone(
+    form: str, packed: bool, matrix: NDArray[np.float32], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "vectors", matrix, form)
+    if packed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    found = load_pretrained(path, {"zebra", "né", "unicorn"})
+    assert ["né", "zebra"] == list(found.words)
+    expected = matrix[[1, 4]] / np.linalg.norm(matrix[[1, 4]], axis=1, keepdims=True)
+    assert found.matrix == pytest.approx(expected, abs=SINGLE)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == found.digest
+    assert 0 == len(load_pretrained(path, ["unicorn"]))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves GloVe's file open
+@pytest.mark.parametrize("form", ["text", "binary", "glove"])
+def test_a_file_is_read_as_gensim_reads_it(form: str, tmp_path: Path) -> None:
+    from gensim.models import KeyedVectors
+
+    rng = np.random.default_rng(9)
+    kept = KeyedVectors(50)
+    kept.add_vectors([f"w{i}" for i in range(3_000)], rng.normal(size=(3_000, 50)).astype(np.float32))
+    path = tmp_path / "vectors"
+    kept.save_word2vec_format(str(path), binary=form == "binary", write_header=form != "glove")
+    theirs = KeyedVectors.load_word2vec_format(str(path), binary=form == "binary", no_header=form == "glove")
+    found = load_pretrained(path, kept.index_to_key)
+    assert set(kept.index_to_key) == set(found.words)
+    for word, row in found.words.items():
+        assert found.matrix[row] == pytest.approx(theirs.get_vector(word, norm=True), abs=SINGLE)
+
+
+def test_the_forms_that_others_write_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    # word2vec.c ends lines with a space; Windows with CR; the largest GloVe has words with spaces.
+    for content, word, expected in (
+        (b"2 2\na 1.0 0.0 \nb 0.0 2e-3 \n", "b", [0, 1]),
+        (b"2 2\r\na 1.0 0.0\r\nb 3 4\r\n", "b", [0.6, 0.8]),
+        (b"a 1 0\n. . . 3 4\nat name@domain.com 0 1\nb 0 -1\n", ". . .", [0.6, 0.8]),
+        (b"a 1 0\n. . . 3 4\nb 0 -1\n", "b", [0, -1]),
+        (b"\xef\xbb\xbfa 3 4\nb 0 1\n", "a", [0.6, 0.8]),
+        (b"\xef\xbb\xbf2 2\na 3 4\nb 0 1\n", "a", [0.6, 0.8]),
+        (b"2 2\na 1 0\na 0 1\n", "a", [1, 0]),
+        ("a\u2028b 3 4\nc 0 1".encode(), "a\u2028b", [0.6, 0.8]),
+        (b"a 1 0\n\xff\xfe 1 1\nb 3 4\n", "b", [0.6, 0.8]),
+        (b"a 1 0\n\nb 3 4\n\n", "b", [0.6, 0.8]),
+    ):
+        path.write_bytes(content)
+        assert load_pretrained(path, {word}).rows([word])[0][0] == pytest.approx(expected, abs=SINGLE)
+
+
+def test_a_word_with_zeros_has_no_vector(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("<unk> 0 0\na 1 0\n")
+    assert ["a"] == list(load_pretrained(path, {"<unk>", "a"}).words)
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "what"),
+    [
+        (b"", "", "is empty"),
+        (b"\n\n", "", "empty line"),
+        (b"hello\n", "line 1", "neither"),
+        (b"3 4", "cut", "3"),
+        (b"0 4\n", "line 1", "0 vectors"),
+        (b"2 2\na 1 0\nb 1\n", "line 3", "1 numbers after the word, 2 expected"),
+        (b"2 2\na 1 0\nb 1 2 3\n", "line 3", "3 numbers after the word, 2 expected"),
+        (b"a 1 0\nb 1\n", "line 2", "1 numbers after the word, 2 expected"),
+        (b"a 1 0\nb 1 2 3\n", "line 2", "3 numbers after the word, 2 expected"),
+        (b"3 2\na 1 0\nb 0 1\n", "", "it holds 2 vectors, its first line says 3"),
+        (b"1 2\na 1 0\nb 0 1\n", "", "it holds 2 vectors, its first line says 1"),
+        (b"2 2\na 1 0\nb 0 x\n", "line 3", "could not convert"),
+        (b"2 2\na 1 0\nb 0 nan\n", "line 3", "NaN"),
+        (b"a 1 0\nb 0 1e400\n", "line 2", "infinity"),
+        (b"a 1 0\nb 0 -1e200\n", "line 2", "1e30"),
+        (b"a\t1\t0\nb\t0\t1\n", "line 1", "neither"),
+        (b"2 2\na \x00\x00\x80\x3f\x00\x00\x00\x00b \x00\x00", "", "vector 2 of 2 is not whole"),
+        (b"1 2\na \x00\x00\x80\x3f\x00\x00\x00\x00b \x00\x00", "", "and more follows"),
+        (b"1 1\nb \x00\x00\xc0\x7f", "vector 1", "NaN"),
+        (b"\x1f\x8b\x08\x00broken", "", "broken .gz"),
+        (gzip.compress(b"2 2\na 1 0\nb 0 1\n" * 9)[:-9], "", "broken .gz"),
+        (b"PK\x03\x04rest", "", "zip archive"),
+        (b"\x93NUMPY\x01\x00", "", "NumPy array"),
+        (b"\xba\x16\x4f\x2f\x0c", "", "fastText"),
+    ],
+)
+def test_a_broken_file_is_one_line_with_its_place(
+    content: bytes, where: str, what: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        load_pretrained(path, {"a", "b"})
+    message = str(caught.value)
+    assert str(path) in message
+    assert where in message
+    assert what in message
+    assert "\n" not in message
+
+
+class Evil:
+    """Would leave a file behind if it were unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_never_loaded(protocol: int, tmp_path: Path) -> None:
+    path, trace = tmp_path / "vectors.model", tmp_path / "trace"
+    path.write_bytes(pickle.dumps(Evil(trace), protocol=protocol))
+    with pytest.raises(UsageError):
+        load_pretrained(path, {"a"})
+    assert not trace.exists()
+    # An array of objects is a pickle inside.
+    np.save(tmp_path / "vectors.npy", np.array([Evil(trace)], dtype=object))
+    with pytest.raises(UsageError, match="NumPy"):
+        load_pretrained(tmp_path / "vectors.npy", {"a"})
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("path", ["nowhere.txt", ".", "a\0b"])
+def test_a_path_that_is_no_file_is_one_line(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        load_pretrained(path, {"a"})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_promise_of_billions_of_vectors_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("99999999999 300\na " + " ".join(["1"] * 300) + "\n")
+    with pytest.raises(UsageError, match="1 vectors"):
+        load_pretrained(path, {"a"})
+
+
+def test_a_corpus_survives_its_folder(tmp_path: Path) -> None:
+    corpus = TrainingTexts(["a", "née", "\ud800"], np.array([2, 0, 1], np.int32), np.array([0, 1, 3]))
+    corpus.save(tmp_path)
+    assert list(corpus.sentences()) == list(TrainingTexts.load(tmp_path).sentences())
+    assert json.loads((tmp_path / "words.json").read_text()) == list(corpus.words)
+    assert math.isclose(3, TrainingTexts.load(tmp_path).n_tokens)
