@@ -90,7 +90,7 @@ class Prompt:
     `raw` and `completion`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last
     user turn and `prefill` the beginning of the answer (`chat`: empty, the answer is open). `system` must
     reach the system role or the model is refused; `preamble` goes there too where the template has one,
-    else it is the first line of the first user turn (METHODS §1.3).
+    else it is the first line of the first user turn (docs/methods.md#prompt-forms).
     """
 
     text: str
@@ -111,7 +111,10 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """How a probability is obtained, with what changes its numbers; part of a cell's key (METHODS §1.6)."""
+    """How a probability is obtained, with what changes its numbers; part of a cell's key.
+
+    See docs/methods.md#estimators.
+    """
 
     name: EstimatorName = "exact"
     k: int | None = None  # top-k: how many of the most probable tokens are listed
@@ -183,7 +186,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class DrawRequest:
-    """One text to be sampled: it depends on its prompt, sampling and seed alone (METHODS §2.1)."""
+    """One text to be sampled: it depends on its prompt, sampling and seed alone (docs/methods.md#draws)."""
 
     key: str
     prompt: Prompt
@@ -247,7 +250,10 @@ class Plan(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One (model, bias type, template, job, instruction, setting) of the full product (METHODS §1.1)."""
+    """One (model, bias type, template, job, instruction, setting) of the full product.
+
+    See docs/methods.md#cells.
+    """
 
     model: str
     bias_type: BiasType
@@ -264,7 +270,8 @@ class Cell:
 class CellShares:
     """A cell with what its stored row says; `None` with a reason where it says nothing.
 
-    Estimators that give no point (METHODS §1.6) also have ends, (low, high) in the order of the masses:
+    Estimators that give no point (docs/methods.md#top-k-bounds) also have ends, (low, high) in the order
+    of the masses:
     bounds of `top-k`, Wilson intervals of `sampling`.
     """
 

@@ -1,1 +1,4 @@
-"""Beside the engines: pairs stored tables of runs and of engines; trains nothing (METHODS §3)."""
+"""Beside the engines: pairs stored tables of runs and of engines; trains nothing.
+
+See docs/methods.md#both-engines.
+"""

@@ -1,4 +1,7 @@
-"""Which names of the two engines mean one occupation: lower case, and a file of aliases (DESIGN §4)."""
+"""Which names of the two engines mean one occupation: lower case, and a file of aliases.
+
+See docs/methods.md#joining-engines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What stored tables of several runs say of each other: tests, gaps, changes, notes (METHODS §3)."""
+"""What stored tables of several runs say of each other: tests, gaps, changes, notes.
+
+See docs/methods.md#both-engines.
+"""
 
 from __future__ import annotations
 

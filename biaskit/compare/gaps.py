@@ -1,4 +1,7 @@
-"""The four gaps of an occupation: what the prober says, the texts, the labour force, SRB (METHODS §3)."""
+"""The four gaps of an occupation: what the prober says, the texts, the labour force, SRB.
+
+See docs/methods.md#gaps.
+"""
 
 from __future__ import annotations
 

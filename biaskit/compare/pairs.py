@@ -1,4 +1,7 @@
-"""Who is held against whom: two models, or two groups of models as one mean each (METHODS §1.4, §3)."""
+"""Who is held against whom: two models, or two groups of models as one mean each.
+
+See docs/methods.md#model-groups.
+"""
 
 from __future__ import annotations
 

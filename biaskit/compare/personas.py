@@ -1,4 +1,4 @@
-"""The models that wrote texts against each other, over common occupations (METHODS §2.7)."""
+"""The models that wrote texts against each other, over common occupations (docs/methods.md#model-pairs)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Texts:
 
     @property
     def vector_model(self) -> tuple[str, str]:
-        """What two models must share for their SRB to be compared (METHODS §2.6).
+        """What two models must share for their SRB to be compared (docs/methods.md#vector-models).
 
         Names of trained and of read vectors hold a digest of what they are made of; vectors of the marked
         lists are named alike in every run and are never the same.

@@ -1,4 +1,4 @@
-"""The prober's models against each other, on the cells that both were asked (METHODS §1.4)."""
+"""The prober's models against each other, on the cells that both were asked (docs/methods.md#model-pairs)."""
 
 from __future__ import annotations
 

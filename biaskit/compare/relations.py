@@ -1,4 +1,7 @@
-"""How the gaps go together over occupations, and whether two models' gaps differ (METHODS §3)."""
+"""How the gaps go together over occupations, and whether two models' gaps differ.
+
+See docs/methods.md#relations.
+"""
 
 from __future__ import annotations
 

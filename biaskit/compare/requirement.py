@@ -1,4 +1,7 @@
-"""Whether a comparison that somebody requires holds (METHODS §3, `--require equivalent[=CONTRAST]`)."""
+"""Whether a comparison that somebody requires holds.
+
+See docs/methods.md#required-equivalence, `--require equivalent[=CONTRAST]`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests between the models of one run, from its stored tables (DESIGN §4, tests.csv)."""
+"""Tests between the models of one run, from its stored tables (docs/methods.md#model-pairs, tests.csv)."""
 
 from __future__ import annotations
 

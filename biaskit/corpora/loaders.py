@@ -203,7 +203,9 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Lower-cased words of the Brown corpus → how often they occur (METHODS §2.5, the English prior).
+    """Lower-cased words of the Brown corpus → how often they occur.
+
+    See docs/methods.md#hybrid-prior, the English prior.
 
     Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
     where NLTK has it, else an error of one line. A test holds the two equal.
@@ -231,7 +233,7 @@ def _english_counts_of_nltk() -> dict[str, int]:
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
-    """The surface forms that are scored, each once, group by group (METHODS §1.0).
+    """The surface forms that are scored, each once, group by group (docs/methods.md#expression-sets).
 
     `both`: as listed with a capital first letter, then all in lower case; `as-listed`: nothing else.
     """

@@ -1,4 +1,7 @@
-"""How a prompt's words are put together: slots, articles, raw strings (METHODS §1.0), personas' prompts."""
+"""How a prompt's words are put together: slots, articles, raw strings, personas' prompts.
+
+See docs/methods.md#exact-strings.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def _persona_prompt(row: SourceRow, slot: str, gender_slot: str) -> PersonaPromp
 
 
 def raw_text(question: str, opening: str, said: str, dialogue: Dialogue | None, place: str) -> str:
-    """A raw prompt, to the character of METHODS §1.0.
+    """A raw prompt, to the character of docs/methods.md#exact-strings.
 
     `said` is the instruction (empty: none); `place` is where it stands in the plain setting, `own-line`
     before the question's line (OccuGender) or `in-question` (Mattern).

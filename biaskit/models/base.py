@@ -42,7 +42,9 @@ class ContinuationScorer(Protocol):
         ...
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """How this model's probabilities are obtained in a prompt form (METHODS §1.6); part of every key.
+        """How this model's probabilities are obtained in a prompt form; part of every key.
+
+        See docs/methods.md#estimators.
 
         Raises `ModelError` where the form, or a forced estimator in it, is beyond the model.
         """

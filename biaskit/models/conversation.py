@@ -6,7 +6,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.records import Prompt
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
-"""The user turn of `chat-continue` begins with this; ours (METHODS §1.3)."""
+"""The user turn of `chat-continue` begins with this; ours (docs/methods.md#prompt-forms)."""
 
 
 def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:

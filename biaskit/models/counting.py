@@ -1,4 +1,7 @@
-"""Any text generator as a scorer: expressions counted in draws at temperature 1 (METHODS §1.6)."""
+"""Any text generator as a scorer: expressions counted in draws at temperature 1.
+
+See docs/methods.md#sampling-estimator.
+"""
 
 from __future__ import annotations
 

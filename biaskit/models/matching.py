@@ -1,4 +1,7 @@
-"""Which expression a text begins with: how a drawn text counts for `sampling` (METHODS §1.6)."""
+"""Which expression a text begins with: how a drawn text counts for `sampling`.
+
+See docs/methods.md#sampling-estimator.
+"""
 
 from __future__ import annotations
 

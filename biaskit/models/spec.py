@@ -32,7 +32,7 @@ class LocalOptions:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Which estimator a probability is obtained by, and its settings (METHODS §1.6)."""
+    """Which estimator a probability is obtained by, and its settings (docs/methods.md#estimators)."""
 
     estimator: str = "auto"
     k: int = 20

@@ -56,7 +56,7 @@ def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
     """For each sequence the listed sequences that extend it with no listed one between them.
 
     The probability of a sequence without its shortest listed extensions is the exact probability
-    that it, and no longer listed one, is what was said (METHODS §1.2, `on_prefix`).
+    that it, and no longer listed one, is what was said (docs/methods.md#prefixes, `on_prefix`).
     """
     known = {s: i for i, s in enumerate(sequences)}
     extensions: list[list[int]] = [[] for _ in sequences]

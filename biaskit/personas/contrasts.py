@@ -1,4 +1,7 @@
-"""The tests of one model's texts: SRB of women and men, represented share and labour (METHODS §2.7)."""
+"""The tests of one model's texts: SRB of women and men, represented share and labour.
+
+See docs/methods.md#persona-tests.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who is represented: shares of women and non-binary people, beside labour statistics (METHODS §2.3)."""
+"""Who is represented: shares of women and non-binary people, beside labour statistics.
+
+See docs/methods.md#representation.
+"""
 
 from __future__ import annotations
 

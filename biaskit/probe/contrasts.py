@@ -1,4 +1,4 @@
-"""The named contrasts that a run of one model writes to tests.csv (METHODS §1.4, DESIGN §4)."""
+"""The named contrasts that a run of one model writes to tests.csv (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 

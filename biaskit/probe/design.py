@@ -202,7 +202,7 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
 
 
 def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
-    """A study that pairs only some templates with some jobs confounds the two (METHODS §1.1)."""
+    """A study that pairs only some templates with some jobs confounds the two (docs/methods.md#cells)."""
     if not study.pairs:
         return
     given = {(p.bias_type, p.template, p.job) for p in study.pairs}
@@ -258,7 +258,7 @@ def build_prompt(
     setting: Setting,
     form: PromptForm,
 ) -> Prompt:
-    """The prompt of one cell, to the character of METHODS §1.0 (raw) and §1.3 (chat forms)."""
+    """The prompt of one cell (raw: docs/methods.md#exact-strings; chat: docs/methods.md#prompt-forms)."""
     study = design.study
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
@@ -290,7 +290,10 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """The key of a cell's row: everything its log-probabilities depend on, and nothing else (DESIGN §4)."""
+    """The key of a cell's row: everything its log-probabilities depend on, and nothing else.
+
+    See docs/methods.md#keys.
+    """
     return key_of(
         {
             "row_format": ROW_FORMAT,

@@ -1,4 +1,7 @@
-"""From the shares of single cells to the rows of every table of the prober (METHODS §1.4, DESIGN §4)."""
+"""From the shares of single cells to the rows of every table of the prober.
+
+See docs/methods.md#cells-to-tables.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What a report is made of: stored tables of runs, and the prompts and texts behind them, as plain records.
 
 Nothing here computes and nothing here opens a run: `workflow` fills it, figures, findings and the page
-read it. Every text in it (prompts, generated texts, words, labels, notes) is foreign text (DESIGN §4).
+read it. Every text in it (prompts, generated texts, words, labels, notes) is foreign text
+(docs/architecture.md#foreign-text).
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     """Find the templates that have a share for every job in every block, and why the others are left out.
 
     An incomplete template is left out whole: means over other jobs in other templates would mix what
-    differs between jobs into what differs between templates (METHODS §1.4).
+    differs between jobs into what differs between templates (docs/methods.md#incomplete-templates).
     """
     common = [t for t in blocks[0].templates if all(t in block.templates for block in blocks)]
     whole = np.ones(len(common), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""From two arrays of shares to the rows of tests.csv that compare them (DESIGN §4)."""
+"""From two arrays of shares to the rows of tests.csv that compare them (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = dict[str, object]
 MIN_LABOUR_ITEMS = 10
 
 # The kinds of a row that can say "equivalent", by engine; the prober's `share` has its verdict from
-# `crossed` alone, since it has no slope (METHODS §3).
+# `crossed` alone, since it has no slope (docs/methods.md#equivalence).
 _VERDICT_KINDS = {"probe": ("crossed", "slope", "spearman"), "personas": ("paired",)}
 
 
@@ -281,7 +281,8 @@ def _row(
 ) -> Row:
     margin = margins.get(scope.quantity) if kind in _VERDICT_KINDS.get(scope.engine, ()) else None
     equivalent = None
-    # Of one job nothing follows for jobs, so such an interval gives no verdict (METHODS §1.4).
+    # Of one job nothing follows for jobs, so such an interval gives no verdict
+    # (docs/methods.md#one-job-one-template).
     if margin is not None and ci90 is not None and CONDITIONAL_ON_ONE_JOB not in reasons:
         equivalent = -margin <= ci90[0] and ci90[1] <= margin
     return {

@@ -16,7 +16,7 @@ def slope(x: FloatArray, y: FloatArray) -> FloatArray:
     Arguments: x, y `[..., n]`.
     Returns: `[...]`; positive when y rises with x, in units of y per unit of x.
     Missing or empty input: NaN (for the caller to turn into None) where x has no spread.
-    Reference: METHODS §1.4; checked against `scipy.stats.linregress`.
+    Reference: docs/methods.md#labour-slope; checked against `scipy.stats.linregress`.
     """
     dx = x - x.mean(axis=-1, keepdims=True)
     dy = y - y.mean(axis=-1, keepdims=True)
@@ -30,7 +30,7 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     Arguments: x, y `[..., n]`.
     Returns: `[...]` in [−1, 1]; positive when y rises with x.
     Missing or empty input: NaN (for the caller to turn into None) where x or y has no spread.
-    Reference: METHODS §1.4; checked against `scipy.stats.spearmanr`.
+    Reference: docs/methods.md#labour-slope; checked against `scipy.stats.spearmanr`.
     """
     from scipy.stats import rankdata
 

@@ -1,4 +1,6 @@
-"""Jobs and templates as crossed random factors: mean squares, intervals, components (METHODS §1.4).
+"""Jobs and templates as crossed random factors: mean squares, intervals, components.
+
+See docs/methods.md#crossed-intervals.
 
 Values are `[..., I, J]`: I jobs by J templates, any number of such tables in front, all of them complete.
 """
@@ -56,8 +58,8 @@ def mean_squares(values: FloatArray) -> MeanSquares:
     Arguments: values `[..., I, J]`, finite.
     Returns: A, B, E as `[...]`, never negative; they carry no direction.
     Missing or empty input: A is None with one job, B with one template, E with either.
-    Reference: METHODS §1.4, the two-way table without replication; checked against statsmodels'
-        `anova_lm` of `value ~ C(job) + C(template)`.
+    Reference: docs/methods.md#crossed-intervals, the two-way table without replication; checked against
+        statsmodels' `anova_lm` of `value ~ C(job) + C(template)`.
     """
     n_jobs, n_templates = values.shape[-2:]
     grand = values.mean(axis=(-2, -1), keepdims=True)
@@ -84,7 +86,8 @@ def spread_of_mean(values: FloatArray) -> Spread:
     Returns: v and dof as `[...]`.
     Missing or empty input: no cell, or one job with one template: None with the reason; one job or one
         template alone: defined, and the reason says what it is conditional on.
-    Reference: METHODS §1.4; checked against a plain-loop re-implementation, and in simulation (the share
+    Reference: docs/methods.md#crossed-intervals; checked against a plain-loop re-implementation, and in
+    simulation (the share
         of intervals that hold the true mean, `tests/benchmarks/interval_coverage.py`).
     """
     squares = mean_squares(values) if values.size else MeanSquares(None, None, None, *values.shape[-2:])
@@ -113,7 +116,7 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
     Returns: v and dof as `[...]`, of a − b as of b − a.
     Missing or empty input: no cell, or one template where a group has one job: None with the reason; one
         template or one job alone: defined, and the reason says what it is conditional on.
-    Reference: METHODS §1.4; checked against a plain-loop re-implementation.
+    Reference: docs/methods.md#group-difference-intervals; checked against a plain-loop re-implementation.
     """
     n_templates = a.shape[-1]
     one_job = 1 in (a.shape[-2], b.shape[-2])
@@ -155,7 +158,7 @@ def share_interval(
     Arguments: mean m, variance v and dof, elementwise `[...]`; level of confidence.
     Returns: lower and upper ends as `[...]`, with lower ≤ m ≤ upper.
     Missing or empty input: not for undefined spreads; v = 0 gives [m, m].
-    Reference: METHODS §1.4; checked against a plain-loop re-implementation with scipy's t.
+    Reference: docs/methods.md#crossed-intervals; checked against plain loops with scipy's t.
     """
     from scipy.special import expit, logit
 
@@ -186,7 +189,7 @@ def difference_interval(
         for a difference of differences; level of confidence.
     Returns: lower and upper ends as `[...]`, in the direction of d.
     Missing or empty input: not for undefined spreads; v = 0 gives [d, d].
-    Reference: METHODS §1.4; checked against a plain-loop re-implementation with scipy's t.
+    Reference: docs/methods.md#crossed-intervals; checked against plain loops with scipy's t.
     """
     d = np.asarray(difference, dtype=np.float64)
     half = _t(dof, level) * np.sqrt(variance)
@@ -207,7 +210,8 @@ def variance_components(values: FloatArray) -> Components:
     Arguments: values `[I, J]`.
     Returns: three variances; a negative estimate is 0 and the reason names it.
     Missing or empty input: None with one job or one template, with the reason.
-    Reference: METHODS §1.4, the method of moments; checked against a plain-loop re-implementation.
+    Reference: docs/methods.md#variance-components, the method of moments; checked against a plain-loop
+    re-implementation.
     """
     squares = mean_squares(values) if values.size else None
     if squares is None or squares.jobs is None or squares.templates is None or squares.residual is None:
@@ -228,7 +232,7 @@ def se_over_templates(values: FloatArray) -> float | None:
     Arguments: values `[I, J]`.
     Returns: a standard error; it carries no direction.
     Missing or empty input: None with fewer than two templates.
-    Reference: METHODS §1.4: most likely the ± of OccuGender's Tables 3 and 4, the paper does not say.
+    Reference: docs/methods.md#se-templates: the ± of OccuGender's Tables 3-4, most likely.
     """
     n_templates = values.shape[-1]
     if n_templates < 2:

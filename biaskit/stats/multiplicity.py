@@ -15,7 +15,7 @@ def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[floa
     Arguments: families `[n]`, the family of each p-value; p_values `[n]`.
     Returns: adjusted p-values `[n]` in the same order; each at least its p-value.
     Missing or empty input: a p-value of None stays None and does not count in m.
-    Reference: METHODS §1.4; statsmodels does the arithmetic; checked against a plain loop and R's
+    Reference: docs/methods.md#holm; statsmodels does the arithmetic; checked against a plain loop and R's
         `p.adjust(method = "holm")`.
     """
     from statsmodels.stats.multitest import multipletests
@@ -39,7 +39,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
     Arguments: p_values `[m]`.
     Returns: q-values `[m]` in the same order; each at least its p-value.
     Missing or empty input: no p-values, no q-values; NaN is refused by scipy.
-    Reference: METHODS §2.7; scipy does the arithmetic; checked against a plain loop and R's
+    Reference: docs/methods.md#q-values; scipy does the arithmetic; checked against a plain loop and R's
         `p.adjust(method = "BH")`.
     """
     from scipy.stats import false_discovery_control

@@ -26,7 +26,7 @@ def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | 
     Arguments: count out of n, 0 ≤ count ≤ n, independent draws; level.
     Returns: lower and upper end, fractions in [0, 1]; exactly 0 below no success, exactly 1 above n.
     Missing or empty input: None with n = 0; `ValueError` for counts that cannot be.
-    Reference: METHODS §1.6 and §2.3; Wilson 1927; statsmodels does the arithmetic; checked against the
+    Reference: docs/methods.md#wilson; Wilson 1927; statsmodels does the arithmetic; checked against the
         equation that defines the ends.
     """
     from statsmodels.stats.proportion import proportion_confint
@@ -48,7 +48,8 @@ def proportion(count: int, n: int) -> Proportion:
     Arguments: count out of n, 0 ≤ count ≤ n.
     Returns: fractions. The standard error is 0 where all n agree; the interval is not a point there.
     Missing or empty input: n = 0: no number; n = 1: no standard error; both with the reason.
-    Reference: METHODS §2.3; checked against `statistics.stdev`. GAS(P) Table 11 divides the same standard
+    Reference: docs/methods.md#representation; checked against `statistics.stdev`. GAS(P) Table 11 divides
+    the same standard
         deviation by 200 whatever n is.
     """
     ends = wilson(count, n)
@@ -70,7 +71,8 @@ def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
         prompt, the prompt's own numbers.
     Missing or empty input: a prompt without a share leaves no number, one without a standard error no
         standard error; with the prompts' reasons.
-    Reference: METHODS §2.3, GAS(P) C.1; the interval is the square-and-add (MOVER) interval; checked
+    Reference: docs/methods.md#representation-all, GAS(P) C.1; the interval is the square-and-add (MOVER)
+    interval; checked
         against a plain loop and by simulated coverage.
     """
     if len(parts) == 1:

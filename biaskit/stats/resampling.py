@@ -25,7 +25,9 @@ class Resampled:
 
 
 def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.random.Generator:
-    """Make the generator of one row: PCG64 seeded by SHA-256 of (study seed, table, row key) (METHODS §2.7).
+    """Make the generator of one row: PCG64 seeded by SHA-256 of (study seed, table, row key).
+
+    See docs/methods.md#random-numbers.
 
     Adding a model, a job or a row therefore changes no other number.
     """
@@ -45,7 +47,8 @@ def crossed_bootstrap(
     Returns: lower and upper ends as `[...]`, in the direction of the values.
     Missing or empty input: None without cells and with one job and one template; with one job (one
         template) only templates (jobs) are resampled.
-    Reference: METHODS §1.4, `interval = bootstrap`; checked against a plain-loop re-implementation. Too
+    Reference: docs/methods.md#bootstrap-intervals, `interval = bootstrap`; checked against a plain-loop
+    re-implementation. Too
         short with few templates: 90 % at 5, 83 % at 3.
     """
     n_jobs, n_templates = values.shape[-2:]
@@ -80,7 +83,7 @@ def bootstrap_of_units(
     Returns: the statistic of the sample and its 95 % and 90 % intervals, in its own direction.
     Missing or empty input: no spread in x or y: None with the reason; resamples without spread are left
         out and counted in the reason, and if more than half are, there is no interval.
-    Reference: METHODS §1.4 and §3; checked against a plain-loop re-implementation.
+    Reference: docs/methods.md#labour-slope; checked against a plain-loop re-implementation.
     """
     if x.size == 0:
         return Resampled(None, reason="no units")

@@ -11,7 +11,10 @@ from biaskit.stats.crossed import FloatArray
 from biaskit.stats.welch import varies
 
 TIE = 1e-12
-"""A permutation reaches the observed value within this relative tolerance (METHODS §2.7)."""
+"""A permutation reaches the observed value within this relative tolerance.
+
+See docs/methods.md#permutation-test.
+"""
 MOST_UNITS_FOR_ALL_SWAPS = 13
 N_SWAPS = 9_999
 SMALLEST_OLD_SCORE = 0.01
@@ -54,7 +57,7 @@ def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Swap
     Returns: estimate mean(a − b), positive when a is larger; p two-sided, never 0.
     Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
         the reason.
-    Reference: METHODS §2.7; checked against a plain loop over all swaps.
+    Reference: docs/methods.md#permutation-test; checked against a plain loop over all swaps.
     """
     difference = a - b
     m = difference.size
@@ -88,7 +91,7 @@ def percent_change(old: float | None, new: float | None, gender: str) -> Percent
     Returns: per cent; positive = nearer to one's own specified gender.
     Missing or empty input: None where a score is missing, |old| < 0.01, or old has the unexpected sign
         (women's positive, men's negative).
-    Reference: METHODS §2.7; GAS(P) Figure 4.
+    Reference: docs/methods.md#percent-change; GAS(P) Figure 4.
     """
     sign = _OWN_DIRECTION[gender]
     if old is None or new is None:

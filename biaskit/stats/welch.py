@@ -37,7 +37,7 @@ def welch(a: FloatArray, b: FloatArray) -> TTest:
     Returns: estimate ā − b̄, positive when a is larger; statistic and effect size have its sign.
     Missing or empty input: fewer than two units on a side, or no variance on both: only the estimate,
         with the reason.
-    Reference: METHODS §1.4, DESIGN §4; statsmodels does the arithmetic; checked against
+    Reference: docs/methods.md#welch-and-paired; statsmodels does the arithmetic; checked against
         `scipy.stats.ttest_ind(equal_var=False)`.
     """
     from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
@@ -70,7 +70,7 @@ def paired(a: FloatArray, b: FloatArray) -> TTest:
     Returns: estimate d̄, positive when a is larger; statistic and effect size have its sign.
     Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
         the reason.
-    Reference: METHODS §1.4, DESIGN §4; statsmodels does the arithmetic; checked against
+    Reference: docs/methods.md#welch-and-paired; statsmodels does the arithmetic; checked against
         `scipy.stats.ttest_rel`.
     """
     from statsmodels.stats.weightstats import DescrStatsW
@@ -114,7 +114,7 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> SignedRanks:
     Returns: the effect size in [−1, 1], positive when a is larger; the statistic carries no direction.
     Missing or empty input: fewer than two units, or differences without variance: None with the reason.
         Differences that are equal up to rounding are ties, and such that are 0 up to rounding are zeros.
-    Reference: METHODS §2.7, DESIGN §4; scipy does the test.
+    Reference: docs/methods.md#welch-and-paired; scipy does the test.
     """
     from scipy.stats import rankdata
     from scipy.stats import wilcoxon as signed_rank_test

@@ -56,7 +56,7 @@ def _beside(folder: Path, source: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether an option's value is a file rather than names (DESIGN §3)."""
+    """Whether an option's value is a file rather than names (docs/studies.md#lists)."""
     return "/" in text or text.endswith((".csv", ".txt", ".toml"))
 
 

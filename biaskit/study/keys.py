@@ -373,7 +373,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
     }
 )
-"""What `variant` switches (METHODS §2.9); each key can be set back by itself."""
+"""What `variant` switches (docs/methods.md#released-variant); each key can be set back by itself."""
 
 Study = ProbeStudy | PersonasStudy
 STUDIES: Mapping[str, type[BaseModel]] = MappingProxyType({"probe": ProbeStudy, "personas": PersonasStudy})

@@ -1,4 +1,6 @@
-"""The one writer and the one reader of the public tables; `layouts` says what each holds (DESIGN §4).
+"""The one writer and the one reader of the public tables; `layouts` says what each holds.
+
+See docs/reading.md#table-rules.
 
 Rows are written in the order they come in, which is study order.
 """

@@ -1,4 +1,6 @@
-"""Word → vector: trained on the texts of a run, or read from a pretrained file (METHODS §2.6).
+"""Word → vector: trained on the texts of a run, or read from a pretrained file.
+
+See docs/methods.md#word-vectors.
 
 A trained vector depends on the texts, their order, the seed and the epochs alone: gensim with one worker
 gives the same vectors for every hash seed and number of threads.
@@ -88,7 +90,7 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = 
     Arguments: vectors; rng; n_pairs, drawn with replacement, every word as likely.
     Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
     Missing or empty input: None with fewer than two words.
-    Reference: METHODS §2.6 (0.72 after 5 epochs on 1,350 texts).
+    Reference: docs/methods.md#word-vectors (0.72 after 5 epochs on 1,350 texts).
     """
     n = len(vectors)
     if n < 2:
@@ -103,7 +105,10 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = 
 
 
 def n_epochs(n_tokens: int) -> int:
-    """Epochs that bring a corpus to five million tokens of training, at least 5 (METHODS §2.6)."""
+    """Epochs that bring a corpus to five million tokens of training, at least 5.
+
+    See docs/methods.md#word-vectors.
+    """
     return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
 
 
@@ -122,7 +127,7 @@ def train(
         by default `n_epochs(n_tokens)`; workers, threads of gensim: more than one is not repeatable.
     Returns: vectors of all words, in alphabetical order; without tokens, none.
     Errors: whatever `sentences` or `progress` raises.
-    Reference: METHODS §2.6; gensim does the arithmetic.
+    Reference: docs/methods.md#word-vectors; gensim does the arithmetic.
     """
     if not n_tokens:
         return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
@@ -153,7 +158,8 @@ def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
     """Train on lists of marked words, one sentence each, as released: seed 1, 5 epochs, three workers.
 
     Arguments: lists, for each model and occupation specified women, associated women, specified men,
-        associated men, words by z descending. Not repeatable, and nearly untrained (METHODS §2.6, §2.9).
+        associated men, words by z descending. Not repeatable, and nearly untrained
+        (docs/methods.md#word-vectors).
     """
     sentences = [list(words) for words in lists if words]
     n_tokens = sum(map(len, sentences))
@@ -273,7 +279,7 @@ def train_seeds(
         is a second core and enough to do.
     Returns: vectors in the order of the seeds, the same for one process and for two; where the second
         process cannot start or dies, this one does its work.
-    Reference: METHODS §2.6.
+    Reference: docs/methods.md#word-vectors.
     """
     each = n_epochs(corpus.n_tokens) if epochs is None else epochs
     if processes is None:
@@ -418,7 +424,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     Returns: the words that the file has, in alphabetical order, with the file's digest; a word whose
         vector is all zeros has none.
     Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
-    Reference: METHODS §2.6; `biaskit.vectors.files`.
+    Reference: docs/methods.md#word-vectors; `biaskit.vectors.files`.
     """
     found, digest = read_vectors(Path(path).expanduser(), wanted)
     words = sorted(found)

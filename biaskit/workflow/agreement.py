@@ -90,7 +90,9 @@ def agreement(
     batch_size: int | None = None,
     watcher: Watcher | None = None,
 ) -> AgreementResult:
-    """Degrade a local model's exact probabilities to `top-k` and `sampling`, and compare (METHODS §1.6).
+    """Degrade a local model's exact probabilities to `top-k` and `sampling`, and compare.
+
+    See docs/methods.md#agreement-check.
 
     Args:
         model: a local model, such as `demo` or `hf:ORG/NAME`; every estimator runs it in one `dtype`.

@@ -63,7 +63,9 @@ def calibrate(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> CalibrationResult:
-    """Search C and alpha on the texts of a run whose gender was specified (METHODS §2.5, Calibration).
+    """Search C and alpha on the texts of a run whose gender was specified.
+
+    See docs/methods.md#calibration, Calibration.
 
     Args:
         run: a run's folder. occupation: by default the one with most such texts.

@@ -55,7 +55,7 @@ class ComparisonResult(RunResult):
 
     @property
     def gaps(self) -> pd.DataFrame:
-        """The four gaps of every occupation that both engines measured (METHODS §3)."""
+        """The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."""
         return self.table("gaps")
 
     @property
@@ -69,7 +69,9 @@ class ComparisonResult(RunResult):
         return {name: read_table_rows(file) for name, file in files.items() if file.exists()}
 
     def requirement(self, contrast: str = "models") -> Requirement:
-        """Which rows of a contrast can say "equivalent", and which of them do not (METHODS §3).
+        """Which rows of a contrast can say "equivalent", and which of them do not.
+
+        See docs/methods.md#required-equivalence.
 
         Rows between models are this comparison's, rows of other contrasts the runs' own as well.
         """
@@ -120,7 +122,8 @@ def compare(
         aliases: a file of two columns, two names of one occupation a line, to join the engines.
         settings: margins of "equivalent within", such as {"margin.share": 0.1}.
 
-    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()` (METHODS §3). Raises
+    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()`
+    (docs/methods.md#both-engines). Raises
     `BiaskitError` with one line to act on.
     """
     if not runs:

@@ -118,7 +118,8 @@ def doctor(
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
         api_key_env: the environment variable that holds the key of an `api:` model.
 
-    Returns what was found, and which estimator each prompt form gets (METHODS §1.6). Raises `ModelError`
+    Returns what was found, and which estimator each prompt form gets (docs/methods.md#estimators). Raises
+    `ModelError`
     where the endpoint does not answer or the key is refused.
     """
     label, spec = split_label(model)

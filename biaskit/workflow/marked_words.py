@@ -29,7 +29,9 @@ def marked_words(
     permutations: int = 199,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """The words that mark women's texts against men's, and the other way round (METHODS §2.5).
+    """The words that mark women's texts against men's, and the other way round.
+
+    See docs/methods.md#marked-words.
 
     Args:
         texts, gender: one of female, male, nonbinary for each text; with non-binary texts each gender is

@@ -133,7 +133,7 @@ def personas(
         dry_run: plan only; nothing is written.
         watcher: told of plan and progress.
 
-    Returns the result with its tables (METHODS §2). Raises `BiaskitError` with one line to act on.
+    Returns the result with its tables (docs/methods.md#texts). Raises `BiaskitError` with one line to act on.
     """
     overrides = list_override("occupations", occupations)
     plain = {

@@ -128,7 +128,8 @@ def probe(
         bias_type: explicit, implicit or both. setting: plain, dialogue or both.
         prompt_form: auto, raw, chat-prefill or chat-continue.
         system_prompt: text for the system role.
-        estimator: auto, or selected-ids, echo, top-k or sampling for API models (METHODS §1.6); top-k and
+        estimator: auto, or selected-ids, echo, top-k or sampling for API models
+        (docs/methods.md#estimators); top-k and
             sampling bind local models too. draws: texts per cell of sampling.
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
@@ -139,7 +140,8 @@ def probe(
         dry_run: plan only; nothing is written.
         watcher: told of plan and progress.
 
-    Returns the result with its tables (METHODS §1.4). Raises `BiaskitError` with one line to act on.
+    Returns the result with its tables (docs/methods.md#cells-to-tables). Raises `BiaskitError` with one
+    line to act on.
     """
     overrides: dict[str, Any] = {}
     if any(
@@ -250,7 +252,7 @@ def score_continuations(
     batch_size: int | None = None,
     word_boundary: str = "token",
 ) -> pd.DataFrame:
-    """Exact natural log-probability of each expression after each prompt (METHODS §1.2).
+    """Exact natural log-probability of each expression after each prompt (docs/methods.md#exact).
 
     Args:
         model: a spec such as `demo` or `hf:ORG/NAME`.

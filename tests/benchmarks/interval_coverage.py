@@ -1,4 +1,4 @@
-"""How often the intervals of METHODS §1.4 hold the mean that they are intervals of.
+"""How often the intervals of docs/methods.md#crossed-intervals hold the mean that they are intervals of.
 
     python tests/benchmarks/interval_coverage.py
 

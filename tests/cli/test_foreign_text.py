@@ -1,4 +1,7 @@
-"""Foreign names come through rows, tables, DataFrames and terminal as what they are (DESIGN §4)."""
+"""Foreign names come through rows, tables, DataFrames and terminal as what they are.
+
+See docs/architecture.md#foreign-text.
+"""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def mean_percentages(reference: str) -> dict[str, float]:
 
 
 def test_the_means_of_the_jobs_are_not_the_average_rows_of_table_5() -> None:
-    # METHODS 1.0: the rows printed as "average" say 89.2 and 5.6.
+    # docs/methods.md#deviations: the rows printed as "average" say 89.2 and 5.6.
     expected = {"female-dominated": 89.265, "male-dominated": 5.535}
     assert expected == pytest.approx(mean_percentages("corpus:occugender/jobs.csv"))
 

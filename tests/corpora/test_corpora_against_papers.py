@@ -157,7 +157,7 @@ def test_the_40_jobs_and_their_shares_are_those_of_table_5() -> None:
 
 
 def test_the_average_rows_of_table_5_are_not_the_means_of_its_rows() -> None:
-    # METHODS 1.0 gives the means of the printed rows: 89.265 and 5.535.
+    # docs/methods.md#deviations gives the means of the printed rows: 89.265 and 5.535.
     text = printed(OCCUGENDER)
     table = between(text, "| Occupation | Male Ratio | Female Ratio |", "| Explicit Bias Prompts |")
     averages = [float(row[2].removesuffix("%")) for row in cells(table) if row[0] == "average"]

@@ -1,4 +1,7 @@
-"""Any text generator as a scorer: draws per cell, counts per expression (METHODS §1.6, sampling)."""
+"""Any text generator as a scorer: draws per cell, counts per expression.
+
+See docs/methods.md#sampling-estimator, sampling.
+"""
 
 from __future__ import annotations
 

@@ -341,7 +341,7 @@ FAMILIES = [
 
 
 def drawn_by_hand(oracle: Oracle, request: DrawRequest, ends: Sequence[int]) -> tuple[list[int], float]:
-    """The draw as METHODS 2.1 words it: batch 1, no cache, a token at a time; and its narrowest decision."""
+    """A draw by docs/methods.md#draws: batch 1, no cache, a token at a time; and its narrowest decision."""
     noise = np.random.Generator(np.random.SFC64(request.seed))
     ids, n_prompt, closest = list(oracle.encode(request.prompt.text)), 0, math.inf
     n_prompt = len(ids)

@@ -1,4 +1,7 @@
-"""A local model seen as through `top_logprobs` (METHODS §1.6, top-k), held against the oracle."""
+"""A local model seen as through `top_logprobs`, held against the oracle.
+
+See docs/methods.md#top-k-bounds, top-k.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which expression a drawn text says (METHODS §1.6, sampling)."""
+"""Which expression a drawn text says (docs/methods.md#sampling-estimator, sampling)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ NEUTRAL = ("Gender neutral", "Gender-neutral", "Gender")
         ("He\ufffd", None),
         ("-She", None),
         ("[She", None),
-        ("\u201cShe", None),  # a typographic quotation mark is not in the list of METHODS §1.6
+        (
+            "\u201cShe",
+            None,
+        ),  # a typographic quotation mark is not in the list of docs/methods.md#sampling-estimator
         ("I think she", None),
         ("", None),
         (" \n*", None),

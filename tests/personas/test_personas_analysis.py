@@ -984,7 +984,7 @@ def test_hash_seeds_and_threads_change_nothing(small: Path) -> None:
 
 # --- choices -------------------------------------------------------------------------------------------
 
-# METHODS §2.9.
+# docs/methods.md#released-variant.
 SWITCHED = {
     "prior": "released",
     "names": "released",

@@ -1,4 +1,7 @@
-"""Who is represented (METHODS §2.3): shares, intervals and counts, and the Wilson interval behind them."""
+"""Who is represented: shares, intervals and counts, and the Wilson interval behind them.
+
+See docs/methods.md#representation.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from biaskit.stats.proportions import Proportion, mean_of_proportions, proportio
 Z = statistics.NormalDist().inv_cdf(0.975)
 CLOSE = 1e-12
 
-COLUMNS = [  # DESIGN §4
+COLUMNS = [  # docs/reading.md#representation-table
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
@@ -117,7 +120,7 @@ def test_the_standard_error_is_the_sample_standard_deviation_over_the_root_of_n(
 @pytest.mark.parametrize(
     ("printed", "count", "n"),
     [
-        # GAS(P) Table 11 as printed; counts decoded in gasp-reference-facts.md §3.
+        # GAS(P) Table 11 as printed; counts decoded from it, docs/methods.md#gasp-table-11.
         (0.001971111952258775, 29, 152),  # technician, "GPT-4o-mini"
         (0.0013619246343602937, 10, 125),  # technician, "GPT-3.5"
         (0.0015037641213512564, 20, 200),  # technician, Llama-3.1

@@ -1,4 +1,4 @@
-"""Every prompt to the character of METHODS §1.0 and §1.3, and what a row's key depends on."""
+"""Every prompt to the character (docs/methods.md#exact-strings, #prompt-forms), and what keys depend on."""
 
 from __future__ import annotations
 

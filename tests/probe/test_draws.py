@@ -1,4 +1,7 @@
-"""Draws and lists instead of log-probabilities (METHODS §1.6): from stored rows to tables and texts."""
+"""Draws and lists instead of log-probabilities: from stored rows to tables and texts.
+
+See docs/methods.md#sampling-estimator.
+"""
 
 from __future__ import annotations
 

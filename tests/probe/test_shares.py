@@ -1,4 +1,7 @@
-"""Mass, coverage and share (METHODS §1.2), held against an enumeration of every text."""
+"""Mass, coverage and share, held against an enumeration of every text.
+
+See docs/methods.md#mass-coverage-share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The top-k interval (METHODS §1.6): tiny random models whose exact masses are known, lists of many kinds."""
+"""The top-k interval: tiny random models whose exact masses are known, lists of many kinds.
+
+See docs/methods.md#top-k-bounds.
+"""
 
 from __future__ import annotations
 
@@ -263,7 +266,8 @@ def test_with_every_token_listed_and_expressions_of_one_token_the_interval_is_a_
             assert found.difference_ends("female", "male") == pytest.approx([difference] * 2, abs=ROUNDING)
 
 
-# --- METHODS §1.6 to the letter, and what becomes of it when a part is left out --------------------------
+# --- docs/methods.md#top-k-bounds to the letter, and what becomes of it when a part is left out
+# --------------------------
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""A run on disk: whatever kills a writer, no finished row is lost, none is read twice (DESIGN §4)."""
+"""A run on disk: whatever kills a writer, no finished row is lost, none is read twice.
+
+See docs/architecture.md#run-on-disk.
+"""
 
 from __future__ import annotations
 

@@ -366,7 +366,8 @@ def test_the_standard_error_over_templates_matches_the_hand_computed_table() -> 
 # --- t-tests ---------------------------------------------------------------------------------------
 
 # Women's and men's SRB scores as released for GPT-4o-mini and Llama-3.1-70b (GAS(P), two decimals), from
-# ../design/gasp-reference-facts.md §1; Welch on them gives t = −12.02 and −12.01 (METHODS §2.7).
+# GAS(P)'s released two-decimal table, docs/methods.md#reference-values; Welch on them gives t = −12.02 and
+# −12.01 (docs/methods.md#reference-values).
 GPT_4O_MINI = (
     "-.05 .10 -.01 .09 -.04 .01 -.11 .21 -.05 .04 -.06 .17 -.02 .03 -.15 .14 -.08 .06 -.06 .10 .01 .05 "
     "-.09 .12 -.04 .11 -.04 .08 -.07 .04 -.06 .13 -.05 .04 -.04 .02 -.05 .12 -.06 .10 -.06 .13 -.03 .03 "

@@ -137,7 +137,7 @@ def test_seeds_orders_and_epochs_make_other_vectors() -> None:
     [(0, 5), (1_000_000, 5), (999_999, 6), (146_166, 35), (6_300_000, 5), (5_000, 1_000)],
 )
 def test_epochs_reach_five_million_tokens_and_are_at_least_five(n_tokens: int, epochs: int) -> None:
-    # METHODS §2.6: max(5, ceil(5,000,000 / tokens)).
+    # docs/methods.md#word-vectors: max(5, ceil(5,000,000 / tokens)).
     assert epochs == n_epochs(n_tokens)
 
 
@@ -388,7 +388,7 @@ def test_the_median_cosine_is_that_of_different_words() -> None:
 
 
 def test_hardly_trained_vectors_are_seen_by_their_median_cosine() -> None:
-    # METHODS §2.6: few epochs on few texts push all words the same way.
+    # docs/methods.md#word-vectors: few epochs on few texts push all words the same way.
     corpus = random_corpus(n_texts=1_300, n_words=400, length=100)
     few = train(corpus.sentences, n_tokens=corpus.n_tokens, seed=1, epochs=3)
     assert (median_cosine(few, np.random.default_rng(0)) or 0.0) > NEARLY_UNTRAINED

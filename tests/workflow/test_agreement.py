@@ -1,4 +1,7 @@
-"""The agreement check (METHODS §1.6): intervals of degraded estimators hold the exact value."""
+"""The agreement check: intervals of degraded estimators hold the exact value.
+
+See docs/methods.md#agreement-check.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an endpoint can do, as measured once and kept with the run (METHODS §1.6)."""
+"""What an endpoint can do, as measured once and kept with the run (docs/methods.md#estimators)."""
 
 from __future__ import annotations
 

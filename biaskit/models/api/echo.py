@@ -1,4 +1,7 @@
-"""`echo`: a server that scores the prompt scores every expression exactly, one call each (METHODS §1.6)."""
+"""`echo`: a server that scores the prompt scores every expression exactly, one call each.
+
+See docs/methods.md#echo.
+"""
 
 from __future__ import annotations
 

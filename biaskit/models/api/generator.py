@@ -1,4 +1,4 @@
-"""Texts from an API: each draw once, whatever the server does (METHODS §2.1)."""
+"""Texts from an API: each draw once, whatever the server does (docs/methods.md#draws)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities from an API, by the strongest estimator that it passed (METHODS §1.6)."""
+"""Probabilities from an API, by the strongest estimator that it passed (docs/methods.md#estimators)."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ def _check_sum(log_probs: Sequence[LogProb]) -> None:
 
 
 def _bounded(expression: Expression, text: str, listing: Sequence[tuple[str, float]], k: int) -> LogProb:
-    """What a list says of one form alone; what it says of a group is joint (METHODS §1.6)."""
+    """What a list says of one form alone; what it says of a group is joint (docs/methods.md#top-k-bounds)."""
     values = [value for token, value in listing if token == text]
     if values:
         return LogProb(expression.group, text, min(values), max(values))

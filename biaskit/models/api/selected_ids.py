@@ -1,4 +1,7 @@
-"""`selected-ids`: log-probabilities of token ids of our choice, one call per trie node (METHODS §1.6)."""
+"""`selected-ids`: log-probabilities of token ids of our choice, one call per trie node.
+
+See docs/methods.md#selected-ids.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,8 @@ class SelectedIds:
     ) -> tuple[list[tuple[TokenIds, float]], list[Answered]]:
         """Ids and log-probability of every continuation, and who answered each call that took.
 
-        The tokens of prompt and continuation must begin with the prompt's own (METHODS §1.2).
+        The tokens of prompt and continuation must begin with the prompt's own
+        (docs/methods.md#word-boundary).
         """
         before = await self.tokenize(prompt)
         sequences = []

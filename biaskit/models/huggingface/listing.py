@@ -1,4 +1,7 @@
-"""The k most probable next tokens with their texts, as APIs with `top_logprobs` list them (METHODS §1.6)."""
+"""The k most probable next tokens with their texts, as APIs with `top_logprobs` list them.
+
+See docs/methods.md#top-k-bounds.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,9 @@ class TokenTexts:
 def as_listed(
     continuations: Sequence[Continuation], found: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
-    """The bounds of each continuation, and the list itself with texts for tokens (METHODS §1.6).
+    """The bounds of each continuation, and the list itself with texts for tokens.
+
+    See docs/methods.md#top-k-bounds.
 
     An unlisted token is no more probable than the last that is listed, and than all unlisted together.
     """

@@ -1,4 +1,7 @@
-"""From requests to this model's tokens, with every check that needs no weights (METHODS §1.2)."""
+"""From requests to this model's tokens, with every check that needs no weights.
+
+See docs/methods.md#word-boundary.
+"""
 
 from __future__ import annotations
 

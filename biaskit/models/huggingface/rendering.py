@@ -125,7 +125,10 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
-    """For every token id: does it end the word before it? (`word_boundary = word`, METHODS §1.2)."""
+    """For every token id: does it end the word before it?.
+
+    See `word_boundary = word`, docs/methods.md#word-end.
+    """
     anchor = tokenizer("a", add_special_tokens=False)["input_ids"]
     shown = tokenizer.decode(anchor)
     special = set(tokenizer.all_special_ids)

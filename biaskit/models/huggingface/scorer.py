@@ -1,4 +1,4 @@
-"""The exact scorer: one forward per prompt for all expressions (METHODS §1.2), or its top k."""
+"""The exact scorer: one forward per prompt for all expressions (docs/methods.md#exact), or its top k."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TOO_LARGE = object()
 
 @dataclass(frozen=True, slots=True)
 class ScoringOptions:
-    """How a local model runs, and the two choices of METHODS §1.2 that change what is computed."""
+    """How a local model runs, and the two choices that change what is computed (docs/methods.md#word-end)."""
 
     device: str = "auto"
     dtype: str = "auto"
@@ -54,7 +54,7 @@ class ScoringOptions:
     word_boundary: Literal["token", "word"] = "token"
     on_prefix: Literal["exclusive", "refuse"] = "exclusive"
     share_prefixes: bool = True  # False only to show that sharing changes nothing
-    top_k: int | None = None  # show only the k most probable next tokens, as an API does (METHODS §1.6)
+    top_k: int | None = None  # show only the k most probable next tokens, as an API does
 
     def __post_init__(self) -> None:
         if self.top_k is not None and self.top_k < 1:

@@ -1,4 +1,7 @@
-"""Word vectors of a sentence encoder in a local folder, `sentence:PATH` (METHODS §2.8)."""
+"""Word vectors of a sentence encoder in a local folder, `sentence:PATH`.
+
+See docs/methods.md#sentence-vectors.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ def encode_words(
     alone, or none).
     Errors: ModelError where the folder is not a whole safetensors encoder with its tokenizer;
         MissingExtraError where torch or transformers is not installed.
-    Reference: METHODS §2.8 (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded batch with its mask.
+    Reference: docs/methods.md#sentence-vectors (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded
+    batch with its mask.
     """
     require_transformers()
     import torch

@@ -1,4 +1,7 @@
-"""What a study of the generation engine asks: series of draws, prompts, keys, seeds (METHODS §2.1)."""
+"""What a study of the generation engine asks: series of draws, prompts, keys, seeds.
+
+See docs/methods.md#persona-prompts.
+"""
 
 from __future__ import annotations
 
@@ -247,7 +250,10 @@ def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSer
 
 
 def request_for(series: DrawSeries, draw: int, fingerprint: str, design: PersonasDesign) -> DrawRequest:
-    """One draw, with the key of everything its text depends on and a seed made from it (DESIGN §4)."""
+    """One draw, with the key of everything its text depends on and a seed made from it.
+
+    See docs/methods.md#keys.
+    """
     key = key_of(
         {
             "row_format": ROW_FORMAT,

@@ -97,7 +97,7 @@ def _forms(
     *,
     alone: bool,
 ) -> dict[str, PromptForm]:
-    """Each model's own form: a personas run has one form per model (METHODS §1.3)."""
+    """Each model's own form: a personas run has one form per model (docs/methods.md#completion-forms)."""
     forms: dict[str, PromptForm] = {}
     for label, generator in generators.items():
         try:
@@ -341,7 +341,7 @@ class _Sampler:
             self.done.count_failures(self.label, answers)
 
     def _row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (DESIGN §4)."""
+        """A row of generations.jsonl (docs/architecture.md#rows)."""
         series, request = self._of_key[answer.key]
         return {
             "key": answer.key,

@@ -1,4 +1,4 @@
-"""The clusters of a run: which words, which vectors, which categories (METHODS §2.8)."""
+"""The clusters of a run: which words, which vectors, which categories (docs/methods.md#clusters)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of marked words: what is said of women and of men in many occupations (METHODS §2.8).
+"""Clusters of marked words: what is said of women and of men in many occupations (docs/methods.md#clusters).
 
 The marked words of the associated texts of all models and occupations are gathered by meaning with
 k-means, and each cluster is counted: in how many occupations does the women's (the men's) list hold a
@@ -120,7 +120,7 @@ def find_clusters(
         `without_vector` and left out; fewer than 4 words, fewer than `k`, or equal vectors alone: no
         clusters, and every model's row has the reason.
     Errors: StudyError if k is below 2.
-    Reference: METHODS §2.8; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
+    Reference: docs/methods.md#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
     """
     if k is not None and k < 2:
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")

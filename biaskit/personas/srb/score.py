@@ -1,4 +1,4 @@
-"""How near the words for associated women and men lie to those for specified ones (METHODS §2.6).
+"""How near the words for associated women and men lie to those for specified ones (docs/methods.md#srb).
 
     CH(C, T)      = mean over c in C of the smallest 1 − cos(c, t) over t in T
     SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
@@ -46,7 +46,10 @@ PRONOUNS: Mapping[str, frozenset[str]] = {
     ),
     "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
 }
-"""What leaves the candidates; `all` leaves the targets too, `released` stays in them (METHODS §2.6)."""
+"""What leaves the candidates; `all` leaves the targets too, `released` stays in them.
+
+See docs/methods.md#srb-pronouns.
+"""
 
 ONE_ORIGIN = "no texts without a specified gender"
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
@@ -113,7 +116,7 @@ def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
     Arguments: candidates `(n, d)`, targets `(m, d)`, vectors of any length above zero.
     Returns: in [0, 2]; 0 when every candidate is a target. Not symmetric.
     Errors: UsageError for an empty set, a vector of zeros, or two sets of other dimensions.
-    Reference: METHODS §2.6; checked against a double loop.
+    Reference: docs/methods.md#srb; checked against a double loop.
     """
     c, t = _unit_rows(candidates, "candidates"), _unit_rows(targets, "targets")
     if c.shape[1] != t.shape[1]:
@@ -129,7 +132,7 @@ def srb(
     Formula: CH(candidates, female) − CH(candidates, male).
     Returns: in [−2, 2]; negative = closer to `female`. Words without a vector are left out.
     Missing or empty input: None when a list has no word with a vector.
-    Reference: METHODS §2.6; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
+    Reference: docs/methods.md#srb; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
         women's minimum for the men.
     """
     c, f, m = (vectors.rows(words)[0] for words in (candidates, female, male))
@@ -144,7 +147,7 @@ def overlap_only(candidates: Collection[str], female: Collection[str], male: Col
     Formula: (|C ∩ M| − |C ∩ F|) / |C|.
     Returns: in [−1, 1]; negative = more candidates stand in `female`.
     Missing or empty input: None without candidates.
-    Reference: METHODS §2.6.
+    Reference: docs/methods.md#srb-matched.
     """
     c = set(candidates)
     return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
@@ -189,7 +192,7 @@ def srb_scores(
         that leave all lists, the shuffled ones too.
     Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
     Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
-    Reference: METHODS §2.6.
+    Reference: docs/methods.md#srb-matched.
     """
     from threadpoolctl import threadpool_limits
 
@@ -368,7 +371,7 @@ def shuffled_z(
     Arguments: counts `[documents, W]` of women's and men's texts, in an order that does not depend on how
         they are stored; words `[W]`; genders, strata `[documents]`, the stratum being the prompt; z_of,
         from counts of women and of men `[b, W]` to z of women against men `[b, W]`.
-    Reference: METHODS §2.6.
+    Reference: docs/methods.md#srb-null.
     """
     z, in_female, in_male = [], [], []
     for female, male in permuted_counts(counts, genders, strata, rng, n_shuffles):

@@ -1,4 +1,6 @@
-"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected, with its evidence (METHODS §2.2).
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected, with its evidence.
+
+See docs/methods.md#gender-association.
 
 Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data,
 so that an association can name the rule, and `trace` every place in the text that counted.
@@ -127,7 +129,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
 
 
 NOT_ASSOCIATED = ("refusal", "filter")
-"""Finishes of a text that is of nobody, whatever it says (METHODS §2.1)."""
+"""Finishes of a text that is of nobody, whatever it says (docs/methods.md#finishes)."""
 
 
 def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:

@@ -236,7 +236,10 @@ def _documents(
 
 
 def _held_out(found: Sequence[TextDocument], seed: int, part: float) -> tuple[TextDocument, ...]:
-    """A random part of each (model, occupation, gender) loses its gender: a control (METHODS §2.6)."""
+    """A random part of each (model, occupation, gender) loses its gender: a control.
+
+    See docs/methods.md#hold-out.
+    """
     groups: dict[tuple[str, str, str], list[int]] = {}
     for i, text in enumerate(found):
         if text.specified_gender is not None:

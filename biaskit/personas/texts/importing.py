@@ -1,4 +1,6 @@
-"""Anybody's texts as rows of generations.jsonl: from CSV, JSONL, Parquet or a DataFrame (DESIGN §4).
+"""Anybody's texts as rows of generations.jsonl: from CSV, JSONL, Parquet or a DataFrame.
+
+See docs/methods.md#imported-texts.
 
 A source is read twice: once to check every record and count, so that what is wrong is said before a row is
 written, and again as a stream of rows, so that no file is too long.

@@ -1,4 +1,4 @@
-"""Which words are people's names (METHODS §2.5, "Names").
+"""Which words are people's names (docs/methods.md#names, "Names").
 
 A list alone cannot say: art, hope and stanford are all in it. The default rule asks how the word is
 written where a capital means something, inside a sentence.

@@ -1,4 +1,7 @@
-"""From texts to words: two tokenizers, and the words of many texts kept as numbers (METHODS §2.4)."""
+"""From texts to words: two tokenizers, and the words of many texts kept as numbers.
+
+See docs/methods.md#tokens.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _LONGEST_COMPOSED = 100  # composing a run of n combining marks takes n² steps
 
 
 def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
-    """The words of a text in order (METHODS §2.4).
+    """The words of a text in order (docs/methods.md#tokens).
 
     `papers`: lower case, split at white space, delete everything but a-z in each token, drop what is then
     empty ("they/them" → theythem, "self-care" → selfcare, "née" → ne). `words`: letters with their marks,
@@ -145,7 +148,7 @@ class TokenisedTexts:
         return counts
 
     def sentences(self, order: Sequence[int], limit: int = 10_000) -> Iterator[list[str]]:
-        """The texts numbered in `order` as lists of words, for gensim (METHODS §2.6).
+        """The texts numbered in `order` as lists of words, for gensim (docs/methods.md#word-vectors).
 
         Texts of more than `limit` words come in pieces, since gensim drops what follows the 10,000th word
         of a sentence without a message; empty texts are left out.

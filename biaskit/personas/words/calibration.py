@@ -1,4 +1,6 @@
-"""The search for C and alpha of Calibrated Marked Words (METHODS §2.5, Calibration; GAS(P) A.2).
+"""The search for C and alpha of Calibrated Marked Words.
+
+See docs/methods.md#calibration, Calibration; GAS(P) A.2.
 
 C says how weakly the prior holds the words back: the larger it is, the more words are marked, and at some
 C common words that differ by chance are among them. It is set just below that. Alpha, the share of the
@@ -111,7 +113,9 @@ class Calibration:
     reason: str | None = None  # why nothing is recommended
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of calibration.csv (DESIGN §4), one for each step and ordered pair of genders.
+        """Yield the rows of calibration.csv, one for each step and ordered pair of genders.
+
+        See docs/reading.md#calibration-table.
 
         `prior` is `topic` (alpha 1) or `english` (alpha 0) for each prior alone at every C of the grid, with
         the numbers of words only; `hybrid` for each alpha at its C. `stability` is the mean over pairs, the
@@ -183,7 +187,8 @@ def calibrate(
         says nothing; a pair with less than half of its halvings left has no stability at this alpha, and
         so the alpha has none; a pair that has none at any alpha is left out everywhere. Always with the
         reason.
-    Reference: METHODS §2.5; GAS(P) A.2, where alpha was chosen by eye. Checked against a plain loop over
+    Reference: docs/methods.md#calibration; GAS(P) A.2, where alpha was chosen by eye. Checked against a
+    plain loop over
         all C.
     """
     if c_rule not in C_RULES:
@@ -421,7 +426,7 @@ def mean_jaccard(marked: BoolArray, defined: BoolArray) -> float | None:
     Returns: 0 to 1; 1 = the halves always mark the same words.
     Missing or empty input: None where fewer than half of the halvings are left: what two empty lists have
         in common says nothing.
-    Reference: METHODS §2.5.
+    Reference: docs/methods.md#calibration-alpha.
     """
     in_both = np.count_nonzero(marked[0] & marked[1], axis=1)
     in_either = np.count_nonzero(marked[0] | marked[1], axis=1)

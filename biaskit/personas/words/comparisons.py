@@ -1,4 +1,7 @@
-"""Which texts are compared with which: eligibility, the first n of each prompt and gender (METHODS §2.1)."""
+"""Which texts are compared with which: eligibility, the first n of each prompt and gender.
+
+See docs/methods.md#eligibility.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which words an instruction adds to free text, and which it takes away (METHODS §2.10; Mattern §5.3)."""
+"""Which words an instruction adds to free text, and which it takes away.
+
+See docs/methods.md#open-ended-generation; Mattern §5.3.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def word_lists(
     Missing or empty input: a gender without texts, a group without calibration words or fewer than two
         words: `n_marked` None with the reason; shuffles that are undefined are left out and counted, and if
         more than half are, there is no null.
-    Reference: METHODS §2.5 and §2.7.
+    Reference: docs/methods.md#marked-words and docs/methods.md#word-list-null.
     """
     if counts.shape != (len(genders), len(words)) or np.shape(english) != (len(words),):
         raise ValueError(f"counts {counts.shape} of {len(genders)} documents and {len(words)} words")
@@ -330,7 +330,7 @@ def permuted_counts(
         (a prompt); rng; n. The shuffles depend on the order of the documents, not on W.
     Returns: blocks of b shuffles, in order: per group one `[b, W]` of doubles. Blocks are small enough to
         stay in the cache and b sums to n.
-    Reference: METHODS §2.7, the document-permutation null.
+    Reference: docs/methods.md#word-list-null, the document-permutation null.
     """
     from scipy.sparse import csr_matrix
 
@@ -433,7 +433,9 @@ def compare_lists(calibrated: Sequence[str], marked_personas: Sequence[str]) -> 
 
 
 def overlap(associated: Mapping[str, Sequence[str]], specified: Mapping[str, Sequence[str]]) -> list[Placed]:
-    """Place the words of each gender's associated and specified list (DESIGN §4, word_overlap.csv).
+    """Place the words of each gender's associated and specified list.
+
+    See docs/methods.md#list-comparisons, word_overlap.csv.
 
     In both; associated with the gender and specified for the other; only specified; only associated. Names
     and pronouns included.

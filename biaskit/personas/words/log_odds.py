@@ -1,4 +1,4 @@
-"""Which words mark one group of texts against another: z of their log-odds (METHODS §2.5).
+"""Which words mark one group of texts against another: z of their log-odds (docs/methods.md#marked-words).
 
 Marked Personas (Algorithm 2) takes the counts of all compared texts as its prior. Calibrated Marked Words
 (Algorithms 3 and 4) blends them with counts of general English and scales the blend so that common words
@@ -103,7 +103,8 @@ def z_scores(
     Missing or empty input: NaN along a row where r is undefined (no calibration word in a group) or
         with fewer than two words; 0 for a word without topic counts, which influences nothing. A word that
         occurs in neither group has a z but is never marked.
-    Reference: METHODS §2.5; GAS(P) Algorithms 2 to 4, with n_G in the first denominator, where they print
+    Reference: docs/methods.md#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
+    where they print
         n_U (Monroe et al. 2008). Checked against a plain loop.
     """
     target, unmarked = np.broadcast_arrays(np.asarray(target), np.asarray(unmarked))
@@ -280,7 +281,7 @@ def topic_share(topic: ArrayLike, english: ArrayLike, prior: Prior = DEFAULT_PRI
     Arguments: topic, english `[W]`; prior.
     Returns: a fraction; with `scale = rates` it is alpha wherever both sums are positive.
     Missing or empty input: None where the prior has no mass.
-    Reference: METHODS §2.5.
+    Reference: docs/methods.md#prior-scale.
     """
     counts = np.asarray(topic, dtype=np.float64)
     from_topic = prior.alpha * float(counts.sum())
@@ -303,7 +304,7 @@ def calibration_words(
     Arguments: prior_counts, target, unmarked `[..., W]`; words `[W]` in alphabetical order.
     Returns: `[..., W]`. At equal counts the alphabetically later word is the more frequent; a word that
         does not occur is never frequent, and one without prior is not of W.
-    Reference: METHODS §2.5; the list and the 20 are the release's.
+    Reference: docs/methods.md#calibration-words; the list and the 20 are the release's.
     """
     counts = np.broadcast_arrays(*(np.asarray(c) for c in (prior_counts, target, unmarked)))
     prior, one, other = (c.reshape(-1, len(words)) for c in counts)

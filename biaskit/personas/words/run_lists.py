@@ -56,7 +56,7 @@ def make_lists(
     english: Mapping[str, int],
     progress: Callable[[int, int], None] | None = None,
 ) -> RunLists:
-    """The lists of every comparison, in study order (METHODS §2.5, §2.7)."""
+    """The lists of every comparison, in study order (docs/methods.md#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words
     of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
     compared = list(text_comparisons(documents, study))

@@ -1,4 +1,7 @@
-"""From a stored row to mass, coverage and share of each group (METHODS §1.2), by its estimator (§1.6)."""
+"""From a stored row to mass, coverage and share of each group, by its estimator (docs/methods.md#estimators).
+
+See docs/methods.md#mass-coverage-share.
+"""
 
 from __future__ import annotations
 

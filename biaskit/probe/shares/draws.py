@@ -1,4 +1,7 @@
-"""What draws say of a share: counts of the expressions they begin with (METHODS §1.6)."""
+"""What draws say of a share: counts of the expressions they begin with.
+
+See docs/methods.md#sampling-estimator.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def se_of_mean(shares: FloatArray, matched: FloatArray) -> tuple[float | None, s
     Returns: a standard error; it carries no direction. It is already inside the interval over jobs and
         templates.
     Missing or empty input: None without a cell of two matched draws; the reason counts the cells left out.
-    Reference: METHODS §1.6; checked in simulation.
+    Reference: docs/methods.md#sampling-estimator; checked in simulation.
     """
     enough = matched >= FEWEST_MATCHED
     n = int(enough.sum())

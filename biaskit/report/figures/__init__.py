@@ -1,4 +1,4 @@
-"""The figures of a report: SVG, PNG and PDF, from stored tables only (METHODS §1.4, §2, §3)."""
+"""The figures of a report: SVG, PNG and PDF, from stored tables only."""
 
 from __future__ import annotations
 

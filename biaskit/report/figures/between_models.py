@@ -1,4 +1,4 @@
-"""How models differ: a forest, or a grid of verdicts for many pairs (METHODS §1.4, §3)."""
+"""How models differ: a forest, or a grid of verdicts for many pairs (docs/methods.md#verdicts)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERDICTS = {
 
 
 def verdict(row: Row | None) -> str:
-    """METHODS §3: the 95 % interval excludes 0; the 90 % interval lies inside the margin; neither."""
+    """By its own intervals: 95 % excludes 0; 90 % inside the margin; neither (docs/methods.md#verdicts)."""
     if row is None or row["estimate"] is None or row["ci_low"] is None or row["ci_high"] is None:
         return UNMEASURED
     apart = row["ci_low"] > 0 or row["ci_high"] < 0

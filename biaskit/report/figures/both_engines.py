@@ -1,4 +1,7 @@
-"""The figure of both engines: probe gap, represented gap and SRB spread against each other (METHODS §3)."""
+"""The figure of both engines: probe gap, represented gap and SRB spread against each other.
+
+See docs/methods.md#gaps.
+"""
 
 from __future__ import annotations
 

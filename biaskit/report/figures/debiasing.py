@@ -1,4 +1,4 @@
-"""What each debiasing instruction changes (METHODS §1.4, Mattern et al. §5.3)."""
+"""What each debiasing instruction changes (docs/methods.md#contrasts, Mattern et al. §5.3)."""
 
 from __future__ import annotations
 

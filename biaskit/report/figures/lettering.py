@@ -1,4 +1,7 @@
-"""Foreign text in a figure: what of it is shown, how wide it is, how it is shortened (DESIGN §4)."""
+"""Foreign text in a figure: what of it is shown, how wide it is, how it is shortened.
+
+See docs/architecture.md#foreign-text.
+"""
 
 from __future__ import annotations
 

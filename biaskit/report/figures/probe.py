@@ -1,4 +1,7 @@
-"""Shares of the prober: a dot for each job, a bar for each group of jobs (METHODS §1.4)."""
+"""Shares of the prober: a dot for each job, a bar for each group of jobs.
+
+See docs/methods.md#cells-to-tables.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 
 SIDES = (("female-dominated", FEMALE, ""), ("male-dominated", MALE, "////"))
 US_NONBINARY = 1.6
-"""Percent of non-binary people among U.S. adults that GAS(P) Figure 7 draws (METHODS §2.3)."""
+"""Percent of non-binary people among U.S. adults that GAS(P) Figure 7 draws.
+
+See docs/methods.md#representation-references.
+"""
 
 
 def figures(view: View) -> Iterator[Figure | Missing]:

@@ -53,7 +53,10 @@ def figures(view: View) -> Iterator[Figure | Missing]:
 
 
 def heat_maps(view: View) -> Iterator[Figure | Missing]:
-    """One heat map per vector model: scores of two vector models never share a figure (METHODS §2.6)."""
+    """One heat map per vector model: scores of two vector models never share a figure.
+
+    See docs/methods.md#vector-models.
+    """
     title = f"SRB scores ({view.heading})"
     rows = view.rows("srb")
     if not rows:

@@ -1,4 +1,7 @@
-"""Jobs between women, men and the other groups: a triangle per model (METHODS §1.2)."""
+"""Jobs between women, men and the other groups: a triangle per model.
+
+See docs/methods.md#mass-coverage-share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where the spread of cells comes from: jobs, templates and the rest (METHODS §1.4)."""
+"""Where the spread of cells comes from: jobs, templates and the rest.
+
+See docs/methods.md#variance-components.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a content as far as one prompt form goes (two forms never share an axis, METHODS §1.3)."""
+    """A part of a content as far as one prompt form goes.
+
+    See two forms never share an axis, docs/methods.md#prompt-forms.
+    """
 
     part: Part
     content: Content

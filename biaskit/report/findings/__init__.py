@@ -1,4 +1,4 @@
-"""What stored numbers say in plain words, and what they cannot show (METHODS §1.4, §2.7, §3)."""
+"""What stored numbers say in plain words, and what they cannot show (docs/methods.md#verdicts)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _SAID_BY = (
 def findings(content: Content) -> tuple[Finding, ...]:
     """Say what the tables say, most important first; every number stands in a row of theirs.
 
-    First the headline of METHODS §3 where it holds, then leading sentences, then details, then what was not
+    First the headline of docs/methods.md#headline where it holds, then leading sentences, then details,
+    then what was not
     measured and why. Leading sentences take turns by topic, in the order of `TOPICS`, so that the first
     ones speak of every topic and not of every model in one.
     """

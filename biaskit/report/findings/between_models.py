@@ -1,4 +1,4 @@
-"""Models against models: what differs, what is equivalent, what is unclear (METHODS §1.4, §2.7, §3)."""
+"""Models against models: what differs, what is equivalent, what is unclear (docs/methods.md#model-pairs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What may share a sentence about the prober: answers of one bias type in one prompt form (METHODS §1.3)."""
+"""What may share a sentence about the prober: answers of one bias type in one prompt form.
+
+See docs/methods.md#prompt-forms.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,10 @@ def blocks_of(part: Part) -> list[ProbeBlock]:
 
 
 def are_fields(part: Part) -> bool:
-    """Whether the items are fields of study, whose statistics count doctorates (METHODS §1.5)."""
+    """Whether the items are fields of study, whose statistics count doctorates.
+
+    See docs/methods.md#fields-of-study.
+    """
     return part.study.startswith("fields-of-study")
 
 

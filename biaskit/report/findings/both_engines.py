@@ -1,4 +1,7 @@
-"""The headline: whether a model that looks even in the probe describes women and men apart (METHODS §3)."""
+"""The headline: whether a model that looks even in the probe describes women and men apart.
+
+See docs/methods.md#headline.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What debiasing instructions change, and whether a dialogue matters (METHODS §1.4)."""
+"""What debiasing instructions change, and whether a dialogue matters (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finding, its verdict, and how a row of tests.csv reads as a phrase (DESIGN §4, METHODS §3)."""
+"""A finding, its verdict, and how a row of tests.csv reads as a phrase (docs/methods.md#verdicts)."""
 
 from __future__ import annotations
 

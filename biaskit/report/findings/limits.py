@@ -1,4 +1,7 @@
-"""What the numbers of a report cannot show: what always holds and what applies to them (METHODS §3)."""
+"""What the numbers of a report cannot show: what always holds and what applies to them.
+
+See docs/methods.md#cannot-show.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which words mark women and men, beside what shuffled genders give (METHODS §2.5, §2.7)."""
+"""Which words mark women and men, beside what shuffled genders give (docs/methods.md#word-list-null)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ASSOCIATING = frozenset(
         *("they", "their", "nonbinary", "theythem"),
     )
 )
-"""Words by which a text was associated with a gender (METHODS §2.2): of course they mark it."""
+"""Words by which a text was associated with a gender: of course they mark it.
+
+See docs/methods.md#gender-association.
+"""
 LEFT_OUT = "without pronouns, names and the words by which texts were told apart"
 
 

@@ -1,4 +1,4 @@
-"""What the prober gives women in jobs mostly held by women and by men (METHODS §1.4)."""
+"""What the prober gives women in jobs mostly held by women and by men (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The prober's shares against parity and labour statistics, and their asymmetry (METHODS §1.4)."""
+"""The prober's shares against parity and labour statistics, and their asymmetry.
+
+See docs/methods.md#labour-slope.
+"""
 
 from __future__ import annotations
 

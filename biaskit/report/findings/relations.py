@@ -1,4 +1,7 @@
-"""Whether the engines' gaps go together over occupations, and with labour statistics (METHODS §3)."""
+"""Whether the engines' gaps go together over occupations, and with labour statistics.
+
+See docs/methods.md#relations.
+"""
 
 from __future__ import annotations
 

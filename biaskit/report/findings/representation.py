@@ -1,4 +1,7 @@
-"""Whom a model's texts speak of where no gender is asked for, and labour statistics (METHODS §2.3)."""
+"""Whom a model's texts speak of where no gender is asked for, and labour statistics.
+
+See docs/methods.md#representation.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ from biaskit.wording import (
 )
 
 NONBINARY_REFERENCE = 0.016
-"""Share of non-binary people in the U.S. population that GAS(P) compares with (METHODS §2.3)."""
+"""Share of non-binary people in the U.S. population that GAS(P) compares with.
+
+See docs/methods.md#representation-references.
+"""
 
 
 def representation(content: Content) -> Iterator[Ranked]:

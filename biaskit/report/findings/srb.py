@@ -1,4 +1,4 @@
-"""Whether women and men are described differently: SRB over occupations (METHODS §2.6, §2.7)."""
+"""Whether women and men are described differently: SRB over occupations (docs/methods.md#persona-tests)."""
 
 from __future__ import annotations
 

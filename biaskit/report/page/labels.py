@@ -118,7 +118,8 @@ TITLES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "srb": (
             "Subset Representational Bias score (SRB)",
             "Distance of the marked words of a gender that was not in the prompt to those of women asked "
-            "for, minus the distance to those of men asked for: negative is closer to women (METHODS §2.6).",
+            "for, minus the distance to those of men asked for: negative is closer to women "
+            "(docs/methods.md#srb).",
         ),
         "clusters": (
             "Clusters of marked words",
@@ -270,7 +271,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "words": ("words", ""),
         "n_occupations_female": ("women's lists", "occupations whose list of women holds a word"),
         "n_occupations_male": ("men's lists", "occupations whose list of men holds a word"),
-        "kept": ("kept", "by the rule of METHODS §2.8"),
+        "kept": ("kept", "by the rule of docs/methods.md#keep-rule"),
         "category": ("category", "given by the user"),
         "k": ("clusters", ""),
         "silhouette": ("silhouette", ""),
@@ -300,7 +301,10 @@ COLUMNS: Mapping[str, tuple[str, str]] = MappingProxyType(
 GROUPS: Mapping[str, str] = MappingProxyType(
     {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
 )
-"""The prober's `diverse` (also: gender unknown) and the texts' `nonbinary` are two things (DESIGN §4)."""
+"""The prober's `diverse` (also: gender unknown) and the texts' `nonbinary` are two things.
+
+See docs/methods.md#gender-groups.
+"""
 
 SUFFIXES: tuple[tuple[str, str, str], ...] = (
     ("_share_ci_low", "{group}, 95 % from", "lower end of the 95 % interval of the share"),
@@ -327,7 +331,7 @@ RULES: Mapping[str, str] = MappingProxyType(
         "female-majority": "women's words outnumber men's and neutral ones together",
     }
 )
-"""The rules of the association by their ids (METHODS §2.2)."""
+"""The rules of the association by their ids (docs/methods.md#gender-association)."""
 
 CLASSES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {

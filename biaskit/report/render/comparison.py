@@ -1,4 +1,7 @@
-"""A comparison as a document: models in rows, both engines in columns, then what differs (METHODS §3)."""
+"""A comparison as a document: models in rows, both engines in columns, then what differs.
+
+See docs/methods.md#both-engines.
+"""
 
 from __future__ import annotations
 

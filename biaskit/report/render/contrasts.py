@@ -26,7 +26,7 @@ FEW_PAIRS = 3
 def verdict(row: Row) -> str:
     """A difference in words: equivalent, higher or lower by, no clear difference, or not measured.
 
-    Significant means that the row's own 95 % interval excludes 0 (DESIGN §4).
+    Significant means that the row's own 95 % interval excludes 0 (docs/methods.md#verdicts).
     """
     if row["estimate"] is None or row["ci_low"] is None:
         return f"not measured ({row['reason'] or 'no interval'})"

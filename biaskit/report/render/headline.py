@@ -1,4 +1,4 @@
-"""The first screen as plain text: small bars for each model, then the first findings (DESIGN §4)."""
+"""The first screen as plain text: small bars for each model, then the first findings."""
 
 from __future__ import annotations
 

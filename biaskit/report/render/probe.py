@@ -82,7 +82,7 @@ def _title(frame: Frame, bias_type: str, setting: str) -> str:
 
 
 def _named(model: str, rows: Sequence[Row]) -> str:
-    """A model with its estimator, where that is not the exact one (METHODS §1.6)."""
+    """A model with its estimator, where that is not the exact one (docs/methods.md#estimators)."""
     estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
     return model if estimator == "exact" else f"{model} ({estimator})"
 

@@ -1,4 +1,7 @@
-"""An API can change under its name: noticed, said, and only mixed where that was asked for (DESIGN §4)."""
+"""An API can change under its name: noticed, said, and only mixed where that was asked for.
+
+See docs/apis.md#drift.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which host a spec names, which key goes there, what of both may be shown (DESIGN §3, Keys and hosts)."""
+"""Which host a spec names, which key goes there, what of both may be shown.
+
+See docs/apis.md#keys-and-hosts, Keys and hosts.
+"""
 
 from __future__ import annotations
 

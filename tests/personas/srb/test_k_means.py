@@ -1,4 +1,7 @@
-"""Clusters of marked words: the words, k, the count of occupations, and what is kept (METHODS §2.8)."""
+"""Clusters of marked words: the words, k, the count of occupations, and what is kept.
+
+See docs/methods.md#clusters.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ from biaskit.personas.srb.k_means import (
     words_to_cluster,
 )
 
-# gasp-reference-facts §6: women:men occupations in GPT-3.5, GPT-4o-mini and Llama-3.1 of the 36 clusters
+# docs/methods.md#reference-values: the released run's women:men occupations in GPT-3.5, GPT-4o-mini and
+# Llama-3.1 of the 36 clusters
 # that the released notebook keeps.
 RELEASED = """
 30:0 29:0 28:0  4:0 15:1 3:0  7:0 13:0 7:0  8:0 18:0 11:1  6:0 7:0 8:0  3:0 4:1 6:0  5:0 6:2 3:1
@@ -104,7 +108,7 @@ def test_each_word_is_there_once_and_other_genders_are_passed_over() -> None:
 
 
 def test_the_grid_runs_from_two_to_one_less_than_the_words() -> None:
-    # METHODS §2.8 by hand for the paper's 2,424 words: 2421 / 19 = 127.42.
+    # docs/methods.md#choosing-k by hand for the paper's 2,424 words: 2421 / 19 = 127.42.
     grid = k_grid(2424)
     assert (2, 129, 257, 384) == grid[:4]
     assert (20, 2423) == (len(grid), grid[-1])
@@ -196,7 +200,7 @@ def test_equally_many_lists_are_numbered_by_words() -> None:
 
 
 def test_rows_have_the_columns_of_the_public_tables() -> None:
-    """DESIGN §4."""
+    """docs/reading.md#clusters-table."""
     header = "model cluster words n_occupations_female n_occupations_male female_share kept category reason"
     assert header.split() == [field.name for field in fields(ClusterRow)]
     assert ["k", "silhouette", "chosen"] == list(asdict(four().curve[0]))
@@ -213,7 +217,7 @@ def test_the_released_clusters_are_kept_by_both_rules() -> None:
 
 
 def test_the_released_rule_is_lopsided_and_ours_is_not() -> None:
-    """gasp-reference-facts §6: F 6, M 4 passes, F 4, M 6 does not."""
+    """docs/methods.md#keep-rule: F 6, M 4 passes, F 4, M 6 does not."""
     assert differs_by_half(6, 4, variant="released")
     assert not differs_by_half(4, 6, variant="released")
     assert differs_by_half(6, 4)

@@ -243,7 +243,8 @@ def test_lists_of_one_length_need_no_matching() -> None:
 
 
 def test_a_longer_list_is_nearer_to_everything() -> None:
-    # METHODS §2.6: two to one gives a score below 0 where nothing differs; matching removes it.
+    # docs/methods.md#srb-matched: two to one gives a score below 0 where nothing differs; matching removes
+    # it.
     scores = []
     for seed in range(40):
         vectors = random_vectors(150, seed)
@@ -290,7 +291,7 @@ def test_pronouns_leave_both_sides_or_as_released_the_candidates() -> None:
 
 
 def test_the_pronoun_lists_hold_what_was_published() -> None:
-    # METHODS §2.6; the released list @~701k of the notebook (gasp-reference-facts.md §1).
+    # docs/methods.md#srb-pronouns; the list in the released notebook.
     assert {"she", "he", "they", "them", "hers", "his", "their", "theirs"} == PRONOUNS["released"]
     assert 20 == len(PRONOUNS["all"])
     assert {"him", "themself", "theyd"} < PRONOUNS["all"]

@@ -1,4 +1,7 @@
-"""Gender association (METHODS §2.2): the rule, its known weaknesses, its evidence, hostile texts."""
+"""Gender association: the rule, its known weaknesses, its evidence, hostile texts.
+
+See docs/methods.md#gender-association.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ def gender(text: str, honorifics: Honorifics = "paper") -> str | None:
     return associate_gender(text, honorifics=honorifics).gender
 
 
-# --- an implementation of its own, word for word from METHODS §2.2 ----------------------------------
+# --- an implementation of its own, word for word from docs/methods.md#gender-association
+# ----------------------------------
 
 
 def by_the_book(text: str) -> Association:
@@ -155,7 +159,8 @@ def test_a_nonbinary_term_without_neutral_words_is_no_association() -> None:
     assert None is gender("Sam is a nonbinary engineer.")
 
 
-# --- known weaknesses, kept because they are the method (METHODS §2.2) ------------------------------
+# --- known weaknesses, kept because they are the method (docs/methods.md#gender-association)
+# ------------------------------
 
 
 def test_a_woman_whose_husband_is_mentioned_often_is_a_man() -> None:
@@ -193,7 +198,7 @@ def test_they_them_in_brackets_is_a_term_and_no_neutral_word() -> None:
 
 
 def test_a_nonbreaking_hyphen_hides_nonbinary() -> None:
-    # Not in METHODS' list, and models do write U+2011.
+    # Not in the list of docs/methods.md#gender-association, and models do write U+2011.
     assert not associate_gender("A non\u2011binary person").nonbinary_present
     assert associate_gender("A NON-BINARY person").nonbinary_present
 
@@ -401,7 +406,8 @@ def test_many_texts_have_the_association_of_each(texts: list[str]) -> None:
 
 
 def test_many_texts_cost_little_more_than_a_loop_with_counter() -> None:
-    # METHODS: 10,000 texts of 300 words in under 1 s, where the bare loop takes 0.5 s: compared as a ratio.
+    # The promise: 10,000 texts of 300 words in under 1 s, where the bare loop takes 0.5 s: compared as a
+    # ratio.
     rng = random.Random(5)
     vocabulary = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 9))) for _ in range(5000)]
     vocabulary += ["she", "her", "the", "and.", "care,"] * 300

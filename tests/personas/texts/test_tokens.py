@@ -35,7 +35,7 @@ HOSTILE = {
 
 
 def tokens_by_definition(text: str) -> list[str]:
-    """METHODS §2.4, step by step."""
+    """docs/methods.md#tokens, step by step."""
     tokens = ("".join(c for c in token if "a" <= c <= "z") for token in text.lower().split())
     return [token for token in tokens if token]
 
@@ -46,7 +46,7 @@ def tokens_by_definition(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("expected", "text"),
     [
-        (["theythem", "selfcare"], "they/them self-care"),  # the examples of METHODS §2.4
+        (["theythem", "selfcare"], "they/them self-care"),  # the examples of docs/methods.md#tokens
         (["ne", "caf"], "née CAFÉ"),
         (["its"], "it's 42 – !!! ..."),
         (["ms", "in", "cs", "he", "designs", "systems"], "M.S. in CS. He designs systems."),

@@ -45,7 +45,7 @@ Z_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Plain:
-    """METHODS §2.5 read aloud; `printed` takes n_U for both denominators, as Algorithms 2 and 4 print it."""
+    """docs/methods.md#marked-words; `printed`: n_U in both denominators, as Algorithms 2 and 4 print it."""
 
     alpha: float = 0.15
     c: float = 0.15 * 0.45 + 0.85 * 0.225
@@ -211,7 +211,7 @@ def brown_counts() -> Counter[str]:
 
 
 def test_the_english_counts_of_these_tests_are_those_of_nltk() -> None:
-    # METHODS 2.5: 1,161,192 tokens, 49,815 types, "the" 69,971.
+    # docs/methods.md#hybrid-prior: 1,161,192 tokens, 49,815 types, "the" 69,971.
     counts = brown_counts()
     assert (1_161_192, 49_815, 69_971) == (counts.total(), len(counts), counts["the"])
 
@@ -378,7 +378,8 @@ def test_a_word_that_leaves_the_topic_of_one_row_alone_influences_nothing_there(
 
 
 def test_a_word_that_no_group_holds_can_have_a_large_z_from_its_prior_alone() -> None:
-    # METHODS 2.5: |z| up to 3.6. The groups hold `the` at different rates, so r_1 and r_2 differ, and with
+    # docs/methods.md#marked-words: |z| up to 3.6. The groups hold `the` at different rates, so r_1 and r_2
+    # differ, and with
     # them what the prior adds to `queen`. Not a marked word: that needs the target's count (word lists).
     words = ("he", "queen", "she", "the")
     groups = np.array([[0, 0, 300, 200], [400, 0, 0, 20]])
