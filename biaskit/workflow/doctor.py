@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from biaskit.errors import UsageError
-from biaskit.models.api.capabilities import SCORED_FORMS, Capabilities
+from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.spec import LocalOptions, full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
-from biaskit.records import ModelIdentity
+from biaskit.records import PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.workflow.calls import ApiCall
 
@@ -32,9 +32,9 @@ class Examination:
         """Prompt form of the prober → estimators that are possible in it, the one that `auto` takes first."""
         if self.found is None:
             return {
-                form: ["exact", "top-k", "sampling"] for form in SCORED_FORMS if form in self.identity.forms
+                form: ["exact", "top-k", "sampling"] for form in PROBE_FORMS if form in self.identity.forms
             }
-        return {form: list(names) for form in SCORED_FORMS if (names := self.found.estimators(form))}
+        return {form: list(names) for form in PROBE_FORMS if (names := self.found.estimators(form))}
 
     def open_forms(self) -> tuple[str, ...]:
         """Prompt forms in which `personas` can ask, the one that `auto` takes first."""
@@ -72,7 +72,7 @@ class Examination:
     def _uses(self) -> TitledTable:
         rows = []
         estimators = self.estimators()
-        for form in SCORED_FORMS:
+        for form in PROBE_FORMS:
             names = estimators.get(form, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
             why = "" if self.found is None else self.found.problems.get(form, "")
