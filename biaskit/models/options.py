@@ -65,4 +65,6 @@ NEW: Mapping[str, Any] = {}
 
 def _check(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise UsageError(f"{name} = {value!r} is unknown.{nearest(str(value), known)} Use {', '.join(known)}.")
+        raise UsageError(
+            f"{name} = {value!r} is unknown.{nearest(str(value), known)} Use one of {', '.join(known)}."
+        )

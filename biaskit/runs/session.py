@@ -1,4 +1,4 @@
-"""One start of a run of either engine: its models are opened, left out, stopped; what came of it is counted."""
+"""One start of a run of either engine: models are opened, left out or stopped, and failures counted."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from biaskit.errors import UsageError
 from biaskit.models.api.capabilities import Capabilities
-from biaskit.models.spec import LocalOptions, full_spec, is_api, open_scorer, split_label
+from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.workflow.calls import ApiCall
+from biaskit.workflow.calls import CallOptions
 
 LINE = 86
 """Where an answer is broken, so that the table fits beside its questions."""
@@ -125,9 +125,8 @@ def doctor(
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
         raise UsageError(f"{label} answers from a script: there is nothing to examine.")
-    call = ApiCall(api_key_env, endpoint_name, None, price)
-    api = call.options({label: spec}, watcher or Silent())
-    scorer = open_scorer(spec, label=label, options=LocalOptions(), api=api)
+    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
+    scorer = open_scorer(spec, label=label, api=call.api({label: spec}, watcher or Silent()))
     try:
         found = scorer.identity.found
         capabilities = Capabilities.from_json(found) if is_api(spec) and found is not None else None

@@ -34,8 +34,8 @@ class Purse:
 class Meter:
     """Adds up, and keeps the sum of what is spent and what is still out below the cap.
 
-    Lives in one event loop. `price` None: unknown, and then there can be no cap. By the account's promise it is
-    known what a killed process may have spent.
+    Lives in one event loop. `price` None: unknown, and then there can be no cap. The account's promise tells
+    what a killed process may have spent.
     """
 
     STEPS = 50

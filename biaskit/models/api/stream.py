@@ -41,7 +41,11 @@ class LoopThread:
             raise
 
     def stream(
-        self, jobs: Iterable[Job], work: Callable[[Job], Awaitable[Sequence[Answer]]], *, ahead: Callable[[], int]
+        self,
+        jobs: Iterable[Job],
+        work: Callable[[Job], Awaitable[Sequence[Answer]]],
+        *,
+        ahead: Callable[[], int],
     ) -> Iterator[Sequence[Answer]]:
         """The answers of the jobs in whatever order they become ready, those that are ready together as one.
 
