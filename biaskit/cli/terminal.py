@@ -5,30 +5,23 @@ from __future__ import annotations
 import sys
 import threading
 import time
-import unicodedata
 from pathlib import Path
 from typing import Any
 
 import click
 
 from biaskit.errors import Interrupted, UsageError
+from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
 
-_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_KEPT = "\n\u200c\u200d"  # joiners belong to scripts and shape their letters
 LONG_RUN_S = 3600
 DEAR_RUN_USD = 5.0
 QUIET_S = 300
 
 
 def printable(text: str) -> str:
-    """Foreign text as it may reach a terminal, so that a name can neither move the cursor nor reorder a line.
-
-    Control characters, bidirectional overrides and lone surrogates are shown as escapes.
-    """
-    return "".join(
-        c if c in _KEPT or unicodedata.category(c) not in _HIDDEN else ascii(c)[1:-1] for c in text
-    )
+    """Foreign text as it may reach a terminal: no name can move the cursor or reorder a line."""
+    return visible(text, keep="\n")
 
 
 def emit(text: str, *, err: bool = False) -> None:

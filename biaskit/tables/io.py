@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
+from biaskit.foreign import is_formula
 from biaskit.tables.schema import SCHEMAS, Column, Difference, PerGroup, TableSchema, TableScope
 
 if TYPE_CHECKING:
@@ -140,11 +141,8 @@ def _quoted(field: str) -> str:
     return '"' + field.replace('"', '""') + '"'
 
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
 def _name(text: str, column: Column, where: str) -> str:
-    if text.startswith(_FORMULA_STARTS):
+    if is_formula(text):
         raise TableError(f"{where}: {column.name} is {text!r}, which a spreadsheet would run as a formula.")
     return text
 
@@ -152,7 +150,7 @@ def _name(text: str, column: Column, where: str) -> str:
 def _reason(text: str) -> str:
     # A reason may quote a server. It stays one line, and no spreadsheet runs it.
     line = " ".join(text.split())
-    return f"reason given: {line}" if line.startswith(_FORMULA_STARTS) else line
+    return f"reason given: {line}" if is_formula(line) else line
 
 
 _BOOLEANS: Mapping[str, bool | None] = MappingProxyType({"yes": True, "no": False, "": None})
