@@ -47,7 +47,7 @@ ROWS_AT_ONCE = 2_000
 """Imported rows in one write and one fsync."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PersonasResult(RunResult):
     """A run of the generation engine: who is represented in its texts, and how."""
 

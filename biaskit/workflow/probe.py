@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProbeResult(RunResult):
     """A run of the prober: probabilities of gendered continuations."""
 

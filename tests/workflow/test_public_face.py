@@ -141,11 +141,52 @@ def test_load_refuses_what_is_no_run(tmp_path: Path) -> None:
         bk.load(tmp_path)
 
 
-def test_a_table_that_the_study_does_not_make_is_an_error(model: str) -> None:
+def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model: str) -> None:
     result = bk.probe(model, **SMALL, out="r")
-    with pytest.raises(RunError, match="probe_levels"):
+    full = bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels
+    assert result.levels.empty
+    assert len(full)
+    pd.testing.assert_series_equal(full.dtypes, result.levels.dtypes)
+    cells = result.cells
+    Path("r/tables/probe_cells.csv").unlink()
+    pd.testing.assert_series_equal(cells.dtypes, result.cells.dtypes)
+
+
+def test_an_unknown_table_is_an_error_with_the_nearest_name(model: str) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    with pytest.raises(bk.BiaskitError, match="Did you mean 'probe_cells'"):
+        result.table("probe_cell")
+
+
+def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, planned = bk.probe(model, **SMALL, out="r"), bk.probe(model, **SMALL, out="s", dry_run=True)
+    with pytest.raises(RunError, match="dry run"):
+        planned.cells  # noqa: B018
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="current folder"):
         result.levels  # noqa: B018
-    assert len(bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels)
+
+
+def test_a_result_is_one_line_that_says_what_is_in_it(model: str, tmp_path: Path) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    n = len(result.warnings)
+    assert f"ProbeResult('r': {model}, 16 cells, {n} warning{'' if n == 1 else 's'})" == repr(result)
+    assert "ProbeResult('s': no tables)" == repr(bk.probe(model, **SMALL, out="s", dry_run=True))
+    for file in Path("r/tables").iterdir():
+        file.unlink()
+    assert "no tables" in repr(result)
+    assert "no tables" in result._repr_html_()
+
+
+def test_a_notebook_shows_the_first_rows_and_says_how_many_there_are(model: str) -> None:
+    result = bk.probe(model, jobs="nurse,plumber", templates="1", study="mattern", out="r")
+    assert len(result.groups) > 20
+    html = result._repr_html_()
+    assert 21 == html.count("<tr")
+    assert f"probe_groups: the first 20 of {len(result.groups)} rows" in html
 
 
 def test_the_same_call_asks_nothing_twice(model: str) -> None:
