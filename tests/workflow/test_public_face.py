@@ -17,6 +17,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
+from biaskit.files import data_dir
 
 ROOT = Path(bk.__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -248,10 +249,59 @@ def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
         bk.probe()
 
 
-def test_nothing_is_printed(model: str, capfd: pytest.CaptureFixture[str]) -> None:
-    bk.load(bk.probe(model, **SMALL, out="r").path)
+# --- what is shown meanwhile ------------------------------------------------------------------------
+
+
+def test_plan_and_progress_are_shown_on_stderr_as_the_command_shows_them(
+    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from biaskit.cli import main
+
+    bk.probe(model, **SMALL, out="r")
+    out, err = capfd.readouterr()
+    assert "" == out
+    said = err.splitlines()
+    assert "Run folder: r" == said[0]
+    assert said[1].startswith(f"{model}: 16 cells (prompts), 0 stored, 16 to ask; ")
+    assert f"  {model}: 16 of 16, in 1 s" == said[2]
+    words = ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
+    monkeypatch.setattr(sys, "argv", [*words, "--out", "s"])
+    with pytest.raises(SystemExit):
+        main()
+    assert [line.replace("folder: s", "folder: r") for line in capfd.readouterr().err.splitlines()] == said
+
+
+def test_a_terminal_has_one_line_that_is_written_over(
+    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    bk.probe(model, **SMALL, out="r")
+    err = capfd.readouterr().err
+    assert f"\r  {model}: 0 of 16, starting"[:40] in err
+    assert f"\r{' ' * 39}\r  {model}: 16 of 16, in 1 s\n" in err
+
+
+def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> None:
+    bk.load(bk.probe(model, **SMALL, out="r", watcher=bk.Silent()).path)
     bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
+    bk.report("r", watcher=bk.Silent())
     assert ("", "") == capfd.readouterr()
+
+
+def test_a_study_that_names_its_models_needs_no_yes_and_is_shown(
+    model: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shipped = (data_dir("configs") / "occugender.toml").read_text(encoding="utf-8")
+    Path("own.toml").write_text(f'{shipped}\n[models]\nmine = "{model}"\n', encoding="utf-8")
+    result = bk.probe(study="own.toml", **SMALL, out="r")
+    assert ["mine"] == list(dict.fromkeys(result.cells["model"]))
+    assert f"names the models itself: mine = {model}" in capfd.readouterr().err
+
+
+def test_a_program_without_a_console_is_not_stopped(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert 16 == len(bk.probe(model, **SMALL, out="r").cells)
 
 
 # --- inside a running event loop --------------------------------------------------------------------
