@@ -11,7 +11,7 @@ from biaskit.compare.pairs import Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Tables
+from biaskit.tables.query import Tables, where, without_instruction
 
 CONTRAST = "models"
 GENDERS = ("female", "male")
@@ -50,17 +50,17 @@ def texts_of(
 ) -> dict[str, Texts]:
     """The models of one run from its rows of srb.csv and representation.csv; `forms`: model → prompt form."""
     srb = tables.get("srb", ())
-    plain = [row for row in tables.get("representation", ()) if row.get("instruction_id") in (None, 0)]
-    whole = [row for row in plain if row["template_id"] == "all"]
+    plain = without_instruction(tables.get("representation", ()))
+    whole = where(plain, template_id="all")
     found = {}
     for model, form in forms.items():
-        scores = [row for row in srb if row["model"] == model]
+        scores = where(srb, model=model)
         found[model] = Texts(
             model=model,
             run=run,
             form=form,
-            srb={g: _values([r for r in scores if r["gender"] == g], "srb") for g in GENDERS if srb},
-            shares=_values([row for row in whole if row["model"] == model], "female_share"),
+            srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
+            shares=_values(where(whole, model=model), "female_share"),
             templates=tuple(dict.fromkeys(str(r["template_id"]) for r in plain if r["model"] == model)),
             vectors=_vectors(scores),
             asked=asked or PromptTexts(),

@@ -15,6 +15,7 @@ from biaskit.errors import TableError
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
 from biaskit.stats.contrasts import Row, Scope, within_jobs
 from biaskit.stats.crossed import FloatArray, joined
+from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 CONTRAST = "models"
 OTHER_TEXT = "another text or other expressions"
@@ -254,7 +255,7 @@ def _estimators_apart(pair: SidePair, blocks: Sequence[CrossedCells]) -> str | N
     if len(found) < 2:
         return None
     alone = all(len(side.models) == 1 for side in pair)
-    return f"estimators differ: {(' against ' if alone else ', ').join(str(e) for e in found)}"
+    return f"{ESTIMATORS_DIFFER}: {(' against ' if alone else ', ').join(str(e) for e in found)}"
 
 
 def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str) -> bool:

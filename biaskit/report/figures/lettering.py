@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from biaskit.wording import PEOPLE
+
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
@@ -34,6 +36,11 @@ def clean(text: object) -> str:
     if len(given) > _LONGEST:
         given = f"{given[: _LONGEST // 2]}…{given[-_LONGEST // 2 :]}"
     return "".join(_shown(c) for c in _unpiled(given))
+
+
+def people(group: str) -> str:
+    """A gender group as readers know it; a study's own group as it is, clean."""
+    return clean(PEOPLE.get(group, group))
 
 
 def cut(text: object, n: int = 48) -> str:

@@ -25,7 +25,6 @@ from biaskit.report.figures.style import FEMALE, MALE, ON_DARK, ON_LIGHT, Mark
 from biaskit.report.figures.view import (
     Drawing,
     View,
-    distinct,
     finished,
     mean,
     missing,
@@ -34,7 +33,7 @@ from biaskit.report.figures.view import (
     short,
     told,
 )
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, distinct, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +74,7 @@ def heat_maps(view: View) -> Iterator[Figure | Missing]:
         yield from pages(view, models_of(view, rows), "srb", title, partial(_heat_map, every=rows), size=6)
         return
     for i, name in enumerate(vectors):
-        own = [row for row in rows if row["vectors"] == name]
+        own = where(rows, vectors=name)
         yield from pages(
             view,
             models_of(view, own),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import parts_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import distinct
+from biaskit.tables.query import defined, distinct
 from biaskit.wording import count, listed, percent, short
 
 FEW_TEMPLATES = 5
@@ -84,7 +84,7 @@ def _extremes(content: Content) -> Iterator[str]:
 
 def _coverage(content: Content) -> Iterator[str]:
     for part in parts_of(content, "probe"):
-        cells = [row for row in part.tables.get("probe_cells", ()) if row["coverage"] is not None]
+        cells = defined(part.tables.get("probe_cells", ()), "coverage")
         low = sum(bool(row["below_floor"]) for row in cells)
         if low:
             yield (
@@ -106,7 +106,7 @@ def _estimators(content: Content) -> Iterator[str]:
                 "part of a "
                 "difference between them may be the estimator's."
             )
-        widths = [row["share_high"] - row["share_low"] for row in rows if _has_bounds(row)]
+        widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
         if any(width > WIDE_BOUNDS for width in widths):
             yield (
                 f"{short(part.study)}: a service that shows only its most probable words leaves bounds of "
@@ -115,10 +115,6 @@ def _estimators(content: Content) -> Iterator[str]:
             )
         if "sampling" in found:
             yield f"{short(part.study)}: shares by sampling come from few draws per cell, with their noise."
-
-
-def _has_bounds(row: object) -> bool:
-    return isinstance(row, dict) and row.get("share_low") is not None and row.get("share_high") is not None
 
 
 def _forms(content: Content) -> Iterator[str]:
@@ -158,12 +154,8 @@ def _texts(content: Content) -> Iterator[str]:
 
 
 def _srb(content: Content) -> Iterator[str]:
-    vectors = {
-        row["vectors"]
-        for part in parts_of(content, "personas")
-        for row in part.tables.get("srb", ())
-        if row["srb"] is not None
-    }
+    scored = [defined(part.tables.get("srb", ()), "srb") for part in parts_of(content, "personas")]
+    vectors = {row["vectors"] for rows in scored for row in rows}
     if vectors:
         yield (
             "A raw SRB also measures how long the word vectors were trained: it is compared within one "

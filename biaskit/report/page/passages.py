@@ -10,6 +10,7 @@ from typing import Any
 from biaskit.report.content import ExampleText, PromptShown, Span, WordInContext
 from biaskit.report.page import labels
 from biaskit.report.page.foreign import LONGEST_TEXT, cut, name, shown
+from biaskit.wording import PEOPLE
 
 
 def prompts(shown_prompts: Sequence[PromptShown]) -> list[dict[str, Any]]:
@@ -51,7 +52,7 @@ def words(chosen: Sequence[WordInContext], sentences: Sequence[str], *, per_word
                 "model": name(model),
                 "occupation": name(occupation),
                 "origin": labels.VALUES["origin"].get(origin, name(origin)),
-                "gender": labels.GROUPS.get(gender, name(gender)),
+                "gender": PEOPLE.get(gender, name(gender)),
                 "words": own,
             }
             for (model, occupation, origin, gender), own in lists.items()
@@ -93,7 +94,7 @@ def _text(one: ExampleText) -> dict[str, Any]:
 
 
 def _gender(gender: str | None) -> str | None:
-    return None if gender is None else labels.GROUPS.get(gender, name(gender))
+    return None if gender is None else PEOPLE.get(gender, name(gender))
 
 
 def _counts(spans: Sequence[Span]) -> list[list[Any]]:
