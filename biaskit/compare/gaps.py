@@ -81,17 +81,17 @@ def gap_rows(both: BothEngines, labour: LabourTable, aliases: Aliases) -> tuple[
     jobs = where(both.probe.get("probe_jobs", ()), model=both.probe_model, instruction_id=0, setting="plain")
     texts = where(both.personas.get("representation", ()), model=both.personas_model)
     if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():
-        return [], [f"{both.model}: the prober's gender groups lack female or male: there are no gaps"]
+        return [], [f"{both.model}: the prober's gender groups lack female or male: there are no gaps."]
     texts = without_instruction(texts)
     occupations, twice_there = _by_key((str(row["occupation"]) for row in texts), aliases)
     names, twice_here = _by_key((str(row["job"]) for row in jobs), aliases)
-    notes = [f"{both.model}: {said}" for said in (*twice_here, *twice_there)]
+    notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
     common = [key for key in occupations if key in names]
     alone = len(occupations.keys() ^ names.keys())
     if alone and common:
-        notes.append(f"{both.model}: {alone} occupations of one engine alone have no gaps")
+        notes.append(f"{both.model}: {alone} occupations of one engine alone have no gaps.")
     if not common:
-        notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names)")
+        notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names).")
     spreads = _spreads(both)
     rows = []
     for key in common:
@@ -105,13 +105,15 @@ def gap_rows(both: BothEngines, labour: LabourTable, aliases: Aliases) -> tuple[
 
 def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], list[str]]:
     """Key → the engine's own name; two names of one engine that mean the same are left out and named."""
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
     twice: dict[str, str] = {}
     for name in dict.fromkeys(names):
         key = aliases.key(name)
-        if found.setdefault(key, name) != name:
-            twice[key] = f"{found[key]} and {name} are one name for both engines and are left out of the gaps"
-    return {key: name for key, name in found.items() if key not in twice}, list(twice.values())
+        if known.setdefault(key, name) != name:
+            twice[key] = (
+                f"{known[key]} and {name} are one name for both engines and are left out of the gaps."
+            )
+    return {key: name for key, name in known.items() if key not in twice}, list(twice.values())
 
 
 def _row(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from biaskit.compare.pairs import Side, SidePair
+from biaskit.compare.pairs import PairNote, Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
@@ -88,7 +88,7 @@ def _vectors(rows: Sequence[Mapping[str, object]]) -> str:
 
 def pair_rows_of_texts(
     pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Row], list[PairNote]]:
     """Rows welch and paired, later side minus earlier, of SRB (women, men) and of the share of women.
 
     A side's number is the mean over its models, on the occupations all models have. Two prompt forms, two
@@ -97,38 +97,37 @@ def pair_rows_of_texts(
     later, earlier = pair
     members = [texts[model] for model in (*later.models, *earlier.models)]
     if len({member.form for member in members}) > 1:
-        return [], [
+        text = (
             f"{_with_forms(later, texts)} and {_with_forms(earlier, texts)} have different prompt forms,"
             " so there is no test between them."
-        ]
+        )
+        return [], [PairNote("prompt forms", text)]
     if other := _other_prompts(members, with_gender=False):
-        return [], [
+        text = (
             f"{later.name} and {earlier.name} answered other prompts ({', '.join(other)}), so there is no"
             " test between their texts."
-        ]
-    rows: list[Row] = []
-    notes: list[str] = []
-    scores, said = _srb_rows(pair, members, texts, margins)
-    rows += scores
-    notes += [said] if said else []
+        )
+        return [], [PairNote("prompts", text)]
+    rows, note = _srb_rows(pair, members, texts, margins)
     if any(member.shares for member in members):
         shares = {model: texts[model].shares for model in texts}
         rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)
-    return rows, notes
+    return rows, [note] if note else []
 
 
 def _srb_rows(
     pair: SidePair, members: Sequence[Texts], texts: Mapping[str, Texts], margins: Mapping[str, float]
-) -> tuple[list[Row], str | None]:
+) -> tuple[list[Row], PairNote | None]:
     if not any(any(member.srb.values()) for member in members):
         return [], None
     if not one_vector_model(members):
         return [], None  # said once for all pairs, with the command
     if other := _other_prompts(members, with_gender=True):
-        return [], (
+        text = (
             f"{pair[0].name} and {pair[1].name} answered other prompts with a gender ({', '.join(other)}),"
             " so there is no test between their SRB."
         )
+        return [], PairNote("prompts", text)
     rows: list[Row] = []
     for gender in GENDERS:
         scores = {model: own.srb.get(gender, {}) for model, own in texts.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.content import PromptShown
@@ -19,33 +19,43 @@ def prompts_shown(
     `rows`: as stored; `names`: label in the row → label in the report. Prompts that several models got
     alike stand once, with all their names.
     """
-    found: dict[tuple[Any, ...], tuple[str, PromptShown]] = {}
+    chosen: dict[tuple[Any, ...], tuple[str, Mapping[str, Any]]] = {}
     for row in rows:
         label = names.get(str(row.get("model")))
         if label is None or not isinstance(row.get("prompt"), str):
             continue
-        kind = (label, *(row.get(name) for name in _KINDS[part.engine]))
-        item = str(row.get("job") or row.get("occupation") or "")
-        if kind not in found or item < found[kind][0]:
-            found[kind] = (item, _shown(part, label, row))
-    return list(_together(found.values()))
+        key = (label, *(row.get(name) for name in _DESIGN[part.engine]))
+        if key not in chosen or _item(row) < chosen[key][0]:
+            chosen[key] = (_item(row), {**row, "model": label})
+    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for key, (_, row) in chosen.items():
+        asked = (*key[1:], row["prompt"][:LONGEST_PROMPT], row.get("system") or None)
+        alike.setdefault(asked, []).append(row)
+    return [_shown(part, same) for same in sorted(alike.values(), key=lambda same: _place(same[0]))]
 
 
-_KINDS = {
+_DESIGN = {
     "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
     "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
 }
+"""The columns that tell prompts of one model apart, but for the item."""
 
 
-def _shown(part: Part, label: str, row: Mapping[str, Any]) -> PromptShown:
+def _item(row: Mapping[str, Any]) -> str:
+    return str(row.get("job") or row.get("occupation") or "")
+
+
+def _shown(part: Part, rows: Sequence[Mapping[str, Any]]) -> PromptShown:
+    first, models = rows[0], sorted({str(row["model"]) for row in rows})
     return PromptShown(
         engine=part.engine,
         study=part.study,
-        model=label,
-        what=_what(row),
-        form=str(row.get("prompt_form") or ""),
-        prompt=row["prompt"][:LONGEST_PROMPT],
-        system=row.get("system") or None,
+        model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
+        kind=str(first.get("bias_type") or f"template {first.get('template_id')}"),
+        what=_what(first),
+        form=str(first.get("prompt_form") or ""),
+        prompt=first["prompt"][:LONGEST_PROMPT],
+        system=first.get("system") or None,
     )
 
 
@@ -59,29 +69,11 @@ def _what(row: Mapping[str, Any]) -> str:
         said.append("dialogue")
     if row.get("specified_gender"):
         said.append(f"asked for: {row['specified_gender']}")
-    return ", ".join([*said, str(row.get("job") or row.get("occupation") or "")])
+    return ", ".join([*said, _item(row)])
 
 
-def _together(found: Iterable[tuple[str, PromptShown]]) -> Iterator[PromptShown]:
-    """In the order of the design; models that got the same prompt under one entry."""
-    alike: dict[tuple[Any, ...], list[PromptShown]] = {}
-    for _, one in found:
-        alike.setdefault((one.what.rpartition(", ")[0], one.form, one.prompt, one.system), []).append(one)
-    for ones in sorted(alike.values(), key=lambda ones: _place(ones[0])):
-        first, models = ones[0], sorted({one.model for one in ones})
-        listed = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
-        yield PromptShown(
-            first.engine, first.study, listed, first.what, first.form, first.prompt, first.system
-        )
-
-
-def _place(one: PromptShown) -> tuple[Any, ...]:
-    parts = one.what.split(", ")
-    numbers = [int(word) for part in parts for word in part.split() if word.isdecimal()]
-    return (
-        one.engine,
-        parts[0] if parts[0] in ("explicit", "implicit") else "",
-        numbers,
-        one.what,
-        one.model,
-    )
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """In the order of the design; numbered templates by number, named ones after the instruction."""
+    template = str(row.get("template_id"))
+    numbers = (int(template) if template.isdecimal() else 0, row.get("instruction_id") or 0)
+    return str(row.get("bias_type") or ""), numbers, _what(row), str(row["model"])

@@ -14,13 +14,13 @@ from biaskit.wording import PEOPLE
 
 
 def prompts(shown_prompts: Sequence[PromptShown]) -> list[dict[str, Any]]:
-    """Each prompt with what it can be chosen by: engine, model, and the first word of its place."""
+    """Each prompt with what it can be chosen by: engine, model and kind."""
     return [
         {
             "engine": one.engine,
             "study": name(one.study),
             "model": name(one.model),
-            "kind": name(one.what.partition(",")[0]),
+            "kind": name(one.kind),
             "what": name(one.what),
             "form": name(one.form),
             "prompt": shown(cut(one.prompt, LONGEST_TEXT)),
