@@ -119,8 +119,7 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
         effect_axis(axes, grid.limit, grid.axis, grid.margin)
     caption = (
         f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
-        "Instruction "
-        "none. Tables: tests (kind crossed, contrast models), probe_jobs."
+        "Instruction none. Tables: tests (kind crossed, contrast models), probe_jobs."
     )
     return Drawing(
         sheet, caption, f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
@@ -167,9 +166,8 @@ def _said_of_models(rows: Sequence[Row]) -> str:
     higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
     return (
         f"{said} The largest clear one: the share of {people(most['gender'])} in "
-        f"{cut(most['group_a'] or 'all')} jobs "
-        f"({cut(most['bias_type'])}) is {short(abs(most['estimate']))} higher for {cut(higher)} than for "
-        f"{cut(lower)}."
+        f"{cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}) is {short(abs(most['estimate']))} "
+        f"higher for {cut(higher)} than for {cut(lower)}."
     )
 
 
@@ -208,8 +206,8 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         )
     caption = (
         f"Verdict for the row's model against the column's, numbered in the order of the rows. {note} "
-        "Instruction "
-        "none. Table: tests (kind crossed, contrast models), which holds every estimate and interval."
+        "Instruction none. Table: tests (kind crossed, contrast models), which holds every estimate and "
+        "interval."
     )
     return Drawing(
         sheet, caption, f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"

@@ -93,12 +93,9 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
         _panel(axes, rows, models, marks, x_name, y_name)
     caption = (
         "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
-        "texts: the same "
-        "in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, right and up = "
-        "words nearer "
-        f"to one's own specified gender. {note} Occupations without a gap are left out. Tables: gaps, tests "
-        "(kind "
-        "spearman)."
+        "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
+        f"right and up = words nearer to one's own specified gender. {note} Occupations without a gap are "
+        "left out. Tables: gaps, tests (kind spearman)."
     )
     return Drawing(sheet, caption, f"Three scatter plots of {n} occupations. {told(said, 'tests')}")
 

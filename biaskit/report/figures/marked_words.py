@@ -78,9 +78,8 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
     longest = max([5.0, *(float(r["n_marked"]) for r in known)]) * 1.06
     note = (
         f"n = {len(known)} lists of {len(distinct(rows, 'occupation'))} occupations; unit: words with z > "
-        "1.96; "
-        "null: labels of the texts shuffled (its 95th percentile; no interval). Above the line: longer than "
-        "its null."
+        "1.96; null: labels of the texts shuffled (its 95th percentile; no interval). Above the line: longer "
+        "than its null."
     )
     if lacking:
         note += f" {lacking} lists are not defined and not drawn."
@@ -105,8 +104,7 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
         )
     caption = (
         f"Each point is a list of marked words of an occupation, a gender and an origin. {note} Table: "
-        "word_lists, "
-        "method calibrated."
+        "word_lists, method calibrated."
     )
     return Drawing(
         sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'word_lists')}"
@@ -163,9 +161,8 @@ def _clusters(view: View, models: Sequence[str]) -> Drawing:
     n = [_pairs(of_all[c]) for c in order]
     note = (
         f"n = {len(order)} of {len(kept)} kept clusters, {min(n)} to {max(n)} lists each (column n, all "
-        "models); unit: "
-        "share of women's lists among the lists that hold a word of the cluster, 0 to 1; counts, so no "
-        "interval."
+        "models); unit: share of women's lists among the lists that hold a word of the cluster, 0 to 1; "
+        "counts, so no interval."
     )
     joint = len(view.models) > 1
     legend = [*view.entries(models), *([ALL] if joint else [])]
@@ -198,8 +195,7 @@ def _clusters(view: View, models: Sequence[str]) -> Drawing:
     alt = (
         f"Dot plot of {len(order)} clusters: {women} stand more often in women's lists, "
         f"{sum(share < 0.5 for share in shares)} in men's. Most of women: {cut(labels[0])} "
-        f"({short(shares[0])}); most of "
-        f"men: {cut(labels[-1])} ({short(shares[-1])})."
+        f"({short(shares[0])}); most of men: {cut(labels[-1])} ({short(shares[-1])})."
     )
     return Drawing(sheet, caption, alt)
 

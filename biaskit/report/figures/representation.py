@@ -132,8 +132,7 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
             low_half = sum(r["n_occupations"] for r in own if r["decile_low"] < 0.499)
             said.append(
                 f"{cut(model)}: {low_half} of {sum(r['n_occupations'] for r in own)} {side} occupations have "
-                "fewer "
-                "than half women in texts."
+                "fewer than half women in texts."
             )
     caption = (
         f"Occupations by the share of women in texts whose prompt names no gender (GAS(P) Figure 2). {note} "
@@ -202,8 +201,8 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
         )
     caption = (
         "Each point is an occupation (GAS(P) Figure 6): the share of women among texts with an associated "
-        "gender, "
-        f"over all prompts, against U.S. labour statistics. {note} Table: representation, template all."
+        f"gender, over all prompts, against U.S. labour statistics. {note} Table: representation, template "
+        "all."
     )
     return Drawing(
         sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"

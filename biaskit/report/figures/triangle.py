@@ -43,8 +43,7 @@ def _ternary(view: View, models: Sequence[str]) -> Drawing:
     n_jobs = len(distinct(rows, "job"))
     note = (
         f"n = {n_jobs} jobs, each the mean over templates (no interval is drawn: see the dot plot); every "
-        "point's "
-        "three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
+        "point's three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
     )
     if n_undefined:
         note += f" {n_undefined} undefined points are not drawn."
@@ -77,8 +76,7 @@ def _ternary(view: View, models: Sequence[str]) -> Drawing:
         said.append(f"{cut(model)}, {cut(bias_type)}: mean over jobs {means}.")
     caption = (
         f"Each point is a job; the nearer to a corner, the larger that group's share. {note} Instruction "
-        "none. "
-        "Table: probe_jobs."
+        "none. Table: probe_jobs."
     )
     return Drawing(sheet, caption, f"Triangle plot of {n_jobs} jobs. {told(said, 'probe_jobs')}")
 

@@ -54,8 +54,7 @@ def _variance(view: View, models: Sequence[str]) -> Drawing:
     )
     note = (
         f"n = {n} jobs × {templates} templates; parts of the variance of the cells' shares (0 to 1, no "
-        "interval); "
-        "SD: square root of the whole variance (–: not measured)."
+        "interval); SD: square root of the whole variance (–: not measured)."
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     pitch = 0.2

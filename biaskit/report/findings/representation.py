@@ -229,8 +229,7 @@ def _validation(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
     for model in models:
         clauses = [
             f"of {count(row['n_texts'], 'text')} about {ASKED_FOR.get(row['specified_gender'], '…')} they "
-            "find the "
-            f"gender in {percent(row['n_correct'] / row['n_texts'])} %, another in "
+            f"find the gender in {percent(row['n_correct'] / row['n_texts'])} %, another in "
             f"{percent(row['n_incorrect'] / row['n_texts'])} % and none in "
             f"{percent(row['n_not_captured'] / row['n_texts'])} %"
             for row in where(table, model=model)

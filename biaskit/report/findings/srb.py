@@ -29,8 +29,7 @@ from biaskit.tables.query import Row, defined, distinct, first, undefined, where
 from biaskit.wording import count, listed, plain_number, short
 
 WHAT = (
-    "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of "
-    "texts "
+    "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of texts "
     "about a woman on request (negative) or about a man (positive). "
 )
 BEYOND = 0.05
