@@ -1,14 +1,10 @@
 """The first screen as plain text: bars, intervals, first findings, never wider than the terminal.
 
-    python tests/report/test_headline.py write    # makes the golden files anew
-
-Origin of the golden files: the renderer's own output of 22 November 2026, read line by line against the
-rows that stand below.
+Golden files: tests/golden, whose README says where they come from and how they are renewed.
 """
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 from dataclasses import replace
 
@@ -34,9 +30,9 @@ from fakes.findings_rows import (
     slope,
     srb_test,
 )
+from fakes.golden import golden
 from hypothesis import given
 from hypothesis import strategies as st
-from places import GOLDEN
 
 from biaskit.report.content import Content
 from biaskit.report.render.headline import _Screen, cut, headline
@@ -84,8 +80,7 @@ CASES = {"one-model": one_model, "two-models": two_models, "none-eligible": none
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_golden(name: str, ascii_only: bool) -> None:
-    path = GOLDEN / f"headline_{name}{'-ascii' * ascii_only}.txt"
-    assert headline(CASES[name](), ascii=ascii_only) + "\n" == path.read_text("utf-8")
+    golden(f"headline_{name}{'-ascii' * ascii_only}.txt", headline(CASES[name](), ascii=ascii_only) + "\n")
 
 
 def fits(text: str, width: int) -> None:
@@ -211,10 +206,3 @@ def test_a_study_with_one_kind_of_jobs_has_one_column() -> None:
 )
 def test_cut(text: str, columns: int, expected: str) -> None:
     assert cut(text, columns) == expected
-
-
-if __name__ == "__main__" and "write" in sys.argv:
-    for name, make in CASES.items():
-        for plain in (False, True):
-            path = GOLDEN / f"headline_{name}{'-ascii' * plain}.txt"
-            path.write_text(headline(make(), ascii=plain) + "\n", "utf-8")

@@ -1,8 +1,6 @@
 """Text, LaTeX, JSON and CSV of documents: hostile texts, a checker of LaTeX, golden files.
 
-Golden files lie in tests/golden; `BIASKIT_UPDATE_GOLDEN=1 pytest tests/report/test_renderers.py` writes them
-anew, and the difference is then read before it is kept. They hold rounded numbers of scripted models, so that
-they do not depend on the last bits of a machine.
+Golden files lie in tests/golden; the README there says where they come from and how they are renewed.
 """
 
 from __future__ import annotations
@@ -20,18 +18,17 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from fakes.golden import golden
 from fakes.latex import check_latex
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import GOLDEN, TESTS
+from places import TESTS
 
 from biaskit.report.reasons import because
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable
 from biaskit.report.render.latex import escape, latex_files, render_latex
 from biaskit.report.render.text import render_text
-
-GOLDEN = GOLDEN
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -283,15 +280,6 @@ DOCUMENT = Document(
 )
 
 
-def golden(name: str, made: str) -> None:
-    """Hold a text to its golden file."""
-    path = GOLDEN / name
-    if os.environ.get("BIASKIT_UPDATE_GOLDEN"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(made.encode("utf-8"))
-    assert path.read_bytes() == made.encode("utf-8"), f"tests/golden/{name} differs"
-
-
 def test_a_fixed_document_is_what_its_golden_files_say() -> None:
     golden("document.txt", render_text(DOCUMENT))
     golden("document.tex", render_latex(DOCUMENT))
@@ -349,6 +337,7 @@ def two_processes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, by
     return [{f.name: f.read_bytes() for f in sorted((folder / "out").iterdir())} for folder, _ in running]
 
 
+@pytest.mark.process
 def test_two_processes_with_other_hash_seeds_print_the_same_bytes(
     two_processes: list[dict[str, bytes]],
 ) -> None:
@@ -357,6 +346,7 @@ def test_two_processes_with_other_hash_seeds_print_the_same_bytes(
     assert len(first) > 15
 
 
+@pytest.mark.process
 def test_a_scripted_run_is_what_its_golden_files_say(two_processes: list[dict[str, bytes]]) -> None:
     for name, content in two_processes[0].items():
         text = content.decode("utf-8")
