@@ -9,9 +9,7 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from test_findings import (
+from fakes.findings_rows import (
     HOSTILE,
     MENS,
     REPRESENTED,
@@ -32,6 +30,8 @@ from test_findings import (
     slope,
     srb_test,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from biaskit.report.content import Content
 from biaskit.report.render.headline import _Screen, cut, headline
