@@ -14,7 +14,7 @@ from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, split_label
-from biaskit.progress import Silent, Watcher
+from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import default_run_path, read_rows, rows_file
@@ -132,29 +132,29 @@ def run_study(
         ask: fills the run with rows. analyse: makes its tables and returns notes.
         unit: what the notes call a request, such as "cells".
     """
-    watcher = call.watcher or Silent()
-    named = name_models(models, study, watcher)
-    run = (
-        Path(call.out)
-        if call.out is not None
-        else default_run_path(study.engine, study.name, [digest, list(named)])
-    )
-    api = call.api(named, watcher)
+    with watching(call.watcher) as watcher:
+        named = name_models(models, study, watcher)
+        run = _folder(call.out, study, [digest, list(named)])
+        api = call.api(named, watcher)
 
-    def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:
-        local = call.local(known.get("batch_size"))
-        return open_model(spec, label=label, local=local, api=api, known=known, account=account)
+        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:
+            local = call.local(known.get("batch_size"))
+            return open_model(spec, label=label, local=local, api=api, known=known, account=account)
 
-    session: Session[Any] = Session(
-        run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
-    )
-    try:
-        outcome = ask(session)
-        made = not call.dry_run and (run / MANIFEST).exists()
-        notes = [*outcome.notes, *(analyse(run, watcher) if made else []), *failures(outcome, unit)]
-    except KeyboardInterrupt as error:
-        raise Interrupted(interrupted(run, study.engine)) from error
+        session: Session[Any] = Session(
+            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+        )
+        try:
+            outcome = ask(session)
+            made = not call.dry_run and (run / MANIFEST).exists()
+            notes = [*outcome.notes, *(analyse(run, watcher) if made else []), *failures(outcome, unit)]
+        except KeyboardInterrupt as error:
+            raise Interrupted(interrupted(run, study.engine)) from error
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
+
+
+def _folder(out: str | Path | None, study: Study, question: object) -> Path:
+    return Path(out) if out is not None else default_run_path(study.engine, study.name, question)
 
 
 def interrupted(run: Path, engine: str) -> str:

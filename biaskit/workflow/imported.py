@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import PersonasDesign, resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
-from biaskit.personas.texts.importing import ALL, ImportedTexts, read_texts, rows_of_frame
-from biaskit.progress import Watcher
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
+from biaskit.progress import Watcher, watching
 from biaskit.provenance import versions
 from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
 from biaskit.runs.store import RowWriter, default_run_path
@@ -52,7 +52,8 @@ def analyze_texts(
         gender_codes=_codes(settings),
     )
     columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    return _analyse_imported(imported, columns, settings, out, watcher)
+    with watching(watcher) as seen:
+        return _analyse_imported(imported, columns, settings, out, seen)
 
 
 def import_texts(
@@ -104,7 +105,7 @@ def _analyse_imported(
                 f"{key} is a key of sampling, and these texts are there already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
-    if len(imported.models) > 1 and ALL in imported.models:
+    if len(imported.models) > 1 and UNNAMED in imported.models:
         raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
     study = build_study(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProbeResult(RunResult):
     """A run of the prober: probabilities of gendered continuations."""
 
@@ -131,7 +131,7 @@ def probe(
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
         accept_drift: go on where another model answers under the same name.
         dry_run: plan only; nothing is written.
-        watcher: told of plan and progress.
+        watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 
     Returns the result with its tables (docs/methods.md#cells-to-tables). Raises `BiaskitError` with one
     line to act on.
