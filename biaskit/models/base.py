@@ -19,9 +19,8 @@ from biaskit.records import (
 )
 
 
-@runtime_checkable
-class ContinuationScorer(Protocol):
-    """Gives the probability of each expression as the continuation of a prompt."""
+class Model(Protocol):
+    """What a scorer and a generator share."""
 
     @property
     def identity(self) -> ModelIdentity:
@@ -30,7 +29,7 @@ class ContinuationScorer(Protocol):
 
     @property
     def batch_size(self) -> int:
-        """Prompts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        """Prompts or texts in a batch, resolved from `auto`; part of the manifest, of no key."""
         ...
 
     @property
@@ -41,6 +40,15 @@ class ContinuationScorer(Protocol):
     def used(self) -> Mapping[str, float | None]:
         """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
         ...
+
+    def close(self) -> None:
+        """Free what the model holds; it can be used again and then loads again."""
+        ...
+
+
+@runtime_checkable
+class ContinuationScorer(Model, Protocol):
+    """Gives the probability of each expression as the continuation of a prompt."""
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """How this model's probabilities are obtained in a prompt form; part of every key.
@@ -70,33 +78,10 @@ class ContinuationScorer(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Free what the model holds; it can be used again and then loads again."""
-        ...
-
 
 @runtime_checkable
-class TextGenerator(Protocol):
+class TextGenerator(Model, Protocol):
     """Samples texts, each of which depends on its own seed and prompt alone."""
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """What the model is; known before its weights are loaded."""
-        ...
-
-    @property
-    def batch_size(self) -> int:
-        """Texts in a batch, resolved from `auto`; part of the manifest, of no key."""
-        ...
-
-    @property
-    def whole_batches(self) -> bool:
-        """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
-        ...
-
-    def used(self) -> Mapping[str, float | None]:
-        """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
-        ...
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Check that every prompt can be rendered and has room for its answer, and cut the batches.
@@ -114,10 +99,6 @@ class TextGenerator(Protocol):
 
         Batches are pulled lazily and come from `plan_draws`; closing the iterator stops the work.
         """
-        ...
-
-    def close(self) -> None:
-        """Free what the model holds; it can be used again and then loads again."""
         ...
 
 

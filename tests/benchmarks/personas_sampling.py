@@ -19,7 +19,7 @@ import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
 
 from biaskit.models.huggingface.demo import find_demo
-from biaskit.models.huggingface.generator import LARGEST_BATCH, TransformersGenerator
+from biaskit.models.huggingface.generator import MOST_TEXTS, TransformersGenerator
 from biaskit.models.huggingface.loading import load_tokenizer
 from biaskit.models.options import LocalOptions
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling
@@ -39,7 +39,7 @@ class Ours:
     def rate(self, seed: int, n_tokens: int | None = None) -> float:
         """Tokens a second of one full batch."""
         sampling = Sampling(max_new_tokens=n_tokens or self.n_tokens)
-        n = self.generator.batch_size or LARGEST_BATCH
+        n = self.generator.batch_size or MOST_TEXTS
         requests = [
             DrawRequest(f"{seed}-{i}", Prompt(PROMPT, "completion"), sampling, 1000 * seed + i)
             for i in range(n)
