@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,37 +28,45 @@ ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
 @dataclass(slots=True)
 class Shown:
-    """What one pass over the rows of a run brings."""
+    """What the rows of a run bring."""
 
     examples: list[ExampleText] = field(default_factory=list)
     words: list[WordInContext] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
 
 
-def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
-    """Examples and sentences of a run, from its stored rows and its tables.
+class TextsToShow:
+    """Collects examples and sentences of a run from its stored rows, added one by one.
 
-    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: the analysis' own
-    (honorifics, tokenizer). Which texts are shown depends on the tables alone, never on the order of rows.
+    `tables`: associations and marked_words of the run; `choices`: its analysis' own (honorifics, tokenizer).
+    Which texts are shown depends on the tables alone, never on the order of rows.
     """
-    associations = {str(row["key"]): row for row in tables.get("associations", ())}
-    chosen = {str(row["key"]): i for i, row in enumerate(_chosen(tables.get("associations", ())))}
-    contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
-    texts: dict[str, str] = {}
-    for row in rows:
+
+    def __init__(self, tables: Tables, choices: Mapping[str, Any]) -> None:
+        associations = tables.get("associations", ())
+        self._associations = {str(row["key"]): row for row in associations}
+        self._chosen = {str(row["key"]): i for i, row in enumerate(_chosen(associations))}
+        self._contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
+        self._honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
+        self._texts: dict[str, str] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Look at a row of generations.jsonl."""
         key = str(row["key"])
-        found = associations.get(key)
+        found = self._associations.get(key)
         if found is None or not isinstance(text := row.get("text"), str):
-            continue
-        if key in chosen:
-            texts[key] = text
-        contexts.add(key, text, found)
-    honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
-    shown = Shown()
-    for key in sorted(texts, key=chosen.__getitem__):
-        shown.examples.append(_example(texts[key], associations[key], honorifics))
-    contexts.fill(shown)
-    return shown
+            return
+        if key in self._chosen:
+            self._texts[key] = text
+        self._contexts.add(key, text, found)
+
+    def shown(self) -> Shown:
+        """What the rows so far bring."""
+        shown = Shown()
+        for key in sorted(self._texts, key=self._chosen.__getitem__):
+            shown.examples.append(_example(self._texts[key], self._associations[key], self._honorifics))
+        self._contexts.fill(shown)
+        return shown
 
 
 # --- examples ----------------------------------------------------------------------------------------

@@ -11,24 +11,31 @@ from biaskit.runs.collection import Part
 LONGEST_PROMPT = 20_000
 
 
-def prompts_shown(
-    part: Part, rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]
-) -> list[PromptShown]:
-    """The first job's prompt, by name, for each model, template, instruction, setting and gender asked for.
+class PromptsToShow:
+    """Collects the prompts of a run from its stored rows, added one by one.
 
-    `rows`: as stored; `names`: label in the row → label in the report. Prompts that several models got
-    alike stand once, with all their names.
+    Of each model, template, instruction, setting and gender asked for it keeps the prompt of the first job by
+    name; prompts that several models got alike stand once, with all their names. `names`: label in the row →
+    label in the report.
     """
-    found: dict[tuple[Any, ...], tuple[str, PromptShown]] = {}
-    for row in rows:
-        label = names.get(str(row.get("model")))
+
+    def __init__(self, part: Part, names: Mapping[str, str]) -> None:
+        self._part, self._names = part, names
+        self._found: dict[tuple[Any, ...], tuple[str, PromptShown]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Look at a row as it is stored."""
+        label = self._names.get(str(row.get("model")))
         if label is None or not isinstance(row.get("prompt"), str):
-            continue
-        kind = (label, *(row.get(name) for name in _KINDS[part.engine]))
+            return
+        kind = (label, *(row.get(name) for name in _KINDS[self._part.engine]))
         item = str(row.get("job") or row.get("occupation") or "")
-        if kind not in found or item < found[kind][0]:
-            found[kind] = (item, _shown(part, label, row))
-    return list(_together(found.values()))
+        if kind not in self._found or item < self._found[kind][0]:
+            self._found[kind] = (item, _shown(self._part, label, row))
+
+    def shown(self) -> list[PromptShown]:
+        """What the rows so far bring."""
+        return list(_together(self._found.values()))
 
 
 _KINDS = {

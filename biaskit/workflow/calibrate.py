@@ -22,8 +22,8 @@ from biaskit.personas.words.comparisons import BOTH, TextComparison, text_compar
 from biaskit.personas.words.run_lists import prior_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.store import find_run
 from biaskit.tables.io import write_table
+from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class CalibrationResult:
 
 
 def calibrate(
-    run: str | Path,
+    run: str | Path | RunResult,
     *,
     occupation: str | None = None,
     model: str | None = None,
@@ -68,7 +68,7 @@ def calibrate(
     See docs/methods.md#calibration, Calibration.
 
     Args:
-        run: a run's folder. occupation: by default the one with most such texts.
+        run: a result or a run's folder. occupation: by default the one with most such texts.
         model: needed where the run has several.
         out: the study file; by default calibrated.toml in the run's folder.
         settings: analysis keys such as c_rule, prior, tokenizer, names.
@@ -76,7 +76,7 @@ def calibrate(
     Writes calibration.csv to the run's tables and a study file with the recommended alpha and c, which
     `--study` reads.
     """
-    path = find_run(str(run))
+    path = run_path(run)
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")

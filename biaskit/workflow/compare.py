@@ -21,10 +21,10 @@ from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_json, write_manifest
-from biaskit.runs.store import DEFAULT_PARENT, find_run
+from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.io import read_table_rows, write_table
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.result import RunResult
+from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,8 +122,8 @@ def compare(
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
-    paths = [run.path if isinstance(run, RunResult) else find_run(str(run)) for run in runs]
-    return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
+    collection = gather([run_path(run) for run in runs])
+    return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
 
 
 def compare_gathered(

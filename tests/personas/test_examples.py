@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
 from biaskit.personas import examples as showing
-from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
-from biaskit.report.shown_prompts import prompts_shown
+from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, Shown, TextsToShow
+from biaskit.report.content import PromptShown
+from biaskit.report.shown_prompts import PromptsToShow
 from biaskit.runs.collection import Part
+from biaskit.tables.query import Tables
+
+
+def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
+    texts = TextsToShow(tables, choices)
+    for row in rows:
+        texts.add(row)
+    return texts.shown()
+
+
+def prompts_shown(
+    part: Part, rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]
+) -> list[PromptShown]:
+    prompts = PromptsToShow(part, names)
+    for row in rows:
+        prompts.add(row)
+    return prompts.shown()
 
 
 def association(key: str, occupation: str, gender: str, asked: str = "", **more: Any) -> dict[str, Any]:
