@@ -1,13 +1,13 @@
-"""Texts worth showing behind the numbers: examples with their trace, marked words in their sentences."""
+"""Texts behind the numbers: examples with the places that counted, marked words in their sentences."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from biaskit.personas.texts.association import Honorifics, trace
+from biaskit.personas.texts.association import Honorifics, counted_places
 from biaskit.personas.texts.tokens import letters, tokeniser
 from biaskit.report.content import ExampleText, Span, WordInContext
 from biaskit.tables.query import Row, Tables
@@ -15,7 +15,7 @@ from biaskit.tables.query import Row, Tables
 MOST_EXAMPLES = 240
 """Example texts of one run, shared by its models."""
 LONGEST_EXAMPLE = 4_000
-TOP_WORDS = 5
+WORDS_IN_CONTEXT = 5
 SENTENCES_PER_WORD = 3
 LONGEST_SENTENCE = 280
 AROUND = 18
@@ -28,45 +28,37 @@ ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
 @dataclass(slots=True)
 class Shown:
-    """What the rows of a run bring."""
+    """What one pass over the rows of a run brings."""
 
     examples: list[ExampleText] = field(default_factory=list)
     words: list[WordInContext] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
 
 
-class TextsToShow:
-    """Collects examples and sentences of a run from its stored rows, added one by one.
+def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
+    """Examples and sentences of a run, from its stored rows and its tables.
 
-    `tables`: associations and marked_words of the run; `choices`: its analysis' own (honorifics, tokenizer).
-    Which texts are shown depends on the tables alone, never on the order of rows.
+    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: the analysis' own
+    (honorifics, tokenizer). Which texts are shown depends on the tables alone, never on the order of rows.
     """
-
-    def __init__(self, tables: Tables, choices: Mapping[str, Any]) -> None:
-        associations = tables.get("associations", ())
-        self._associations = {str(row["key"]): row for row in associations}
-        self._chosen = {str(row["key"]): i for i, row in enumerate(_chosen(associations))}
-        self._contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
-        self._honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
-        self._texts: dict[str, str] = {}
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Look at a row of generations.jsonl."""
+    associations = {str(row["key"]): row for row in tables.get("associations", ())}
+    chosen = {str(row["key"]): i for i, row in enumerate(_chosen(tables.get("associations", ())))}
+    contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
+    texts: dict[str, str] = {}
+    for row in rows:
         key = str(row["key"])
-        found = self._associations.get(key)
+        found = associations.get(key)
         if found is None or not isinstance(text := row.get("text"), str):
-            return
-        if key in self._chosen:
-            self._texts[key] = text
-        self._contexts.add(key, text, found)
-
-    def shown(self) -> Shown:
-        """What the rows so far bring."""
-        shown = Shown()
-        for key in sorted(self._texts, key=self._chosen.__getitem__):
-            shown.examples.append(_example(self._texts[key], self._associations[key], self._honorifics))
-        self._contexts.fill(shown)
-        return shown
+            continue
+        if key in chosen:
+            texts[key] = text
+        contexts.add(key, text, found)
+    honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
+    shown = Shown()
+    for key in sorted(texts, key=chosen.__getitem__):
+        shown.examples.append(_example(texts[key], associations[key], honorifics))
+    contexts.fill(shown)
+    return shown
 
 
 # --- examples ----------------------------------------------------------------------------------------
@@ -109,7 +101,7 @@ def _example(text: str, row: Row, honorifics: Honorifics) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
     spans = tuple(
         Span(one.start, one.end, one.counts_as)
-        for one in trace(text, honorifics=honorifics).counted
+        for one in counted_places(text, honorifics=honorifics)
         if one.end <= len(shown)
     )
     number = row.get("instruction_id")
@@ -138,7 +130,7 @@ class _Contexts:
         self._tokenise = tokeniser(tokenizer)
         self._wanted: dict[ListKey, dict[str, float]] = {}
         for row in marked:
-            if row["method"] == "calibrated" and row["rank"] <= TOP_WORDS:
+            if row["method"] == "calibrated" and row["rank"] <= WORDS_IN_CONTEXT:
                 key = (row["model"], row["occupation"], row["origin"], row["gender"])
                 self._wanted.setdefault(key, {}).setdefault(row["word"], row["z"])
         self._found: dict[tuple[ListKey, str], list[tuple[str, str]]] = {}

@@ -16,7 +16,7 @@ from biaskit.corpora.sources import load_corpus
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.files import write_atomically
 from biaskit.foreign import visible
-from biaskit.personas.examples import Shown, TextsToShow
+from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
 from biaskit.progress import Watcher, watching
@@ -25,7 +25,7 @@ from biaskit.report.content import Content, ExampleText, PromptShown, WordInCont
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
-from biaskit.report.shown_prompts import PromptsToShow
+from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
@@ -304,8 +304,12 @@ def _with_rows(content: Content, collection: Collection) -> Content:
     sentences: dict[str, int] = {}
     for part in collection.parts:
         for run in collection.runs_of(part):
-            own, shown = _read_once(part, run, with_texts=content.with_texts)
-            prompts += own
+            kinds = PromptKinds(part, run.names)
+            if part.engine != "personas" or not content.with_texts:
+                prompts += kinds.of_all(_rows(run))
+                continue
+            shown = show(kinds.noting(_rows(run)), run.tables, run.analysis.get("choices", {}))
+            prompts += kinds.shown()
             examples += shown.examples
             places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
             words += [
@@ -323,16 +327,6 @@ def _with_rows(content: Content, collection: Collection) -> Content:
         with_texts=content.with_texts and not reason,
         texts_reason=reason,
     )
-
-
-def _read_once(part: Part, run: StoredRun, *, with_texts: bool) -> tuple[list[PromptShown], Shown]:
-    prompts = PromptsToShow(part, run.names)
-    has_texts = with_texts and part.engine == "personas"
-    texts = TextsToShow(run.tables if has_texts else {}, run.analysis.get("choices", {}))
-    for row in _rows(run):
-        prompts.add(row)
-        texts.add(row)
-    return prompts.shown(), texts.shown()
 
 
 def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:

@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
 from biaskit.personas import examples as showing
-from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, Shown, TextsToShow
-from biaskit.report.content import PromptShown
-from biaskit.report.shown_prompts import PromptsToShow
+from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
+from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Tables
-
-
-def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
-    texts = TextsToShow(tables, choices)
-    for row in rows:
-        texts.add(row)
-    return texts.shown()
-
-
-def prompts_shown(
-    part: Part, rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]
-) -> list[PromptShown]:
-    prompts = PromptsToShow(part, names)
-    for row in rows:
-        prompts.add(row)
-    return prompts.shown()
 
 
 def association(key: str, occupation: str, gender: str, asked: str = "", **more: Any) -> dict[str, Any]:
@@ -170,7 +151,7 @@ PROMPTS = [
 
 
 def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_design() -> None:
-    shown = prompts_shown(PART, PROMPTS, {"a": "A", "b": "B"})
+    shown = PromptKinds(PART, {"a": "A", "b": "B"}).of_all(PROMPTS)
     assert [
         ("implicit, template 1, cook", "A, B", "a cook", None),
         ("implicit, template 2, cook", "B", "second nurse", "be fair"),
@@ -180,7 +161,7 @@ def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_desi
 
 
 def test_rows_of_models_that_are_not_in_the_report_are_left_out() -> None:
-    assert {"A"} == {one.model for one in prompts_shown(PART, PROMPTS, {"a": "A"})}
+    assert {"A"} == {one.model for one in PromptKinds(PART, {"a": "A"}).of_all(PROMPTS)}
 
 
 def test_three_sentences_at_most_those_of_the_smallest_keys() -> None:

@@ -18,7 +18,6 @@ from scipy.sparse import csr_matrix
 from biaskit.personas.words import lists as module
 from biaskit.personas.words import log_odds as marked_words
 from biaskit.personas.words.lists import (
-    GENDERS,
     OnlyIn,
     Placed,
     WordList,
@@ -28,6 +27,7 @@ from biaskit.personas.words.lists import (
     word_lists,
 )
 from biaskit.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.records import GENDERS
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.resampling import generator
 
