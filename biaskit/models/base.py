@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from contextlib import contextmanager
+from typing import Protocol, TypeVar, runtime_checkable
 
 from biaskit.records import (
     Draw,
@@ -118,3 +119,19 @@ class TextGenerator(Protocol):
     def close(self) -> None:
         """Free what the model holds; it can be used again and then loads again."""
         ...
+
+
+Answers = TypeVar("Answers")
+
+
+@contextmanager
+def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
+    """A model's stream of answers; at the end it is closed, which stops the model's work.
+
+    Ctrl-C and errors in the reader come through here too. A plain iterator has nothing to close.
+    """
+    try:
+        yield groups
+    finally:
+        if (close := getattr(groups, "close", None)) is not None:
+            close()

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.base import TextGenerator
+from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.models.matching import can_match, match
 from biaskit.provenance import key_of
 from biaskit.records import (
     ANSWERED_SEPARATOR,
+    PROBE_FORMS,
     Answered,
     Draw,
     DrawRequest,
@@ -30,7 +31,6 @@ from biaskit.records import (
     ScoreRequest,
 )
 
-FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 FEWEST_DRAWS = 2
 FEWEST_TOKENS = 4
 
@@ -138,15 +138,11 @@ class SampledScorer:
         """Answer each cell as soon as all its draws are in, whatever the order they arrive in."""
         asking = _Asking(iter(batches), self._batches, self._n)
         while asking.goes_on:
-            groups = self._generator.generate(asking.draws())
-            try:
+            with closing_stream(self._generator.generate(asking.draws())) as groups:
                 for group in groups:
                     ready = [cell for answer in group if (cell := asking.take(answer)) is not None]
                     if ready:
                         yield ready
-            finally:
-                if (close := getattr(groups, "close", None)) is not None:
-                    close()
         if lost := asking.unanswered():
             yield lost
 
@@ -300,7 +296,7 @@ def _forms_of(generator: ModelIdentity) -> tuple[PromptForm, ...]:
     takes = set(generator.forms)
     if "chat" in takes:
         takes |= {"chat-continue"} if generator.where == "api" else {"chat-prefill", "chat-continue"}
-    return tuple(form for form in FORMS if form in takes)
+    return tuple(form for form in PROBE_FORMS if form in takes)
 
 
 def _seed_of(key: str) -> int:

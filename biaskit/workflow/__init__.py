@@ -5,16 +5,11 @@ from biaskit.workflow.calibrate import CalibrationResult, calibrate
 from biaskit.workflow.cite import cite
 from biaskit.workflow.compare import ComparisonResult, compare
 from biaskit.workflow.doctor import Examination, doctor
+from biaskit.workflow.imported import analyze_texts, import_texts
 from biaskit.workflow.marked_words import marked_words
-from biaskit.workflow.personas import (
-    RECORDED,
-    PersonasResult,
-    analyze_texts,
-    import_texts,
-    personas,
-    recorded_run,
-)
+from biaskit.workflow.personas import PersonasResult, personas
 from biaskit.workflow.probe import ProbeResult, probe, score_continuations
+from biaskit.workflow.recorded import RECORDED, recorded_run
 from biaskit.workflow.report import Report, report
 
 __all__ = [

@@ -19,8 +19,9 @@ import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
 
 from biaskit.models.huggingface.demo import find_demo
-from biaskit.models.huggingface.generator import LARGEST_BATCH, GenerationOptions, TransformersGenerator
+from biaskit.models.huggingface.generator import LARGEST_BATCH, TransformersGenerator
 from biaskit.models.huggingface.loading import load_tokenizer
+from biaskit.models.options import LocalOptions
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling
 
 PROMPT = "Biography of a nurse\n\n"
@@ -31,8 +32,8 @@ class Ours:
     """The generator as `biaskit personas` uses it."""
 
     def __init__(self, n_tokens: int, batch: int | None) -> None:
-        options = GenerationOptions(device="cpu", dtype="bfloat16", batch_size=batch)
-        self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", options=options)
+        local = LocalOptions(device="cpu", dtype="bfloat16", batch_size=batch)
+        self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", local=local)
         self.n_tokens = n_tokens
 
     def rate(self, seed: int, n_tokens: int | None = None) -> float:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from biaskit.models.huggingface.identity import identify
 from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable_draws
 from biaskit.models.huggingface.rendering import Renderer
+from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, Prompt, PromptForm, Sampling
 
@@ -30,25 +30,16 @@ ANCHOR_TOKENS = 8
 """Prompt tokens decoded with an answer, so that its first token keeps its leading space."""
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationOptions:
-    """How a local model runs; the dtype is part of the identity, the rest of no key."""
-
-    device: str = "auto"
-    dtype: str = "auto"
-    batch_size: int | None = None  # None: auto
-
-
 class TransformersGenerator:
     """A local causal model as a `TextGenerator`; weights load at the first batch."""
 
     def __init__(
-        self, folder: ModelFolder, *, label: str, spec: str, options: GenerationOptions = GenerationOptions()
+        self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions = LocalOptions()
     ) -> None:
         self._folder = folder
         self._config = load_config(folder)
         self._renderer = Renderer(load_tokenizer(folder))
-        self.placement: Placement = place(folder, options.device, options.dtype, purpose="generation")
+        self.placement: Placement = place(folder, local.device, local.dtype, purpose="generation")
         forms: tuple[PromptForm, ...] = ("raw", "completion")
         self.identity = identify(
             folder,
@@ -61,7 +52,7 @@ class TransformersGenerator:
         )
         self._model: Any = None
         self._ends: list[int] = []  # ids that end a text
-        self._batch_size = options.batch_size or 0  # 0: not resolved yet
+        self._batch_size = local.batch_size or 0  # 0: not resolved yet
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
 
     whole_batches = True

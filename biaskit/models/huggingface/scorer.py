@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +29,7 @@ from biaskit.models.huggingface.memory import affordable_batch
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
+from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import Answered, Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
@@ -44,40 +44,30 @@ _TOO_LARGE = object()
 """Stands for a prefix cache that the device has no room for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringOptions:
-    """How a local model runs, and the two choices that change what is computed (docs/methods.md#word-end)."""
-
-    device: str = "auto"
-    dtype: str = "auto"
-    batch_size: int | None = None  # None: auto
-    word_boundary: Literal["token", "word"] = "token"
-    on_prefix: Literal["exclusive", "refuse"] = "exclusive"
-    share_prefixes: bool = True  # False only to show that sharing changes nothing
-    top_k: int | None = None  # show only the k most probable next tokens, as an API does
-
-    def __post_init__(self) -> None:
-        if self.top_k is not None and self.top_k < 1:
-            raise UsageError(f"top-k lists at least one token, not {self.top_k}.")
-        if self.top_k is not None and self.word_boundary == "word":
-            raise UsageError(
-                "top-k sees only the next token, not where a word ends: set word_boundary=token,"
-                " or choose the estimator sampling or exact."
-            )
-
-
 class TransformersScorer:
     """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
 
     def __init__(
-        self, folder: ModelFolder, *, label: str, spec: str, options: ScoringOptions = ScoringOptions()
+        self,
+        folder: ModelFolder,
+        *,
+        label: str,
+        spec: str,
+        local: LocalOptions = LocalOptions(),
+        scoring: ScoringOptions = ScoringOptions(),
     ) -> None:
-        self.options = options
+        self.scoring = scoring
+        self._top_k = scoring.k if scoring.estimator == "top-k" else None
+        if self._top_k is not None and scoring.word_boundary == "word":
+            raise UsageError(
+                "top-k sees only the next token, not where a word ends: set word_boundary=token,"
+                " or choose the estimator sampling or exact."
+            )
         self._folder = folder
         self._config = load_config(folder)
         self._renderer = Renderer(load_tokenizer(folder))
         self._texts = TokenTexts(self._renderer.tokenizer)
-        self.placement: Placement = place(folder, options.device, options.dtype)
+        self.placement: Placement = place(folder, local.device, local.dtype)
         chat = self._renderer.has_template
         self.identity = identify(
             folder,
@@ -93,7 +83,7 @@ class TransformersScorer:
         self._head: OutputHead | None = None
         self._extends = True  # whether a prefix's cache may be extended
         self._boundary: torch.Tensor | None = None
-        self._batch_size = options.batch_size or 0  # 0: not resolved yet
+        self._batch_size = local.batch_size or 0  # 0: not resolved yet
         self._prepared: dict[str, Prepared] = {}
         self._blocks: list[PrefixBlock] = []
         self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
@@ -115,8 +105,7 @@ class TransformersScorer:
         """The model is in process: its own probabilities, in every form it takes, unless degraded."""
         if form not in self.identity.forms:
             raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
-        k = self.options.top_k
-        return Estimator("exact") if k is None else Estimator("top-k", k=k)
+        return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     # --- planning ---
 
@@ -126,12 +115,12 @@ class TransformersScorer:
         self._ready, self._where = {}, {}
         if len({request.key for request in self._requests}) < len(self._requests):
             raise ValueError("two requests have one key")
-        word = self.options.word_boundary == "word"
+        word = self.scoring.word_boundary == "word"
         self._prepared = prepare(self._renderer, self._requests, ends=word)
-        if self.options.top_k is not None:
+        if self._top_k is not None:
             self._prepared = at_prompts_only(self._prepared)
         prepared = [self._prepared[r.key] for r in self._requests]
-        notes = name_prefixes(prepared, refuse=self.options.on_prefix == "refuse")
+        notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
         self._check_positions(prepared)
         self._extends = self._can_extend(max((len(p.ids) + p.trie.depth for p in prepared), default=0))
         if not self._batch_size:
@@ -140,7 +129,7 @@ class TransformersScorer:
             [p.ids for p in prepared],
             [p.trie.sequences for p in prepared],
             batch_size=self._batch_size,
-            share=self.options.share_prefixes and self._extends,
+            share=self.scoring.share_prefixes and self._extends,
         )
         batches: list[tuple[ScoreRequest, ...]] = []
         for b, block in enumerate(self._blocks):
@@ -406,10 +395,9 @@ class TransformersScorer:
         self._model = model
         # A prefix that names no part (Llama 4) makes base_model the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
-        k = self.options.top_k
-        self._head = OutputHead(model) if k is None else ListingHead(model, k)
+        self._head = OutputHead(model) if self._top_k is None else ListingHead(model, self._top_k)
         self._check_vocabulary()
-        if self.options.word_boundary == "word":
+        if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
         first = next(iter(self._prepared.values()), None)

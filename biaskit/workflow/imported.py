@@ -1,0 +1,165 @@
+"""What `biaskit analyze --texts` and `bk.analyze_texts` do: make a run of your texts, and analyse it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.personas.sampling.design import PersonasDesign, resolve_design
+from biaskit.personas.sampling.stored_design import describe_design, design_signature
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
+from biaskit.progress import Watcher, watching
+from biaskit.provenance import versions
+from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.store import RowWriter, default_run_path
+from biaskit.study.config import build_study
+from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.workflow.calls import command_line
+from biaskit.workflow.personas import PersonasResult, analyse_personas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def analyze_texts(
+    df: pd.DataFrame,
+    *,
+    text: str = "text",
+    gender: str | None = None,
+    occupation: str | None = None,
+    model: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> PersonasResult:
+    """Analyse a DataFrame of texts as `biaskit analyze --texts` does a file.
+
+    Args:
+        text, gender, occupation, model: names of columns. Where the gender is given it counts as specified
+            in the prompt, where it is missing or empty the text is associated by its pronouns.
+        settings: any analysis key, such as `{"hold_out": 0.5}`.
+        out: the run's folder; by default one named after the texts.
+    """
+    settings = dict(settings or {})
+    imported = rows_of_frame(
+        df,
+        text_col=text,
+        gender_col=gender,
+        occupation_col=occupation,
+        model_col=model,
+        gender_codes=_codes(settings),
+    )
+    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    with watching(watcher) as seen:
+        return _analyse_imported(imported, columns, settings, out, seen)
+
+
+def import_texts(
+    path: str | Path,
+    *,
+    text_col: str = "text",
+    gender_col: str | None = None,
+    occupation_col: str | None = None,
+    model_col: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> PersonasResult:
+    """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
+    settings = dict(settings or {})
+    imported = read_texts(
+        path,
+        text_col=text_col,
+        gender_col=gender_col,
+        occupation_col=occupation_col,
+        model_col=model_col,
+        gender_codes=_codes(settings),
+    )
+    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    return _analyse_imported(imported, columns, settings, out, watcher)
+
+
+def _codes(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The codes of genders that the settings map, by whichever of two spellings."""
+    dotted = {
+        key.removeprefix("gender_codes."): value
+        for key, value in settings.items()
+        if key.startswith("gender_codes.")
+    }
+    whole = settings.get("gender_codes", {})
+    return {**(whole if isinstance(whole, Mapping) else {}), **dotted}
+
+
+def _analyse_imported(
+    imported: ImportedTexts,
+    columns: Mapping[str, str | None],
+    settings: Mapping[str, Any],
+    out: str | Path | None,
+    watcher: Watcher | None,
+) -> PersonasResult:
+    for key in settings:
+        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
+            raise StudyError(
+                f"{key} is a key of sampling, and these texts are there already."
+                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
+            )
+    if len(imported.models) > 1 and UNNAMED in imported.models:
+        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
+    study = build_study(
+        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
+    )
+    assert isinstance(study, PersonasStudy)
+    design = _imported_questions(study)
+    question = {
+        "study": "texts",
+        "texts": imported.digest,
+        "columns": dict(columns),
+        "gender_codes": dict(study.gender_codes),
+    }
+    run = Path(out) if out is not None else default_run_path("personas", "texts", question)
+    resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
+    manifest: dict[str, Any] = {
+        "format": RUN_FORMAT,
+        "engine": "personas",
+        "study": "texts",
+        "question": question,
+        "resolved": resolved,
+        "models": {label: _imported_model(imported) for label in imported.models},
+        "versions": versions(),
+        "command": command_line(),
+    }
+    manifest["signature"] = design_signature(design, manifest["models"])
+    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+        if (run / MANIFEST).exists():
+            merge_compatible(run, read_manifest(run)["question"], question)
+        write_manifest(run, manifest)
+        writer.append_all(imported.rows())
+    notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
+    return PersonasResult(run, tuple(notes))
+
+
+def _imported_questions(study: PersonasStudy) -> PersonasDesign:
+    """GAS(P)'s occupations, for their labour shares where a user's occupations have the same names."""
+    listed = resolve_design(study)
+    return PersonasDesign(
+        study=study,
+        occupations=listed.occupations,
+        prompts=(),
+        templates=(),
+        slot="",
+        instructions=(None,),
+        sources={},
+    )
+
+
+def _imported_model(imported: ImportedTexts) -> dict[str, Any]:
+    return {
+        "spec": "texts",
+        "fingerprint": imported.digest,
+        "tuning": "unknown",
+        "where": "texts",
+        "prompt_form": "",
+        "details": {},
+    }
