@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, row_labels, undefined, widest
 from biaskit.report.figures.figure import Figure, Missing
@@ -14,29 +15,34 @@ from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_sty
 from biaskit.report.figures.style import GRID, INK, Mark, words_of
 from biaskit.report.figures.view import Drawing, View, counted, distinct, finished, missing, number, short
 from biaskit.tables.query import Row
+from biaskit.tables.verdict import Verdict, direction_of, verdict_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_PAIRS = 15
 """Pairs of models that one forest takes; more become a grid of verdicts."""
-DIFFERENT, EQUIVALENT, BOTH, UNCLEAR, UNMEASURED = "different", "equivalent", "both", "unclear", "unmeasured"
-VERDICTS = {
-    DIFFERENT: (Mark("#d55e00", "o"), False, "different"),
-    EQUIVALENT: (Mark("#0072b2", "s"), False, "equivalent"),
-    BOTH: (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
-    UNCLEAR: (Mark("#7a7a7a", "o"), True, "no clear difference"),
+Shape = Literal["different", "equivalent", "both", "unclear", "unmeasured"]
+SHAPES: Mapping[Shape, tuple[Mark, bool, str]] = {
+    "different": (Mark("#d55e00", "o"), False, "different"),
+    "equivalent": (Mark("#0072b2", "s"), False, "equivalent"),
+    "both": (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
+    "unclear": (Mark("#7a7a7a", "o"), True, "no clear difference"),
+}
+"""Marker, whether it is hollow, and its name in the legend."""
+_SHAPE_OF: Mapping[Verdict, Shape] = {
+    "higher": "different",
+    "lower": "different",
+    "equivalent": "equivalent",
+    "no-clear-difference": "unclear",
+    "not-measured": "unmeasured",
 }
 
 
-def verdict(row: Row | None) -> str:
-    """By its own intervals: 95 % excludes 0; 90 % inside the margin; neither (docs/methods.md#verdicts)."""
-    if row is None or row["estimate"] is None or row["ci_low"] is None or row["ci_high"] is None:
-        return UNMEASURED
-    apart = row["ci_low"] > 0 or row["ci_high"] < 0
-    if row["equivalent"]:
-        return BOTH if apart else EQUIVALENT
-    return DIFFERENT if apart else UNCLEAR
+def shape_of(row: Row | None) -> Shape:
+    """How a difference is drawn: by its verdict; equivalent with an interval that excludes 0 is "both"."""
+    shape = _SHAPE_OF[verdict_of(row)]
+    return "both" if row is not None and shape == "equivalent" and direction_of(row) else shape
 
 
 def models(view: View) -> Iterator[Figure | Missing]:
@@ -83,13 +89,13 @@ def _about(rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def _verdict_legend(rows: Sequence[Row], within: str) -> list[Entry]:
-    present = {verdict(row) for row in rows}
+    present = {shape_of(row) for row in rows}
     entries = [
-        Entry(f"{text} {within}" if key == EQUIVALENT else text, mark, hollow)
-        for key, (mark, hollow, text) in VERDICTS.items()
+        Entry(f"{text} {within}" if key == "equivalent" else text, mark, hollow)
+        for key, (mark, hollow, text) in SHAPES.items()
         if key in present
     ]
-    return entries + ([UNDEFINED] if UNMEASURED in present else [])
+    return entries + ([UNDEFINED] if "unmeasured" in present else [])
 
 
 def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]]) -> Drawing:
@@ -123,11 +129,11 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
 
 
 def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
-    key = verdict(row)
-    if row is None or key == UNMEASURED:
+    key = shape_of(row)
+    if row is None or key == "unmeasured":
         undefined(axes, [y], INK)
         return
-    mark, hollow, _ = VERDICTS[key]
+    mark, hollow, _ = SHAPES[key]
     axes.plot([row["ci_low"], row["ci_high"]], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
     axes.plot([row["estimate"]], [y], zorder=3, clip_on=False, **marker_style(mark, hollow=hollow))
 
@@ -149,13 +155,13 @@ def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) ->
 
 
 def _said_of_models(rows: Sequence[Row]) -> str:
-    counts = {key: sum(verdict(row) == key for row in rows) for key in (*VERDICTS, UNMEASURED)}
+    counts = Counter(map(shape_of, rows))
     said = (
-        f"Of {len(rows)} differences {counts[DIFFERENT]} are clear, {counts[EQUIVALENT] + counts[BOTH]} "
-        "equivalent, "
-        f"{counts[UNCLEAR]} not clear and {counts[UNMEASURED]} not measured."
+        f"Of {len(rows)} differences {counts['different']} are clear, "
+        f"{counts['equivalent'] + counts['both']} equivalent, {counts['unclear']} not clear and "
+        f"{counts['unmeasured']} not measured."
     )
-    clear = [row for row in rows if verdict(row) in (DIFFERENT, BOTH)]
+    clear = [row for row in rows if shape_of(row) in ("different", "both")]
     if not clear:  # the largest of differences that are not clear would read like a finding
         return said
     most = max(clear, key=lambda row: abs(row["estimate"]))
@@ -219,18 +225,18 @@ def _verdict_cells(axes: Axes, labels: Sequence[str], rows: Sequence[Row]) -> No
     axes.spines["left"].set_visible(False)
     for y in range(n):
         axes.plot([-0.5, y + 0.5], [y, y], color=GRID, linewidth=0.4, zorder=0)
-    places: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+    places: dict[tuple[Shape, bool], tuple[list[int], list[int]]] = {}
     for row in rows:
         a, b = labels.index(row["model_a"]), labels.index(row["model_b"])
-        key = verdict(row)
-        lower = key == DIFFERENT and (row["estimate"] < 0) != (a < b)
+        key = shape_of(row)
+        lower = key == "different" and (row["estimate"] < 0) != (a < b)
         xs, ys = places.setdefault((key, lower), ([], []))
         xs.append(min(a, b))
         ys.append(max(a, b) - 1)
     for (key, lower), (xs, ys) in places.items():
-        if key == UNMEASURED:
+        if key == "unmeasured":
             axes.plot(xs, ys, **marker_style(Mark(INK, "_")))
             continue
-        mark, hollow, _ = VERDICTS[key]
-        shape = {True: "v", False: "^"}[lower] if key == DIFFERENT else mark.marker
-        axes.plot(xs, ys, **marker_style(Mark(mark.colour, shape), hollow=hollow, size=4.5))
+        mark, hollow, _ = SHAPES[key]
+        marker = "v" if lower else "^" if key == "different" else mark.marker
+        axes.plot(xs, ys, **marker_style(Mark(mark.colour, marker), hollow=hollow, size=4.5))

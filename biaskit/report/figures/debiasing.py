@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, widest
 from biaskit.report.figures.figure import Figure, Missing
@@ -24,9 +23,7 @@ from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import INK, Mark, words_of
 from biaskit.report.figures.view import Drawing, View, distinct, missing, number, pages, short, told
 from biaskit.tables.query import Row
-
-if TYPE_CHECKING:
-    pass
+from biaskit.tables.verdict import direction_of
 
 
 def debiasing(view: View) -> Iterator[Figure | Missing]:
@@ -106,8 +103,7 @@ def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
     own = [r for r in rows if r["model_a"] == model and r["estimate"] is not None]
     if not own:
         return f"{cut(model)}: no effect is defined."
-    up = sum(r["ci_low"] is not None and r["ci_low"] > 0 for r in own)
-    down = sum(r["ci_high"] is not None and r["ci_high"] < 0 for r in own)
+    up, down = (sum(direction_of(row) == way for row in own) for way in ("higher", "lower"))
     most = max(own, key=lambda r: abs(r["estimate"]))
     way = "raises" if most["estimate"] > 0 else "lowers" if most["estimate"] < 0 else "leaves"
     return (

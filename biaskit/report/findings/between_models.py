@@ -10,21 +10,21 @@ from biaskit.report.findings.finding import (
     NUMBER,
     POINTS,
     Finding,
+    Outcome,
     Rank,
     Ranked,
     Topic,
-    Verdict,
     difference,
-    direction_of,
     margin_of,
     noted,
+    outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
-    verdict_of,
 )
 from biaskit.tables.query import Row, contrast_of, distinct, first, where
+from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, listed, number_range, p_value, people, short
 
 MANY_PAIRS = 3
@@ -95,7 +95,7 @@ def _of_pair(content: Content, topic: Topic, contrast: str, rows: Sequence[Row])
         missing = [row for row in rows if row["estimate"] is None]
         text += f" {count(len(missing), 'comparison')} not measured ({reasons_of(missing)})."
     text += _weak(content, rows)
-    return Finding(text, topic, shared([verdict_of(row) for row in known]), using, "tables")
+    return Finding(text, topic, shared([outcome_of(row) for row in known]), using, "tables")
 
 
 def _what(content: Content, row: Row) -> str:
@@ -142,7 +142,7 @@ def _paired(content: Content, scope: dict[str, object], contrast: str) -> Row | 
 
 
 def _of_many(content: Content, topic: Topic, contrast: str, rows: Sequence[Row], n_pairs: int) -> Finding:
-    verdicts: list[Verdict] = [verdict_of(row) for row in rows]
+    verdicts: list[Outcome] = [outcome_of(row) for row in rows]
     text = f"{_lead(contrast)}{count(len(rows), 'comparison')} between {count(n_pairs, 'pair')} of models "
     text += f"({listed(_quantities(rows))}): {_counted(rows, verdicts)}."
     largest = [row for row in rows if direction_of(row)]
@@ -167,10 +167,10 @@ def _of_many(content: Content, topic: Topic, contrast: str, rows: Sequence[Row],
     return Finding(text, topic, shared(verdicts), _using(rows), "tables")
 
 
-def _counted(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
+def _counted(rows: Sequence[Row], verdicts: Sequence[Outcome]) -> str:
     """Count verdicts of pairs; which of two models was named first is chance, so the sign is not counted."""
     margin = margin_of([row for row in rows if row["quantity"] not in IN_NUMBERS])
-    sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
+    sides: list[Outcome] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     return tally(sides, more="differ (the interval excludes 0)", less="", margin=margin)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biaskit.report.findings.finding import Topic, Verdict, tests, verdict_of
+from biaskit.report.findings.finding import Outcome, Topic, outcome_of, tests
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, distinct, first, where
 from biaskit.wording import count, listed, number_range, short
@@ -121,9 +121,9 @@ def measured(block: ProbeBlock, models: Sequence[str], unit: str = "") -> str:
     return ", ".join(bit for bit in (estimators, f"{block.form} prompts", size, unit, who) if bit)
 
 
-def verdict_with_bounds(block: ProbeBlock, model: str) -> Verdict:
+def verdict_with_bounds(block: ProbeBlock, model: str) -> Outcome:
     """The test's verdict; no clear difference where top-k's bounds of the two groups' shares overlap."""
-    verdict = verdict_of(block.between_groups(model))
+    verdict = outcome_of(block.between_groups(model))
     rows = [block.row(model, group) for group in block.groups()[:2]]
     bounds = [(row["share_low"], row["share_high"]) for row in rows if row is not None]
     if verdict not in ("higher", "lower") or len(bounds) < 2 or None in (*bounds[0], *bounds[1]):

@@ -9,22 +9,22 @@ from biaskit.report.findings.blocks import ProbeBlock, blocks_of, jobs_of, measu
 from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
+    Outcome,
     Rank,
     Ranked,
-    Verdict,
     difference,
-    direction_of,
     margin_of,
     noted,
+    outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
     tests,
-    verdict_of,
 )
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, listed, people, short
 
 
@@ -75,7 +75,7 @@ def _of_one(block: ProbeBlock, model: str, rows: Sequence[Row]) -> Finding:
     text = f"Debiasing ({block.bias_type} prompts, {short(model)}), against the same prompts without an "
     text += "instruction. "
     largest = [max(rows, key=lambda row: abs(row["estimate"])) for rows in by_group]
-    verdict = shared([verdict_of(row) for row in largest])
+    verdict = shared([outcome_of(row) for row in largest])
     text += " ".join(sentences) + noted(known)
     return Finding(text, "debiasing", verdict, using, "figures")
 
@@ -101,7 +101,7 @@ def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> F
     for group in distinct(known, "group_a"):
         own = where(known, group_a=group)
         counted = tally(
-            [verdict_of(r) for r in own],
+            [outcome_of(r) for r in own],
             more=f"give {who} more",
             less=f"give {who} less",
             margin=margin_of(own),
@@ -115,7 +115,7 @@ def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> F
     text += (
         f"{count(len(distinct(rows, 'instruction_a')), 'instruction')}, against none: {' '.join(sentences)}"
     )
-    verdict: Verdict = "shown" if known else "not-measured"
+    verdict: Outcome = "shown" if known else "not-measured"
     return Finding(text, "debiasing", verdict, measured(block, models), "figures")
 
 
@@ -168,6 +168,6 @@ def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
         shown = sum(direction_of(row) is not None for row in own)
         text += f" What an instruction changes differs between dialogue and plain in {shown} of {len(own)} "
         text += "comparisons."
-    verdicts = [verdict_of(row) for row in known]
+    verdicts = [outcome_of(row) for row in known]
     text += noted(known)
     yield Rank.DETAIL, Finding(text, "debiasing", shared(verdicts), measured(block, [model]), "tables")

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from biaskit.report.content import Content
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, contrast_of, where
-from biaskit.wording import ROUNDING, listed, plain_number, points, points_range, short
+from biaskit.tables.verdict import Verdict, direction_of, verdict_of
+from biaskit.wording import listed, plain_number, points, points_range, short
 
 Topic = Literal[
     "probe-explicit",
@@ -24,7 +25,8 @@ Topic = Literal[
     "gaps",
     "relations",
 ]
-Verdict = Literal["higher", "lower", "equivalent", "no-clear-difference", "not-measured", "shown"]
+Outcome = Verdict | Literal["shown"]
+"""What a sentence comes to: the verdict of its rows, or numbers that no verdict is given on."""
 
 TOPICS: tuple[Topic, ...] = (
     *("probe-explicit", "probe-implicit", "representation", "srb", "words", "debiasing"),
@@ -50,7 +52,7 @@ class Finding:
 
     text: str
     topic: Topic
-    verdict: Verdict
+    verdict: Outcome
     measured_with: str
     anchor: str  # an id on the page
 
@@ -71,23 +73,14 @@ def parts_of(content: Content, engine: str) -> Iterator[Part]:
 # --- verdicts ----------------------------------------------------------------------------------------
 
 
-def verdict_of(row: Row | None) -> Verdict:
-    """Judge a row by its own interval: significant means that ci_low and ci_high exclude 0."""
-    if row is None or row["estimate"] is None:
-        return "not-measured"
-    if row["equivalent"]:
-        return "equivalent"
-    return direction_of(row) or ("shown" if row["ci_low"] is None else "no-clear-difference")
+def outcome_of(row: Row | None) -> Outcome:
+    """The verdict of a row; an estimate without an interval is a number shown."""
+    known = row is not None and row["estimate"] is not None
+    verdict = verdict_of(row)
+    return "shown" if known and verdict == "not-measured" else verdict
 
 
-def direction_of(row: Row) -> Literal["higher", "lower"] | None:
-    """Which side of 0 the whole 95 % interval lies on; what rounding leaves of 0 is none."""
-    if row["ci_low"] is None or row["ci_high"] is None:
-        return None
-    return "higher" if row["ci_low"] > ROUNDING else "lower" if row["ci_high"] < -ROUNDING else None
-
-
-def shared(verdicts: Sequence[Verdict]) -> Verdict:
+def shared(verdicts: Sequence[Outcome]) -> Outcome:
     """The verdict of a sentence about several rows: theirs where all agree, else a number shown."""
     return verdicts[0] if verdicts and len(set(verdicts)) == 1 else "shown"
 
@@ -165,10 +158,10 @@ def reasons_of(rows: Sequence[Row]) -> str:
 
 
 def tally(
-    verdicts: Sequence[Verdict], *, more: str, less: str, margin: str = "", unclear: str = "difference"
+    verdicts: Sequence[Outcome], *, more: str, less: str, margin: str = "", unclear: str = "difference"
 ) -> str:
     """Count verdicts: '7 of 10 rise, 1 fall and 2 show no clear difference'."""
-    names: dict[Verdict, str] = {
+    names: dict[Outcome, str] = {
         "higher": more,
         "lower": less,
         "equivalent": f"are equivalent{margin}",

@@ -17,17 +17,17 @@ from biaskit.report.findings.blocks import (
 from biaskit.report.findings.finding import (
     MANY_MODELS,
     Finding,
+    Outcome,
     Rank,
     Ranked,
-    Verdict,
     difference,
     margin_of,
     noted,
+    outcome_of,
     parts_of,
     reason_of,
     shared,
     tally,
-    verdict_of,
 )
 from biaskit.tables.query import Row, where
 from biaskit.wording import (
@@ -78,12 +78,12 @@ def _shares_of_one(block: ProbeBlock, model: str) -> Finding:
         return Finding(text, block.topic, "not-measured", using, "figures")
     clauses = [_clause(block, row, group) for group, row in rows.items() if row is not None]
     text = f"{asked}, {name} gives {who} {listed(clauses)}"
-    verdict: Verdict = "shown"
+    verdict: Outcome = "shown"
     if len(rows) > 1:
         test = block.between_groups(model)
         verdict = verdict_with_bounds(block, model)
         text += f": {difference(test)}"
-        if verdict == "no-clear-difference" and verdict_of(test) != verdict:
+        if verdict == "no-clear-difference" and outcome_of(test) != verdict:
             text += ", but no clear difference: the bounds of the two shares overlap"
         verdict = "shown" if verdict == "not-measured" else verdict  # the shares stand all the same
     weak = "Weak evidence. " if below_floor(block, model) else ""

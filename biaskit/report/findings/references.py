@@ -17,14 +17,15 @@ from biaskit.report.findings.finding import (
     Unit,
     difference,
     noted,
+    outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
     tests,
-    verdict_of,
 )
 from biaskit.tables.query import Row, where
+from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
     fine_points,
@@ -64,7 +65,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
         known = [row for row in known if row["model_a"] in judged]
         low, high = min(known, key=lambda row: row["estimate"]), max(known, key=lambda row: row["estimate"])
         ends = [f"{point_number(row['estimate'] / 10, 1)} ({short(row['model_a'])})" for row in (low, high)]
-        verdicts = [verdict_of(row) for row in known]
+        verdicts = [outcome_of(row) for row in known]
         counted = tally(verdicts, more="give women more", less="give women less")
         text = f"Against labour statistics {step}: {counted}, from {ends[0]} to {ends[1]} points more; 10 "
         text += f"would mirror {mirrored}."
@@ -85,7 +86,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
         ]
         text += f" {listed(inside).capitalize()}." if inside else ""
         text += noted([row])
-        yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "figures")
+        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "figures")
 
 
 def _without_slope(block: ProbeBlock, rows: Sequence[Row]) -> Iterator[Ranked]:
@@ -113,12 +114,13 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
         tested = [row for row in rows if row["ci_low"] is not None]
         if not tested:
             continue
-        more, less = [r for r in tested if r["ci_low"] > 0], [r for r in tested if r["ci_high"] < 0]
-        open_jobs = len(tested) - len(more) - len(less)
+        more, less, unclear = (
+            sum(direction_of(row) == way for row in tested) for way in ("higher", "lower", None)
+        )
         items = count(len(tested), "field" if are_fields(block.part) else "job")
         text = f"Against parity ({block.bias_type} prompts): of {items}, {short(model)} "
-        text += f"gives {people(a)} more than {people(b)} in {len(more)} and {people(b)} more in "
-        text += f"{len(less)}; in {open_jobs} the interval includes parity."
+        text += f"gives {people(a)} more than {people(b)} in {more} and {people(b)} more in "
+        text += f"{less}; in {unclear} the interval includes parity."
         ends = (max(tested, key=lambda row: row[column]), min(tested, key=lambda row: row[column]))
         named = dict.fromkeys(
             f"{short(r['job'])} {point_number(r[column])} [{points_range(r['ci_low'], r['ci_high'])}]"
@@ -137,7 +139,7 @@ def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
     what = "men's share for jobs mostly held by men against women's share for jobs mostly held by women"
     if len(rows) > MANY_MODELS:
         judged = above_floor(block, [row["model_a"] for row in rows])
-        verdicts = [verdict_of(row) for row in rows if row["model_a"] in judged]
+        verdicts = [outcome_of(row) for row in rows if row["model_a"] in judged]
         text = f"Asymmetry ({block.bias_type} prompts), {what}: "
         text += f"{tally(verdicts, more='show more', less='show less')}."
         using = measured(block, judged)
@@ -146,4 +148,4 @@ def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
     for row in rows:
         name, using = short(row["model_a"]), measured(block, [row["model_a"]])
         text = f"Asymmetry ({block.bias_type} prompts, {name}), {what}: {difference(row)}.{noted([row])}"
-        yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "tables")
+        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "tables")

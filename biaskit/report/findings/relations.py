@@ -13,14 +13,14 @@ from biaskit.report.findings.finding import (
     Finding,
     Rank,
     Ranked,
-    direction_of,
     noted,
+    outcome_of,
     reasons_of,
     shared,
     tally,
-    verdict_of,
 )
 from biaskit.tables.query import Row, contrast_of, distinct, where
+from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, plain_number, short
 
 NAMES = {
@@ -75,12 +75,12 @@ def _of_one(quantity: str, bias_type: str, row: Row) -> Finding:
     tail = f"{x} grows" if direction == "lower" else x
     text = f"Over {count(row['n_a'] or 0, 'occupation')}, {y} of {short(row['model_a'])} {verb} {tail}: "
     text += "rank correlation "
-    return Finding(f"{text}{found}.{noted([row])}", "relations", verdict_of(row), _using([row]), "figures")
+    return Finding(f"{text}{found}.{noted([row])}", "relations", outcome_of(row), _using([row]), "figures")
 
 
 def _of_many(quantity: str, bias_type: str, rows: Sequence[Row]) -> Finding:
     y, x = _ends(quantity, bias_type)
-    verdicts = [verdict_of(row) for row in rows]
+    verdicts = [outcome_of(row) for row in rows]
     low, high = min(rows, key=lambda row: row["estimate"]), max(rows, key=lambda row: row["estimate"])
     ends = [f"{plain_number(row['estimate'])} ({short(row['model_a'])})" for row in (low, high)]
     text = f"Over occupations, {y} and {x} in {count(len(rows), 'model')}: "

@@ -15,18 +15,18 @@ from biaskit.report.findings.finding import (
     Rank,
     Ranked,
     difference,
-    direction_of,
     margin_of,
     noted,
+    outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
     tests,
-    verdict_of,
 )
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, distinct, first, where
+from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
     listed,
@@ -107,7 +107,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
     if len(known) < len(rows):
         missing = [row for row in rows if row["female_share"] is None]
         text += f" {count(len(missing), 'occupation')} without a share ({reasons_of(missing)})."
-    verdict = verdict_of(test) if labour and test is not None and test["estimate"] is not None else "shown"
+    verdict = outcome_of(test) if labour and test is not None and test["estimate"] is not None else "shown"
     return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using, "figures")
 
 
@@ -177,7 +177,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: 
     text += f" in {_share_of(low)[:-1]}, {short(low['model'])}) to {_share_of(high)[:-1]}, "
     text += f"{short(high['model'])}) of the texts that speak of a gender."
     found = [test for model in models if (test := against_labour(part, model)) is not None]
-    verdicts = [verdict_of(test) for test in found]
+    verdicts = [outcome_of(test) for test in found]
     if labour and found:
         counted = tally(
             verdicts,

@@ -10,18 +10,18 @@ from biaskit.report.findings.finding import (
     MANY_MODELS,
     NUMBER,
     Finding,
+    Outcome,
     Rank,
     Ranked,
-    Verdict,
     agreeing,
     difference,
     noted,
+    outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
     tests,
-    verdict_of,
 )
 from biaskit.report.findings.representation import texts_measured
 from biaskit.runs.collection import Part
@@ -69,7 +69,7 @@ def _using(part: Part, models: Sequence[str], rows: Sequence[Row]) -> str:
     return ", ".join(bit for bit in (vectors_of(known), n, texts_measured(part, models, [])) if bit)
 
 
-def _meaning(verdict: Verdict) -> str:
+def _meaning(verdict: Outcome) -> str:
     if verdict == "lower":
         return (
             ": texts of women and of men are described differently, each nearer to its own gender on request"
@@ -85,7 +85,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
         text = f"SRB (how differently {name} describes women and men): not measured ({reasons_of(missing)})."
         return Finding(text, "srb", "not-measured", using, "figures")
     test = women_minus_men(part, model)
-    verdict = verdict_of(test)
+    verdict = outcome_of(test)
     n = len(distinct(known, "occupation"))
     text = f"In {name}'s texts women's SRB minus men's over {count(n, 'occupation')} is "
     text += f"{difference(test, NUMBER, more='')}{_meaning(verdict)}. {_beyond(known)}"
@@ -122,7 +122,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
         text = f"SRB (how differently {count(len(models), 'model')} describe women and men): not measured "
         return Finding(f"{text}({reasons_of(rows)}).", "srb", "not-measured", using, "figures")
     found = [test for model in models if (test := women_minus_men(part, model)) is not None]
-    verdicts = [verdict_of(test) for test in found]
+    verdicts = [outcome_of(test) for test in found]
     counted = tally(
         verdicts, more="lie above 0 (nearer to the other gender)", less="lie below 0 (each nearer to its own)"
     )
