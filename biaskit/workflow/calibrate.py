@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
 from biaskit.files import write_atomically
@@ -56,6 +57,7 @@ class CalibrationResult:
         )
 
 
+@checked()
 def calibrate(
     run: str | Path | RunResult,
     *,

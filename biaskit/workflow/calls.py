@@ -20,7 +20,6 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import default_run_path, read_rows, rows_file
 from biaskit.study.config import is_path
 from biaskit.study.keys import Study
-from biaskit.wording import short
 from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
@@ -34,15 +33,6 @@ def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any
     if isinstance(value, str) and is_path(value):
         return {f"{name}.source": value, f"{name}.select": "all"}
     return {f"{name}.select": value if isinstance(value, str) else tuple(value)}
-
-
-def settings_of(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The keys that a call sets, checked to be keys with values."""
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise UsageError(f'settings is {short(repr(settings))}: give a dict of keys, such as {{"seed": 2}}.')
-    return dict(settings)
 
 
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import TEXT, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import PersonasDesign, resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
@@ -17,15 +18,20 @@ from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_m
 from biaskit.runs.store import RowWriter, default_run_path
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
-from biaskit.workflow.calls import command_line, settings_of
+from biaskit.workflow.calls import command_line
 from biaskit.workflow.personas import PersonasResult, analyse_personas
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked(text=TEXT, gender=TEXT)
 def analyze_texts(
-    texts: pd.DataFrame | pd.Series | Mapping[str, Sequence[Any]] | Sequence[str] | Sequence[Mapping[str, Any]],
+    texts: pd.DataFrame
+    | pd.Series
+    | Mapping[str, Sequence[Any]]
+    | Sequence[str]
+    | Sequence[Mapping[str, Any]],
     *,
     text: str = "text",
     gender: str | None = None,
@@ -55,13 +61,10 @@ def analyze_texts(
     unknown gender, `StudyError` for an unknown key, `RunError` for a folder that cannot be written.
 
     Example:
-        bk.analyze_texts({"text": ["She is kind.", "He is loud."], "gender": ["F", "M"]}, gender="gender").tests
+        bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
-    settings = settings_of(settings)
+    settings = dict(settings or {})
     columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    for role, column in columns.items():
-        if not isinstance(column, str) and (role == "text" or column is not None):
-            raise UsageError(f"{role} is {column!r}: give the name of a column.")
     imported = rows_of_frame(
         _frame(texts, text),
         text_col=text,
@@ -113,7 +116,7 @@ def import_texts(
     watcher: Watcher | None = None,
 ) -> PersonasResult:
     """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
-    settings = settings_of(settings)
+    settings = dict(settings or {})
     imported = read_texts(
         path,
         text_col=text_col,

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import checked
 from biaskit.errors import RunError
 from biaskit.models.options import Dtype
 from biaskit.models.spec import open_generator
@@ -80,6 +81,7 @@ class PersonasResult(RunResult):
 # --- drawing -----------------------------------------------------------------------------------------
 
 
+@checked()
 def personas(
     *models: str,
     study: str = "gasp-pilot",

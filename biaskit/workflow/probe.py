@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import TEXT, checked
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
@@ -85,6 +86,7 @@ class ProbeResult(RunResult):
 # --- scoring -----------------------------------------------------------------------------------------
 
 
+@checked(expressions=TEXT)
 def probe(
     *models: str,
     study: str = "occugender",
@@ -217,6 +219,7 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
 # --- a scorer without a study -------------------------------------------------------------------------
 
 
+@checked()
 def score_continuations(
     model: str,
     prompts: Sequence[str],
@@ -244,7 +247,7 @@ def score_continuations(
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
     wanted: tuple[Expression, ...] = expressions_of(listed)
-    if not prompts or not wanted:
+    if not len(prompts) or not wanted:
         raise UsageError("Give at least one prompt and one expression.")
     scorer = open_scorer(
         model,

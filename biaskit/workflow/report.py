@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
+from biaskit.arguments import checked
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.files import write_atomically
@@ -71,6 +72,7 @@ class Report:
         return visible(f"Report({str(self.page)!r}: {', '.join(parts)})")
 
 
+@checked()
 def report(
     *runs: str | Path | RunResult,
     out: str | Path | None = None,

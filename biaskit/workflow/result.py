@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import PATH
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
@@ -151,6 +151,6 @@ def run_path(run: str | Path | RunResult) -> Path:
     """The folder of a run that is named by its folder or its result. Raises `RunError`, `UsageError`."""
     if isinstance(run, RunResult):
         return run.path
-    if not isinstance(run, str | PathLike):
+    if not PATH(run):
         raise UsageError(f"{short(repr(run))} is no run: give a result, or a run's folder as text or path.")
     return find_run(os.fspath(run))
