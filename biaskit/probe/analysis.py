@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.probe.design import ProbeDesign
+from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
-from biaskit.records import CellShares
+from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
@@ -76,32 +77,61 @@ def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> tuple[list[CellShares], str, int]:
     """Every needed cell in study order, a digest of the rows used, and how many rows were not needed."""
-    wanted = [
-        (cell, request.key)
-        for label, entry in manifest["models"].items()
-        for cell, request in zip(*_asked(design, label, entry), strict=True)
-    ]
-    places: dict[str, list[int]] = {}
-    for i, (_, key) in enumerate(wanted):
-        places.setdefault(key, []).append(i)
-    found: list[CellShares | None] = [None] * len(wanted)
-    digests: list[bytes] = [b""] * len(wanted)
+    cells, places = _places(manifest, design)
+    found: list[CellShares | None] = [None] * len(cells)
+    digests: list[bytes] = [b""] * len(cells)
     unused = 0
     boundary = design.study.word_boundary
     rows = read_rows(_rows_of(run), skip_bad=design.study.skip_bad_lines, reading=reading)
     for row in answerers.counting(rows):
         numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
-        unused += row["key"] not in places
-        for i in places.get(row["key"], ()):
+        own = places(row)
+        unused += not own
+        for i in own:
             found[i] = cell_shares(
-                wanted[i][0], row, design.groups, word_boundary=boundary, contrast=design.contrast
+                cells[i], row, design.groups, word_boundary=boundary, contrast=design.contrast
             )
             digests[i] = hashlib.sha256(numbers).digest()
-    cells = [
-        shares or cell_shares(cell, None, design.groups)
-        for shares, (cell, _) in zip(found, wanted, strict=True)
-    ]
-    return cells, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+    answers = [x or cell_shares(cell, None, design.groups) for x, cell in zip(found, cells, strict=True)]
+    return answers, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+
+
+_CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+
+
+def _places(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
+    """Every cell of every model, and which of them a row answers: two labels of one model share its rows."""
+    cells: list[Cell] = []
+    places: dict[tuple[object, ...], list[int]] = {}
+    for label, entry in manifest["models"].items():
+        shared = model_key(entry["fingerprint"], design.study, entry.get("estimator", "exact"))
+        for cell, *_ in product(design, label, entry["prompt_form"]):
+            places.setdefault((shared, *(getattr(cell, name) for name in _CELL)), []).append(len(cells))
+            cells.append(cell)
+
+    @cache
+    def by_key() -> dict[str, list[int]]:
+        """For rows of before they held a `model_key`: every prompt is put together and its key made again."""
+        found: dict[str, list[int]] = {}
+        requests = (
+            request
+            for label, entry in manifest["models"].items()
+            for request in plan_cells(
+                design, label, entry["prompt_form"], entry["fingerprint"], entry.get("estimator", "exact")
+            ).requests
+        )
+        for i, request in enumerate(requests):
+            found.setdefault(request.key, []).append(i)
+        return found
+
+    def of(row: Mapping[str, Any]) -> Sequence[int]:
+        if "model_key" not in row:
+            return by_key().get(row["key"], ())
+        return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+
+    return cells, of
 
 
 def _answered(row: Mapping[str, Any]) -> list[Any]:
@@ -114,12 +144,6 @@ def _rows_of(run: Path) -> Path:
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
     return path
-
-
-def _asked(design: ProbeDesign, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:
-    estimator = entry.get("estimator", "exact")
-    asked = plan_cells(design, label, entry["prompt_form"], entry["fingerprint"], estimator)
-    return asked.cells, asked.requests
 
 
 def _prefix_notes(manifest: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from biaskit.errors import AskingStopped, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer
-from biaskit.probe.design import ProbeDesign, cell_key, cells
+from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
 from biaskit.probe.shares.cells import as_json
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan, Watcher
@@ -293,6 +293,7 @@ def _run_model(
         }
         missing = sum(request.key not in writer.keys for batch in pending for request in batch)
         stored, estimator = 0, scorer.estimator_for(form)
+        shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
         watcher.progress(label, 0, missing)
         plan = done.plans[-1]
         used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
@@ -300,7 +301,11 @@ def _run_model(
             # Closing the iterator is what stops the work, on Ctrl-C as on an error.
             with closing(closable(scorer.score(pending))) as groups:
                 for group in drift.watch(groups):
-                    rows = [row_of(a, *cell_of[a.key], estimator) for a in group if isinstance(a, Scored)]
+                    rows = [
+                        {**row_of(a, *cell_of[a.key], estimator), "model_key": shared}
+                        for a in group
+                        if isinstance(a, Scored)
+                    ]
                     fresh = sum(row["key"] not in writer.keys for row in rows)
                     writer.append(rows)
                     stored += fresh
