@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.scoring import plan_cells
-from biaskit.probe.shares.cells import cell_shares
+from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
@@ -31,8 +32,8 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     design = read_design(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
-    cells, rows_digest, n_unused = _read_cells(run, manifest, design, reading, answerers)
-    study = design.study
+    stored = _read_cells(run, manifest, design, reading, answerers)
+    cells, study = stored.cells, design.study
     made = effect_tables(
         cells,
         groups=design.groups,
@@ -50,9 +51,9 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         else:
             path.unlink(missing_ok=True)  # a table that was not made is absent
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
-    notes += [*_prefix_notes(manifest), *_notes(cells, made, study.coverage_floor)]
-    if n_unused:
-        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
+    notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    if stored.n_unused:
+        notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
     choices = {
         name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")
     }
@@ -63,7 +64,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             "methods": METHODS_VERSION,
             "scoring": SCORING_VERSION,
             "signature": design_signature(design, manifest["models"]),
-            "rows_digest": rows_digest,
+            "rows_digest": stored.digest,
             "n_cells": len(cells),
             "answered": answerers.record(),
             "notes": notes,
@@ -73,27 +74,44 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     return notes
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredCells:
+    """What the rows of a run say of the cells that its design needs."""
+
+    cells: list[CellShares]  # in study order
+    digest: str  # of the rows used
+    n_unused: int  # rows that were not needed
+    expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
+    """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
+
+
 def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
-) -> tuple[list[CellShares], str, int]:
-    """Every needed cell in study order, a digest of the rows used, and how many rows were not needed."""
+) -> _StoredCells:
     cells, places = _places(manifest, design)
     found: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
-    unused = 0
+    expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
+    n_unused = 0
     boundary = design.study.word_boundary
     rows = read_rows(_rows_of(run), skip_bad=design.study.skip_bad_lines, reading=reading)
     for row in answerers.counting(rows):
         numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
         own = places(row)
-        unused += not own
+        n_unused += not own
         for i in own:
             found[i] = cell_shares(
                 cells[i], row, design.groups, word_boundary=boundary, contrast=design.contrast
             )
             digests[i] = hashlib.sha256(numbers).digest()
+            expressions.setdefault(_wording(cells[i]), row["expressions"])
     answers = [x or cell_shares(cell, None, design.groups) for x, cell in zip(found, cells, strict=True)]
-    return answers, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+    digest = hashlib.sha256(b"".join(digests)).hexdigest()
+    return _StoredCells(answers, digest, n_unused, expressions)
+
+
+def _wording(cell: Cell) -> tuple[str, str, int]:
+    return cell.model, cell.bias_type, cell.template_id
 
 
 _CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
@@ -146,14 +164,14 @@ def _rows_of(run: Path) -> Path:
     return path
 
 
-def _prefix_notes(manifest: Mapping[str, Any]) -> list[str]:
-    """One line a model where expressions begin those of other groups; the pairs stand in the manifest."""
-    found = []
-    for label, entry in manifest["models"].items():
-        pairs = [note for note in entry.get("notes") or () if note.endswith("counts without it")]
-        if pairs:
-            found.append(f"{label}: {pairs[0]} ({len(pairs)} such pairs in manifest.json)")
-    return found
+def _prefix_notes(stored: _StoredCells, word_boundary: str) -> list[str]:
+    """One line for each model in whose tokens an expression begins one of another group."""
+    found: dict[str, dict[str, None]] = {}  # model → its pairs, each once
+    for wording in dict.fromkeys(_wording(one.cell) for one in stored.cells):
+        for short, long in begun_by_other_groups(stored.expressions.get(wording, ()), word_boundary):
+            begun = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
+            found.setdefault(wording[0], {})[f"{begun}: {short['text']!r} counts without it"] = None
+    return [f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)" for model, pairs in found.items()]
 
 
 def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], floor: float) -> list[str]:

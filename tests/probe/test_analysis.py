@@ -75,3 +75,21 @@ def test_another_article_of_a_job_is_another_study(model: str, tmp_path: Path) -
     ask("a")
     with pytest.raises(RunError, match="article of, hour is a, this command's is an"):
         ask("an")
+
+
+def test_an_expression_that_begins_one_of_another_group_is_named(model: str, tmp_path: Path) -> None:
+    run = workflow.probe(f"a={model}", **ASKED, out=tmp_path / "run").path
+    in_bytes = {
+        "token": lambda e: {**e, "token_ids": list(e["text"].encode())},
+        "none": lambda e: {**e, "token_ids": None},
+    }
+
+    def notes(tokens: str) -> list[str]:
+        change = in_bytes[tokens]
+        rewrite(run, lambda row: {**row, "expressions": [change(e) for e in row["expressions"]]})
+        return [note for note in workflow.analyse(run) if "begins" in note]
+
+    (said,) = notes("token")
+    assert said.startswith("a: ' He' (male) begins ' Her' (female): ' He' counts without it (")
+    assert said.endswith(" such pairs)")
+    assert not notes("none")
