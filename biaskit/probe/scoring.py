@@ -10,7 +10,7 @@ from typing import Any
 
 from biaskit.errors import ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
-from biaskit.probe.design import ProbeDesign, cell_key, cells
+from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
 from biaskit.probe.shares.cells import as_json
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
@@ -232,13 +232,17 @@ def _run_model(
         for cell, request in zip(planned.cells, planned.requests, strict=True)
     }
     missing = sum(request.key not in writer.keys for batch in pending for request in batch)
-    stored = 0
+    stored, shared = 0, model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
     session.watcher.progress(label, 0, missing)
     used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
     try:
         with closing_stream(scorer.score(pending)) as groups:
             for group in drift.watch(groups):
-                rows = [row_of(a, *cell_of[a.key], estimator) for a in group if isinstance(a, Scored)]
+                rows = [
+                    {**row_of(a, *cell_of[a.key], estimator), "model_key": shared}
+                    for a in group
+                    if isinstance(a, Scored)
+                ]
                 stored += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
                 session.outcome.count_failures(label, group)
