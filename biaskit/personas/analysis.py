@@ -12,7 +12,6 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
 from biaskit.personas.representation import (
-    RepresentedText,
     decile_rows,
     nonbinary_summary,
     representation_rows,
@@ -257,20 +256,7 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
     if design.templates:
         scopes = [(i.id if i else 0, "plain") for i in design.instructions]
     return representation_rows(
-        (
-            RepresentedText(
-                model=text.model,
-                occupation=text.occupation,
-                template_id=text.template_id,
-                draw=text.draw,
-                gender=text.association.gender,
-                finish=text.finish,
-                empty=text.empty,
-                instruction_id=text.instruction_id,
-                setting=text.setting,
-            )
-            for text in unspecified
-        ),
+        unspecified,
         {item.name: (item.labour_female_share, item.year) for item in design.occupations},
         models=documents.models,
         occupations=documents.occupations,
@@ -289,17 +275,13 @@ def _representation_notes(rows: Sequence[Row], made: Made) -> Iterator[str]:
     if note and deciles:
         yield note
     whole = [row for row in rows if row["template_id"] == "all"]
-    texts, dropped = (sum(_int(row[name]) for row in whole) for name in ("n_texts", "n_unassociated"))
+    texts, dropped = (sum(row[name] for row in whole) for name in ("n_texts", "n_unassociated"))
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (
             f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) speak of no gender and are in no"
             " share; they are not missing at random: share_if_dropped_* are the bounds"
         )
-    refused, empty = (sum(_int(row[name]) for row in whole) for name in ("n_refused", "n_empty"))
+    refused, empty = (sum(row[name] for row in whole) for name in ("n_refused", "n_empty"))
     if refused or empty:
         yield f"{refused} texts were refused or filtered and {empty} are empty: they count for no gender"
     made.record["nonbinary"] = [asdict(summary) for summary in nonbinary_summary(rows)]
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) else 0

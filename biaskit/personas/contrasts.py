@@ -12,7 +12,7 @@ import numpy as np
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, where
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
@@ -37,7 +37,7 @@ def test_rows(
 def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:
     """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     scores = {
-        gender: {str(row["occupation"]): row["srb"] for row in srb if _is(row, model, gender)}
+        gender: {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
         for gender in WOMEN_AND_MEN
     }
     women, men = (scores[gender] for gender in WOMEN_AND_MEN)
@@ -62,10 +62,6 @@ def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], se
         seed=seed,
         note=f"{left_out} of {len(women)} occupations without both scores left out" if left_out else None,
     )
-
-
-def _is(row: Row, model: str, gender: str) -> bool:
-    return (row["model"], row["gender"]) == (model, gender)
 
 
 def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:

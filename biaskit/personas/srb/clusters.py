@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,7 +25,13 @@ def cluster_tables(
     record: dict[str, object],
 ) -> dict[str, Sequence[Row]]:
     """clusters.csv and silhouette.csv of the associated genders' words."""
-    words = _words(documents, lists)
+    # A model without any list stands there with empty ones: a cluster is kept only where every model has it.
+    words = {
+        (model, occupation, gender): lists.words(model, occupation, ASSOCIATED, gender)
+        for model in documents.models
+        for occupation in documents.occupations
+        for gender in WOMEN_AND_MEN
+    }
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
@@ -56,23 +62,6 @@ def cluster_tables(
         "clusters": rows,
         "silhouette": [asdict(row) for row in found.curve],
     }
-
-
-def _words(documents: TextDocuments, lists: RunLists) -> Mapping[tuple[str, str, str], Sequence[str]]:
-    """(model, occupation, gender) → marked words, without what is a name in that model's texts.
-
-    A model without any list stands there with empty ones: a cluster is kept only where every model has it.
-    """
-    found: dict[tuple[str, str, str], Sequence[str]] = {}
-    for model in documents.models:
-        for occupation in documents.occupations:
-            for gender in WOMEN_AND_MEN:
-                one = lists.marked(model, occupation, ASSOCIATED, gender)
-                listed = one.words if one else ()
-                found[model, occupation, gender] = [
-                    marked.word for marked in listed if marked.word not in lists.names[model]
-                ]
-    return found
 
 
 def _vectors(

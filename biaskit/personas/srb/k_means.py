@@ -45,14 +45,15 @@ class ClusterRow:
     """A row of clusters.csv: one cluster in one model, or summed over models (`ALL_MODELS`)."""
 
     model: str
-    cluster: int | None  # from 1, in the order of `_numbered`
-    words: str  # alphabetical, separated by spaces
-    n_occupations_female: int | None
-    n_occupations_male: int | None
-    female_share: float | None  # of the occupation-gender pairs
-    kept: bool | None  # one verdict for all models; in rows of `ALL_MODELS` the 50 % rule on the sums alone
-    category: str | None
-    reason: str
+    cluster: int | None = None  # from 1, in the order of `_numbered`
+    words: str = ""  # alphabetical, separated by spaces
+    n_occupations_female: int | None = None
+    n_occupations_male: int | None = None
+    female_share: float | None = None  # of the occupation-gender pairs
+    # One verdict for all models; in rows of `ALL_MODELS` the 50 % rule on the sums alone.
+    kept: bool | None = None
+    category: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def find_clusters(
         clusters = _groups(own, k_means(vectors, chosen, n_init=STARTS)) if chosen else []
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
-        rows = tuple(_undefined_row(model, reason) for model in (*_models(lists), ALL_MODELS))
+        rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(own), without, None, None, None, notes, reason)
     rows = _judge(lists, clusters, variant, categories or {})
     per_cluster, n = len(rows) // len(clusters), len(clusters)
@@ -321,10 +322,6 @@ def _row(
 ) -> ClusterRow:
     share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
     return ClusterRow(model, number, " ".join(words), f, m, share, kept, category, reason)
-
-
-def _undefined_row(model: str, reason: str) -> ClusterRow:
-    return ClusterRow(model, None, "", None, None, None, None, None, reason)
 
 
 def _category(words: Sequence[str], categories: Mapping[str, str]) -> str | None:

@@ -100,15 +100,13 @@ def _pretrained(path: str, lists: RunLists) -> WordVectors:
 
 def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]]:
     """Four "sentences" per model and occupation, as the release trains on them."""
-    found = []
-    for model in documents.models:
-        for occupation in documents.occupations:
-            for gender in WOMEN_AND_MEN:
-                for origin in (SPECIFIED, ASSOCIATED):
-                    one = lists.marked(model, occupation, origin, gender)
-                    names = lists.names[model]
-                    found.append([m.word for m in one.words if m.word not in names] if one else [])
-    return found
+    return [
+        lists.words(model, occupation, origin, gender)
+        for model in documents.models
+        for occupation in documents.occupations
+        for gender in WOMEN_AND_MEN
+        for origin in (SPECIFIED, ASSOCIATED)
+    ]
 
 
 # --- scores --------------------------------------------------------------------------------------------

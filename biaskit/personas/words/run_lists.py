@@ -37,6 +37,12 @@ class RunLists:
         wanted = (gender, other, CALIBRATED)
         return next((one for one in lists if (one.gender, one.against, one.method) == wanted), None)
 
+    def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
+        """The words of that list which are no names in the model's texts; none where there is no list."""
+        marked = self.marked(model, occupation, origin, gender)
+        names = self.names[model]
+        return [one.word for one in marked.words if one.word not in names] if marked else []
+
 
 def prior_of(study: PersonasStudy) -> Prior:
     """The study's prior of Calibrated Marked Words."""
@@ -167,17 +173,24 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
 
 def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     """word_overlap.csv (GAS(P) Table 15): associated against specified lists, where both exist."""
-    for model, occupation in _pairs(documents):
-        of_origin = [
-            {gender: _words(lists, model, occupation, origin, gender) for gender in WOMEN_AND_MEN}
-            for origin in (ASSOCIATED, SPECIFIED)
-        ]
-        associated, specified = (
-            {gender: words for gender, words in found.items() if words is not None} for found in of_origin
-        )
-        if len(associated) == len(specified) == len(WOMEN_AND_MEN):
-            for placed in overlap(associated, specified):
-                yield {"model": model, "occupation": occupation, **asdict(placed)}
+    for model in documents.models:
+        for occupation in documents.occupations:
+            associated, specified = (
+                _defined_lists(lists, model, occupation, origin) for origin in (ASSOCIATED, SPECIFIED)
+            )
+            if len(associated) == len(specified) == len(WOMEN_AND_MEN):
+                for gender, word, place in overlap(associated, specified):
+                    scope = {"model": model, "occupation": occupation, "gender": gender}
+                    yield {**scope, "word": word, "place": place}
+
+
+def _defined_lists(lists: RunLists, model: str, occupation: str, origin: str) -> dict[str, list[str]]:
+    marked = {gender: lists.marked(model, occupation, origin, gender) for gender in WOMEN_AND_MEN}
+    return {
+        gender: [marked_word.word for marked_word in one.words]
+        for gender, one in marked.items()
+        if one is not None and one.n_marked is not None
+    }
 
 
 def method_rows(lists: RunLists) -> Iterator[Row]:
@@ -191,18 +204,9 @@ def method_rows(lists: RunLists) -> Iterator[Row]:
                 for made in found
                 if (made.gender, made.against) == (gender, other)
             }
-            for only in compare_lists(words[CALIBRATED], words["marked-personas"]):
+            for word, method in compare_lists(words[CALIBRATED], words["marked-personas"]):
                 scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
-                yield {**scope, **asdict(only)}
-
-
-def _pairs(documents: TextDocuments) -> Iterator[tuple[str, str]]:
-    return ((model, occupation) for model in documents.models for occupation in documents.occupations)
-
-
-def _words(lists: RunLists, model: str, occupation: str, origin: str, gender: str) -> list[str] | None:
-    found = lists.marked(model, occupation, origin, gender)
-    return None if found is None or found.n_marked is None else [marked.word for marked in found.words]
+                yield {**scope, "word": word, "only_in": method}
 
 
 # --- what must be said beside them -----------------------------------------------------------------
