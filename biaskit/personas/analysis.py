@@ -79,7 +79,7 @@ def analyse_texts(
             write_table(target, name, found, scoped=scoped)
         else:
             target.unlink(missing_ok=True)  # a table that was not made is absent
-    notes = [*reading.notes, *answerers.notes(manifest["models"]), *documents.notes, *made.notes]
+    notes = [*reading.notes, *answerers.notes(manifest["models"]), *made.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     record = _record(design, manifest, documents, made, notes) | {"answered": answerers.record()}
