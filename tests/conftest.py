@@ -12,12 +12,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from command import Cli, Said
+from hypothesis import settings
 
-import biaskit.cli
+pytest.register_assert_rewrite("fakes")  # before the first of them is imported
+
+from fakes.command import Cli, Said  # noqa: E402
+
+import biaskit.cli  # noqa: E402
 
 if TYPE_CHECKING:
     from fakes.tiny_models import Tiny
+
+# Both cores of a machine are busy, so no example has a time limit. `.ci/test --quick` takes the second.
+settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=20)
+settings.load_profile("full")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest come first, so that no worker is left alone with one of them at the end.
+
+    A worker takes whole files (`--dist loadfile`): fixtures of a module are made once.
+    """
+    long = ("real_server", "process", "browser", "real_model", "slow")
+    weight: dict[Path, int] = {}
+    for item in items:
+        rank = min((i for i, name in enumerate(long) if item.get_closest_marker(name)), default=len(long))
+        weight[item.path] = min(rank, weight.get(item.path, rank))
+    items.sort(key=lambda item: weight[item.path])
+    # What has been imported stays: statsmodels collects garbage at every call of Holm, and would look through
+    # all of torch each time.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -83,18 +109,23 @@ def console(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     signal.signal(signal.SIGTERM, handler)
 
 
-@pytest.fixture
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither keys of OpenAI nor proxies of the machine that runs the tests."""
-    for name in list(os.environ):
-        if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
+# --- no waiting --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def no_waiting() -> Iterator[None]:
+    """Neither for disks, since power cuts are tested elsewhere, nor for garbage.
+
+    statsmodels collects it at every call of Holm: half the time of the tests that analyse runs.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(gc, "collect", lambda *generation: 0)
+        yield
 
 
 @pytest.fixture
-def quick_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own to stand in; neither disks nor statsmodels' garbage are waited for."""
+def quick_folder(tmp_path: Path, no_waiting: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to stand in, without waiting."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(gc, "collect", lambda *generation: 0)
     return tmp_path

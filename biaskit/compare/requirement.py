@@ -5,13 +5,13 @@ See docs/methods.md#required-equivalence, `--require equivalent[=CONTRAST]`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from biaskit.errors import UsageError, nearest
+from biaskit.tables.query import Row, contrast_of
+from biaskit.tables.verdict import verdict_of
 
-Row = Mapping[str, Any]
 CONTRASTS = (
     *("models", "groups", "instructions", "levels", "settings", "bias-types", "genders", "labour", "gaps"),
 )
@@ -44,14 +44,10 @@ def require_equivalent(
         raise UsageError(
             f"There is no contrast {contrast!r}.{nearest(contrast, CONTRASTS)} Known: {', '.join(CONTRASTS)}."
         )
-    judged = [row for row in rows if row["margin"] is not None and _contrast_of(row) == contrast]
+    judged = [row for row in rows if row["margin"] is not None and contrast_of(row) == contrast]
     compared = {(row["engine"], frozenset((row["model_a"], row["model_b"]))) for row in judged}
     missing = [
         f"{a} and {b} ({engine})" for engine, a, b in pairs if (engine, frozenset((a, b))) not in compared
     ]
-    failing = tuple(row for row in judged if row["equivalent"] is not True)
+    failing = tuple(row for row in judged if verdict_of(row) != "equivalent")
     return Requirement(contrast, len(judged), failing, tuple(missing) if contrast == "models" else ())
-
-
-def _contrast_of(row: Row) -> str:
-    return str(row["family"]).rpartition("/")[2]

@@ -28,7 +28,7 @@ class PromptKinds:
         for row in rows:
             label = self._names.get(str(row.get("model")))
             if label is not None and isinstance(row.get("prompt"), str):
-                kind = (label, *(row.get(name) for name in _KINDS[self._part.engine]))
+                kind = (label, *(row.get(name) for name in _DESIGN[self._part.engine]))
                 if kind not in self._first or _item(row) < _item(self._first[kind]):
                     self._first[kind] = row
             yield row
@@ -51,6 +51,7 @@ class PromptKinds:
                 engine=self._part.engine,
                 study=self._part.study,
                 model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
+                kind=str(row.get("bias_type") or f"template {row.get('template_id')}"),
                 what=_what(row),
                 form=str(row.get("prompt_form") or ""),
                 prompt=row["prompt"][:LONGEST_PROMPT],
@@ -58,10 +59,11 @@ class PromptKinds:
             )
 
 
-_KINDS = {
+_DESIGN = {
     "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
     "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
 }
+"""The columns that tell prompts of one model apart, but for the item."""
 
 
 def _item(row: Row) -> str:

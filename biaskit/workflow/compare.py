@@ -23,6 +23,7 @@ from biaskit.runs.collection import Collection, gather
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_json, write_manifest
 from biaskit.runs.store import DEFAULT_PARENT, find_run
 from biaskit.tables.io import read_table_rows, write_table
+from biaskit.tables.quantities import QUANTITIES
 from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult
 
@@ -31,14 +32,9 @@ if TYPE_CHECKING:
 
 TABLES = ("tests", "gaps", "srb_change")
 MARGIN = "margin."
-QUANTITIES = (
-    *("share", "asymmetry", "represented_share", "srb", "probe_gap", "represented_gap", "srb_spread"),
-    *("represented_gap~probe_gap", "srb_spread~probe_gap", "srb_spread~represented_gap"),
-    *("probe_gap~labour_gap", "represented_gap~labour_gap", "srb_spread~labour_gap"),
-)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult(RunResult):
     """Several runs' models side by side: tests between them, the four gaps, changes of SRB."""
 
@@ -46,12 +42,6 @@ class ComparisonResult(RunResult):
 
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
-
-    def table(self, name: str) -> pd.DataFrame:
-        """A table by name: `tests`, `gaps` or `srb_change`; an error where the comparison has none of it."""
-        if not (self.path / "tables" / f"{name}.csv").exists():
-            raise RunError(f"{self.path} has no table {name}: nothing in these runs makes one. See warnings.")
-        return super().table(name)
 
     @property
     def gaps(self) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli, Said
-from test_personas_analysis import (
+from fakes.command import Cli, Said
+from fakes.personas_runs import (
     NAMED,
     OPEN,
     keeps_the_contract,
@@ -24,7 +24,7 @@ from test_personas_analysis import (
     write_texts,
     write_vectors,
 )
-from test_personas_analysis import script_of as full_script
+from fakes.personas_runs import script_of as full_script
 
 from biaskit import workflow
 
@@ -122,7 +122,7 @@ def test_a_run_prints_its_plan_its_tables_and_its_folder(cli: Cli, cheap: tuple[
         "Tests over",
     ):
         assert title in first.out
-    assert f"Run: {folder} " in first.out
+    assert f"Run: {folder}\n" in first.out
     # The command goes on where it stopped: nothing is drawn again.
     rows = (Path(folder) / "generations.jsonl").read_bytes()
     again = cli("personas", *arguments)

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
-from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, row_labels, undefined, widest
+from biaskit.report.figures.dots import UNDEFINED, dashes, dot_panel, effect_axis, row_labels, widest
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.forest import JOB, Grid, Key, crossed, in_figures, jobs_behind, panels
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.probe import label_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import GRID, INK, Mark, words_of
-from biaskit.report.figures.view import Drawing, View, counted, distinct, finished, missing, number, short
-from biaskit.tables.query import Row
+from biaskit.report.figures.style import GRID, INK, Mark
+from biaskit.report.figures.view import Drawing, View, finished, missing, number, short
+from biaskit.tables.query import Row, in_main_setting
+from biaskit.tables.verdict import Verdict, direction_of, verdict_of
+from biaskit.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_PAIRS = 15
 """Pairs of models that one forest takes; more become a grid of verdicts."""
-DIFFERENT, EQUIVALENT, BOTH, UNCLEAR, UNMEASURED = "different", "equivalent", "both", "unclear", "unmeasured"
-VERDICTS = {
-    DIFFERENT: (Mark("#d55e00", "o"), False, "different"),
-    EQUIVALENT: (Mark("#0072b2", "s"), False, "equivalent"),
-    BOTH: (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
-    UNCLEAR: (Mark("#7a7a7a", "o"), True, "no clear difference"),
+Shape = Literal["different", "equivalent", "both", "unclear", "unmeasured"]
+SHAPES: Mapping[Shape, tuple[Mark, bool, str]] = {
+    "different": (Mark("#d55e00", "o"), False, "different"),
+    "equivalent": (Mark("#0072b2", "s"), False, "equivalent"),
+    "both": (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
+    "unclear": (Mark("#7a7a7a", "o"), True, "no clear difference"),
+}
+"""Marker, whether it is hollow, and its name in the legend."""
+_SHAPE_OF: Mapping[Verdict, Shape] = {
+    "higher": "different",
+    "lower": "different",
+    "equivalent": "equivalent",
+    "no-clear-difference": "unclear",
+    "not-measured": "unmeasured",
 }
 
 
-def verdict(row: Row | None) -> str:
-    """By its own intervals: 95 % excludes 0; 90 % inside the margin; neither (docs/methods.md#verdicts)."""
-    if row is None or row["estimate"] is None or row["ci_low"] is None or row["ci_high"] is None:
-        return UNMEASURED
-    apart = row["ci_low"] > 0 or row["ci_high"] < 0
-    if row["equivalent"]:
-        return BOTH if apart else EQUIVALENT
-    return DIFFERENT if apart else UNCLEAR
+def shape_of(row: Row | None) -> Shape:
+    """How a difference is drawn: by its verdict; equivalent with an interval that excludes 0 is "both"."""
+    shape = _SHAPE_OF[verdict_of(row)]
+    return "both" if row is not None and shape == "equivalent" and direction_of(row) else shape
 
 
 def models(view: View) -> Iterator[Figure | Missing]:
@@ -53,9 +60,7 @@ def models(view: View) -> Iterator[Figure | Missing]:
         reason = "Fewer than two models were asked this study in one prompt form, or they were not compared."
         yield missing(view.prefix, "models", title, reason)
         return
-    settings = distinct(rows, "setting")
-    setting = "plain" if "plain" in settings else settings[0]
-    rows = [row for row in rows if row["setting"] == setting]
+    rows = in_main_setting(rows)
     for name, more, columns in in_figures(view, rows, "models"):
         own = [row for row in rows if (row["bias_type"], row["group_a"]) in columns]
         n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
@@ -83,13 +88,13 @@ def _about(rows: Sequence[Row]) -> tuple[str, str]:
 
 
 def _verdict_legend(rows: Sequence[Row], within: str) -> list[Entry]:
-    present = {verdict(row) for row in rows}
+    present = {shape_of(row) for row in rows}
     entries = [
-        Entry(f"{text} {within}" if key == EQUIVALENT else text, mark, hollow)
-        for key, (mark, hollow, text) in VERDICTS.items()
+        Entry(f"{text} {within}" if key == "equivalent" else text, mark, hollow)
+        for key, (mark, hollow, text) in SHAPES.items()
         if key in present
     ]
-    return entries + ([UNDEFINED] if UNMEASURED in present else [])
+    return entries + ([UNDEFINED] if "unmeasured" in present else [])
 
 
 def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]]) -> Drawing:
@@ -114,20 +119,19 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
         effect_axis(axes, grid.limit, grid.axis, grid.margin)
     caption = (
         f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
-        "Instruction "
-        "none. Tables: tests (kind crossed, contrast models), probe_jobs."
+        "Instruction none. Tables: tests (kind crossed, contrast models), probe_jobs."
     )
     return Drawing(
-        sheet, caption, f"Forest plot of {counted(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
+        sheet, caption, f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
     )
 
 
 def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
-    key = verdict(row)
-    if row is None or key == UNMEASURED:
-        undefined(axes, [y], INK)
+    key = shape_of(row)
+    if row is None or key == "unmeasured":
+        dashes(axes, [y], INK)
         return
-    mark, hollow, _ = VERDICTS[key]
+    mark, hollow, _ = SHAPES[key]
     axes.plot([row["ci_low"], row["ci_high"]], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
     axes.plot([row["estimate"]], [y], zorder=3, clip_on=False, **marker_style(mark, hollow=hollow))
 
@@ -149,22 +153,21 @@ def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) ->
 
 
 def _said_of_models(rows: Sequence[Row]) -> str:
-    counts = {key: sum(verdict(row) == key for row in rows) for key in (*VERDICTS, UNMEASURED)}
+    counts = Counter(map(shape_of, rows))
     said = (
-        f"Of {len(rows)} differences {counts[DIFFERENT]} are clear, {counts[EQUIVALENT] + counts[BOTH]} "
-        "equivalent, "
-        f"{counts[UNCLEAR]} not clear and {counts[UNMEASURED]} not measured."
+        f"Of {len(rows)} differences {counts['different']} are clear, "
+        f"{counts['equivalent'] + counts['both']} equivalent, {counts['unclear']} not clear and "
+        f"{counts['unmeasured']} not measured."
     )
-    clear = [row for row in rows if verdict(row) in (DIFFERENT, BOTH)]
+    clear = [row for row in rows if shape_of(row) in ("different", "both")]
     if not clear:  # the largest of differences that are not clear would read like a finding
         return said
     most = max(clear, key=lambda row: abs(row["estimate"]))
     higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
     return (
-        f"{said} The largest clear one: the share of {clean(words_of(most['gender']))} in "
-        f"{cut(most['group_a'] or 'all')} jobs "
-        f"({cut(most['bias_type'])}) is {short(abs(most['estimate']))} higher for {cut(higher)} than for "
-        f"{cut(lower)}."
+        f"{said} The largest clear one: the share of {people(most['gender'])} in "
+        f"{cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}) is {short(abs(most['estimate']))} "
+        f"higher for {cut(higher)} than for {cut(lower)}."
     )
 
 
@@ -192,7 +195,7 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         top = (i // per_line) * block + 0.42
         if i % per_line == 0:
             row_labels(sheet, [shorten(m, left - MARGIN) for m in named[1:]], top, cell, left)
-        for line, text in zip((0.3, 0.14), (f"{words_of(panel[0])}, {panel[1]}", panel[2]), strict=True):
+        for line, text in zip((0.3, 0.14), (f"{people(panel[0])}, {panel[1]}", panel[2]), strict=True):
             sheet.text(
                 x, top - line, shorten(text, widths[per_line]), fontweight="bold" if line > 0.2 else "normal"
             )
@@ -203,8 +206,8 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         )
     caption = (
         f"Verdict for the row's model against the column's, numbered in the order of the rows. {note} "
-        "Instruction "
-        "none. Table: tests (kind crossed, contrast models), which holds every estimate and interval."
+        "Instruction none. Table: tests (kind crossed, contrast models), which holds every estimate and "
+        "interval."
     )
     return Drawing(
         sheet, caption, f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
@@ -219,18 +222,18 @@ def _verdict_cells(axes: Axes, labels: Sequence[str], rows: Sequence[Row]) -> No
     axes.spines["left"].set_visible(False)
     for y in range(n):
         axes.plot([-0.5, y + 0.5], [y, y], color=GRID, linewidth=0.4, zorder=0)
-    places: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+    places: dict[tuple[Shape, bool], tuple[list[int], list[int]]] = {}
     for row in rows:
         a, b = labels.index(row["model_a"]), labels.index(row["model_b"])
-        key = verdict(row)
-        lower = key == DIFFERENT and (row["estimate"] < 0) != (a < b)
+        key = shape_of(row)
+        lower = key == "different" and (row["estimate"] < 0) != (a < b)
         xs, ys = places.setdefault((key, lower), ([], []))
         xs.append(min(a, b))
         ys.append(max(a, b) - 1)
     for (key, lower), (xs, ys) in places.items():
-        if key == UNMEASURED:
+        if key == "unmeasured":
             axes.plot(xs, ys, **marker_style(Mark(INK, "_")))
             continue
-        mark, hollow, _ = VERDICTS[key]
-        shape = {True: "v", False: "^"}[lower] if key == DIFFERENT else mark.marker
-        axes.plot(xs, ys, **marker_style(Mark(mark.colour, shape), hollow=hollow, size=4.5))
+        mark, hollow, _ = SHAPES[key]
+        marker = "v" if lower else "^" if key == "different" else mark.marker
+        axes.plot(xs, ys, **marker_style(Mark(mark.colour, marker), hollow=hollow, size=4.5))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, widest
 from biaskit.report.figures.figure import Figure, Missing
@@ -19,14 +18,12 @@ from biaskit.report.figures.forest import (
     panels,
     series_of,
 )
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import clean, cut, people, shorten
 from biaskit.report.figures.sheet import Entry, Sheet
-from biaskit.report.figures.style import INK, Mark, words_of
-from biaskit.report.figures.view import Drawing, View, distinct, missing, number, pages, short, told
-from biaskit.tables.query import Row
-
-if TYPE_CHECKING:
-    pass
+from biaskit.report.figures.style import INK, Mark
+from biaskit.report.figures.view import Drawing, View, missing, number, pages, short, told
+from biaskit.tables.query import Row, distinct
+from biaskit.tables.verdict import direction_of
 
 
 def debiasing(view: View) -> Iterator[Figure | Missing]:
@@ -106,16 +103,14 @@ def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
     own = [r for r in rows if r["model_a"] == model and r["estimate"] is not None]
     if not own:
         return f"{cut(model)}: no effect is defined."
-    up = sum(r["ci_low"] is not None and r["ci_low"] > 0 for r in own)
-    down = sum(r["ci_high"] is not None and r["ci_high"] < 0 for r in own)
+    up, down = (sum(direction_of(row) == way for row in own) for way in ("higher", "lower"))
     most = max(own, key=lambda r: abs(r["estimate"]))
     way = "raises" if most["estimate"] > 0 else "lowers" if most["estimate"] < 0 else "leaves"
     return (
         f"{cut(model)}: of {len(own)} effects {up} clearly raise and {down} clearly lower a share; the "
-        "largest, "
-        f"{cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}), "
-        f"{way} the "
-        f"share of {clean(words_of(most['gender']))} by {short(abs(most['estimate']))}."
+        f"largest, {cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs "
+        f"({cut(most['bias_type'])}), {way} the share of {people(most['gender'])} by "
+        f"{short(abs(most['estimate']))}."
     )
 
 

@@ -13,21 +13,22 @@ from biaskit.report.findings.finding import (
     MANY_MODELS,
     NUMBER,
     Finding,
+    Outcome,
     Rank,
     Ranked,
-    Verdict,
     difference,
+    outcome_of,
     parts_of,
-    verdict_of,
 )
 from biaskit.report.findings.srb import vectors_of, women_minus_men
 from biaskit.runs.collection import Part
+from biaskit.tables.query import defined
 from biaskit.wording import count, listed, people, short
 
-MEASURED: tuple[Verdict, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
+MEASURED: tuple[Outcome, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
 WIDE = 0.4
 """Width of an interval of a difference of shares above which nothing looks even."""
-DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
+DIRECTED: tuple[Outcome, ...] = ("higher", "lower")
 
 
 def both_engines(content: Content) -> Iterator[Ranked]:
@@ -39,7 +40,7 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         for part in parts_of(content, "personas")
         for model in block.models
         if verdict_with_bounds(block, model) in MEASURED
-        and verdict_of(women_minus_men(part, model)) in MEASURED
+        and outcome_of(women_minus_men(part, model)) in MEASURED
     ]
     if len({model for *_, model in pairs}) > MANY_MODELS:
         yield from _of_many(pairs)
@@ -49,10 +50,10 @@ def both_engines(content: Content) -> Iterator[Ranked]:
 
 
 def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
-    probe, texts = verdict_with_bounds(block, model), verdict_of(women_minus_men(part, model))
+    probe, texts = verdict_with_bounds(block, model), outcome_of(women_minus_men(part, model))
     (one, other), who = block.groups()[:2], people(block.gender)
     groups = difference(block.between_groups(model))
-    if verdict_of(block.between_groups(model)) != probe:
+    if outcome_of(block.between_groups(model)) != probe:
         groups += ", but with bounds that overlap"
     text = f"{_contrast(short(model), block.bias_type, probe, texts)} In {block.bias_type} prompts {who} "
     text += f"get, for {jobs_of(block.part, one)} against {jobs_of(block.part, other)}, {groups}. In texts "
@@ -72,7 +73,7 @@ def _imprecise(block: ProbeBlock, model: str) -> bool:
     return row is None or row["ci_low"] is None or row["ci_high"] - row["ci_low"] > WIDE
 
 
-def _contrast(name: str, bias_type: str, probe: Verdict, texts: Verdict) -> str:
+def _contrast(name: str, bias_type: str, probe: Outcome, texts: Outcome) -> str:
     asked = f"{bias_type} prompts"
     if texts in DIRECTED and probe == "equivalent":
         return f"{name} looks even in the probe ({asked}) and still describes women and men differently."
@@ -86,7 +87,7 @@ def _contrast(name: str, bias_type: str, probe: Verdict, texts: Verdict) -> str:
 
 
 def _using(block: ProbeBlock, part: Part, who: str) -> str:
-    vectors = vectors_of([row for row in part.tables.get("srb", ()) if row["srb"] is not None])
+    vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     return ", ".join(bit for bit in (f"{block.form} prompts against texts", vectors, who) if bit)
 
 
@@ -97,7 +98,7 @@ def _of_many(pairs: list[tuple[ProbeBlock, Part, str]]) -> Iterator[Ranked]:
         if not own:
             continue
         kinds = [
-            (verdict_with_bounds(block, model), verdict_of(women_minus_men(part, model)), model)
+            (verdict_with_bounds(block, model), outcome_of(women_minus_men(part, model)), model)
             for block, part, model in own
         ]
         even = [short(model) for probe, texts, model in kinds if probe not in DIRECTED and texts in DIRECTED]

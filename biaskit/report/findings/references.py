@@ -17,14 +17,15 @@ from biaskit.report.findings.finding import (
     Unit,
     difference,
     noted,
+    outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
     tests,
-    verdict_of,
 )
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, extremes, undefined, where
+from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
     fine_points,
@@ -54,7 +55,7 @@ def references(content: Content) -> Iterator[Ranked]:
 def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
     slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
     overall = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
-    known = [row for row in overall if row["estimate"] is not None]
+    known = defined(overall, "estimate")
     where_from = "among U.S. doctorates" if are_fields(block.part) else "in the U.S. labour force"
     step = f"({block.bias_type} prompts) for each 10 points more women {where_from}"
     mirrored = "those doctorates" if are_fields(block.part) else "the labour force"
@@ -62,9 +63,9 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
     if many:
         judged = above_floor(block, [row["model_a"] for row in known])
         known = [row for row in known if row["model_a"] in judged]
-        low, high = min(known, key=lambda row: row["estimate"]), max(known, key=lambda row: row["estimate"])
+        low, high = extremes(known, "estimate")
         ends = [f"{point_number(row['estimate'] / 10, 1)} ({short(row['model_a'])})" for row in (low, high)]
-        verdicts = [verdict_of(row) for row in known]
+        verdicts = [outcome_of(row) for row in known]
         counted = tally(verdicts, more="give women more", less="give women less")
         text = f"Against labour statistics {step}: {counted}, from {ends[0]} to {ends[1]} points more; 10 "
         text += f"would mirror {mirrored}."
@@ -72,7 +73,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
             Rank.DETAIL,
             Finding(text, block.topic, shared(verdicts), measured(block, judged), "figures"),
         )
-    yield from _without_slope(block, [row for row in overall if row["estimate"] is None])
+    yield from _without_slope(block, undefined(overall, "estimate"))
     for row in known if not many else ():
         name, using = short(row["model_a"]), measured(block, [row["model_a"]], "bootstrap over jobs")
         slope = difference(_for_ten_points(row), FINE)
@@ -85,7 +86,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
         ]
         text += f" {listed(inside).capitalize()}." if inside else ""
         text += noted([row])
-        yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "figures")
+        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "figures")
 
 
 def _without_slope(block: ProbeBlock, rows: Sequence[Row]) -> Iterator[Ranked]:
@@ -110,15 +111,16 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
     jobs = where(block.part.tables.get("probe_jobs", ()), **block.scope)
     for model in block.models if len(block.models) <= MANY_MODELS else ():
         rows = [row for row in where(jobs, model=model) if row.get(column) is not None]
-        tested = [row for row in rows if row["ci_low"] is not None]
+        tested = defined(rows, "ci_low")
         if not tested:
             continue
-        more, less = [r for r in tested if r["ci_low"] > 0], [r for r in tested if r["ci_high"] < 0]
-        open_jobs = len(tested) - len(more) - len(less)
+        more, less, unclear = (
+            sum(direction_of(row) == way for row in tested) for way in ("higher", "lower", None)
+        )
         items = count(len(tested), "field" if are_fields(block.part) else "job")
         text = f"Against parity ({block.bias_type} prompts): of {items}, {short(model)} "
-        text += f"gives {people(a)} more than {people(b)} in {len(more)} and {people(b)} more in "
-        text += f"{len(less)}; in {open_jobs} the interval includes parity."
+        text += f"gives {people(a)} more than {people(b)} in {more} and {people(b)} more in "
+        text += f"{less}; in {unclear} the interval includes parity."
         ends = (max(tested, key=lambda row: row[column]), min(tested, key=lambda row: row[column]))
         named = dict.fromkeys(
             f"{short(r['job'])} {point_number(r[column])} [{points_range(r['ci_low'], r['ci_high'])}]"
@@ -132,12 +134,12 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
 
 
 def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
-    rows = [r for r in tests(block.tests, "asymmetry", "crossed", "groups") if r["model_a"] in block.models]
-    rows = [row for row in rows if row["estimate"] is not None]
+    rows = defined(tests(block.tests, "asymmetry", "crossed", "groups"), "estimate")
+    rows = [row for row in rows if row["model_a"] in block.models]
     what = "men's share for jobs mostly held by men against women's share for jobs mostly held by women"
     if len(rows) > MANY_MODELS:
         judged = above_floor(block, [row["model_a"] for row in rows])
-        verdicts = [verdict_of(row) for row in rows if row["model_a"] in judged]
+        verdicts = [outcome_of(row) for row in rows if row["model_a"] in judged]
         text = f"Asymmetry ({block.bias_type} prompts), {what}: "
         text += f"{tally(verdicts, more='show more', less='show less')}."
         using = measured(block, judged)
@@ -146,4 +148,4 @@ def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
     for row in rows:
         name, using = short(row["model_a"]), measured(block, [row["model_a"]])
         text = f"Asymmetry ({block.bias_type} prompts, {name}), {what}: {difference(row)}.{noted([row])}"
-        yield Rank.DETAIL, Finding(text, block.topic, verdict_of(row), using, "tables")
+        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "tables")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biaskit.report.render.document import Heading, TitledTable
+from biaskit.tables.verdict import verdict_of
 
 Row = Mapping[str, Any]
 KIND_OF = {"probe": "crossed", "personas": "paired", "compare": "paired"}
@@ -26,17 +27,17 @@ FEW_PAIRS = 3
 def verdict(row: Row) -> str:
     """A difference in words: equivalent, higher or lower by, no clear difference, or not measured.
 
-    Significant means that the row's own 95 % interval excludes 0 (docs/methods.md#verdicts).
+    See docs/methods.md#verdicts.
     """
-    if row["estimate"] is None or row["ci_low"] is None:
+    found = verdict_of(row)
+    if found == "not-measured":
         return f"not measured ({row['reason'] or 'no interval'})"
-    if row["equivalent"] is True:
+    if found == "equivalent":
         return f"equivalent within ±{row['margin']:g}"
-    if row["ci_low"] > 0 or row["ci_high"] < 0:
-        direction = "higher" if row["estimate"] > 0 else "lower"
-        low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
-        return f"{direction} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
-    return "no clear difference"
+    if found == "no-clear-difference":
+        return "no clear difference"
+    low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
+    return f"{found} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def with_interval(row: Row) -> str:

@@ -1,0 +1,99 @@
+"""One verdict for a row of tests.csv, whoever reads it: sentences, figures, compare's table, the gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biaskit.compare.requirement import require_equivalent
+from biaskit.report.figures.between_models import shape_of
+from biaskit.report.findings.finding import difference, outcome_of
+from biaskit.report.render.contrasts import verdict as verdict_in_words
+from biaskit.tables.verdict import direction_of, verdict_of
+
+Row = dict[str, Any]
+
+
+def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
+    return {
+        "engine": "probe",
+        "family": "probe/share/crossed/models",
+        "model_a": "A",
+        "model_b": "B",
+        "estimate": estimate,
+        "ci_low": low,
+        "ci_high": high,
+        "ci90_low": low,
+        "ci90_high": high,
+        "margin": 0.05,
+        "equivalent": equivalent,
+        "reason": "no template",
+    }
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Row:
+    """Rows as tables hold them, with ends that rounding leaves near 0."""
+    near_zero = st.sampled_from([0.0, 1e-17, -1e-17, 1e-12, -1e-12, 2e-12])
+    low, high = sorted(draw(st.tuples(*[near_zero | st.floats(-1, 1)] * 2)))
+    equivalent = draw(st.sampled_from([True, False, None]))
+    missing = draw(st.sampled_from(["nothing", "nothing", "interval", "estimate"]))
+    if missing == "nothing":
+        return row_of((low + high) / 2, low, high, equivalent)
+    return row_of(0.5 * (low + high) if missing == "interval" else None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict", "direction"),
+    [
+        (row_of(0.12, 0.05, 0.19, False), "higher", "higher"),
+        (row_of(-0.12, -0.19, -0.05, None), "lower", "lower"),
+        (row_of(0.01, -0.02, 0.04, True), "equivalent", None),
+        (row_of(0.02, 0.01, 0.03, True), "equivalent", "higher"),
+        (row_of(0.03, -0.04, 0.1, False), "no-clear-difference", None),
+        (row_of(0.0, 1e-17, 0.1, False), "no-clear-difference", None),
+        (row_of(0.0, -0.1, -1e-17, False), "no-clear-difference", None),
+        (row_of(0.0, 0.0, 0.0, None), "no-clear-difference", None),
+        (row_of(0.3, None, None, None), "not-measured", None),
+        (row_of(None, None, None, None), "not-measured", None),
+    ],
+)
+def test_each_verdict(row: Row, verdict: str, direction: str | None) -> None:
+    assert verdict_of(row) == verdict
+    assert direction_of(row) == direction
+
+
+def test_no_row_is_not_measured() -> None:
+    assert verdict_of(None) == "not-measured"
+    assert shape_of(None) == "unmeasured"
+    assert outcome_of(None) == "not-measured"
+
+
+@given(rows())
+def test_every_reader_of_a_row_comes_to_the_same_verdict(row: Row) -> None:
+    verdict = verdict_of(row)
+    shown = verdict == "not-measured" and row["estimate"] is not None
+    assert outcome_of(row) == ("shown" if shown else verdict)
+
+    shapes = {"higher": "different", "lower": "different", "no-clear-difference": "unclear"}
+    apart = "both" if direction_of(row) else "equivalent"
+    assert shape_of(row) == {**shapes, "equivalent": apart, "not-measured": "unmeasured"}[verdict]
+
+    words = verdict_in_words(row)
+    beginnings = {
+        "higher": "higher by",
+        "lower": "lower by",
+        "equivalent": "equivalent within",
+        "no-clear-difference": "no clear difference",
+        "not-measured": "not measured",
+    }
+    assert words.startswith(beginnings[verdict])
+
+    phrase = difference(row)
+    assert ("no clear difference" in phrase) == (verdict == "no-clear-difference")
+    assert ("equivalent within" in phrase) == (verdict == "equivalent")
+
+    assert require_equivalent([row]).holds == (verdict == "equivalent")
