@@ -74,9 +74,9 @@ def analyse_texts(
     made = make_tables(documents, design, forms, watcher)
     scoped = bool(design.templates)
     for name in TABLE_NAMES:
-        target, found = run / "tables" / f"{name}.csv", made.tables.get(name)
-        if found:
-            write_table(target, name, found, scoped=scoped)
+        target, rows = run / "tables" / f"{name}.csv", made.tables.get(name)
+        if rows:
+            write_table(target, name, rows, scoped=scoped)
         else:
             target.unlink(missing_ok=True)  # a table that was not made is absent
     notes = [*reading.notes, *answerers.notes(manifest["models"]), *made.notes]
@@ -210,18 +210,18 @@ def _score(
 
 
 def _association(text: Any, scoped: bool) -> Row:
-    found = text.association
+    association = text.association
     row: Row = {
         "model": text.model,
         "occupation": text.occupation,
         "template_id": text.template_id,
         "origin": text.origin,
         "specified_gender": text.specified_gender,
-        "gender": found.gender,
-        "rule_id": found.rule_id,
-        "n_female": found.n_female,
-        "n_male": found.n_male,
-        "n_neutral": found.n_neutral,
+        "gender": association.gender,
+        "rule_id": association.rule_id,
+        "n_female": association.n_female,
+        "n_male": association.n_male,
+        "n_neutral": association.n_neutral,
         "key": text.key,
     }
     return {**row, "instruction_id": text.instruction_id, "setting": text.setting} if scoped else row

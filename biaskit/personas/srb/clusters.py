@@ -36,7 +36,7 @@ def cluster_tables(
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
     matrix, known = _vectors(study, vectors, wanted, notes)
-    found = find_clusters(
+    clustering = find_clusters(
         words,
         known,
         matrix,
@@ -46,21 +46,21 @@ def cluster_tables(
         variant="released" if study.keep_rule == "released" else "exact",
         categories=categories,
     )
-    notes += found.notes
+    notes += clustering.notes
     record["clusters"] = {
-        "n_words": found.n_words,
-        "n_clusters": found.n_clusters,
-        "n_kept": found.n_kept,
-        "share_passing": found.share_passing,
-        "without_vector": list(found.without_vector),
+        "n_words": clustering.n_words,
+        "n_clusters": clustering.n_clusters,
+        "n_kept": clustering.n_kept,
+        "share_passing": clustering.share_passing,
+        "without_vector": list(clustering.without_vector),
     }
-    rows = [asdict(row) for row in found.rows]
+    rows = [asdict(row) for row in clustering.rows]
     if documents.models == (ALL_MODELS,):
         # Imported texts without a model column: their one model is the sum already.
         rows = [row for k, row in enumerate(rows) if k % 2 == 0]
     return {
         "clusters": rows,
-        "silhouette": [asdict(row) for row in found.curve],
+        "silhouette": [asdict(row) for row in clustering.curve],
     }
 
 

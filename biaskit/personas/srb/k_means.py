@@ -80,20 +80,15 @@ class Clustering:
     reason: str  # why there are no clusters; else empty
 
 
-def words_to_cluster(
-    lists: WordsByGender, *, names: Collection[str] = frozenset(), drop_words: Collection[str] = frozenset()
-) -> tuple[str, ...]:
+def words_to_cluster(lists: WordsByGender, *, drop_words: Collection[str] = frozenset()) -> tuple[str, ...]:
     """The distinct words of the women's and men's lists, pronouns included, in alphabetical order.
 
-    Left out: names, `drop_words`, words of one letter, and words of two but dr and md (so "he" goes and
-    "she" stays, as in the paper). A name is left out for every model: where a word is a name in the texts
-    of one model only, take it from that model's lists instead.
+    Left out: `drop_words`, words of one letter, and words of two but dr and md (so "he" goes and "she"
+    stays, as in the paper).
     """
-    found = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
+    marked = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
     return tuple(
-        sorted(
-            word for word in found.difference(names, drop_words) if len(word) > 2 or word in SHORT_WORDS_KEPT
-        )
+        sorted(word for word in marked.difference(drop_words) if len(word) > 2 or word in SHORT_WORDS_KEPT)
     )
 
 
@@ -102,7 +97,6 @@ def find_clusters(
     words: Sequence[str],
     matrix: ArrayLike,
     *,
-    names: Collection[str] = frozenset(),
     drop_words: Collection[str] = frozenset(),
     k: int | None = None,
     k_rule: KRule = "max",
@@ -125,7 +119,7 @@ def find_clusters(
     """
     if k is not None and k < 2:
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
-    wanted = words_to_cluster(lists, names=names, drop_words=drop_words)
+    wanted = words_to_cluster(lists, drop_words=drop_words)
     own, vectors, without = _words_with_vectors(wanted, words, matrix)
     notes = _notes_on_words(wanted, without, categories or {})
     curve: tuple[SilhouetteRow, ...] = ()

@@ -153,13 +153,13 @@ def _scores(
     for origin, reason in ((ASSOCIATED, ONE_ORIGIN), (SPECIFIED, NO_SPECIFIED)):
         if origin not in documents.origins:
             return _none(reason)
-    found: dict[str, dict[str, WordList]] = {}
+    lists_of: dict[str, dict[str, WordList]] = {}
     for origin in (ASSOCIATED, SPECIFIED):
         for gender in WOMEN_AND_MEN:
             one = lists.marked(model, occupation, origin, gender)
             if one is None or one.n_marked is None:
                 return _none((one.reason if one else None) or f"no {origin} texts of this occupation")
-            found.setdefault(origin, {})[gender] = one
+            lists_of.setdefault(origin, {})[gender] = one
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
     if study.vectors != "marked-lists":
@@ -169,8 +169,8 @@ def _scores(
             return _shuffled(documents, lists, study, comparison)
 
     return srb_scores(
-        {gender: [marked.word for marked in one.words] for gender, one in found[ASSOCIATED].items()},
-        {gender: one.words for gender, one in found[SPECIFIED].items()},
+        {gender: [marked.word for marked in one.words] for gender, one in lists_of[ASSOCIATED].items()},
+        {gender: one.words for gender, one in lists_of[SPECIFIED].items()},
         vectors.models,
         null=null,
         pronouns=study.pronouns,
