@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from biaskit.errors import StudyError
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray, IntArray
+from biaskit.wording import first_words
 
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its associated texts."""
@@ -332,15 +333,13 @@ def _notes_on_words(
 ) -> tuple[str, ...]:
     notes = []
     if without:
-        notes.append(f"{len(without)} of {len(wanted)} words have no vector: {_some(without)}")
+        notes.append(
+            f"{len(without)} of {len(wanted)} words have no vector: {first_words(without, WORDS_IN_A_NOTE)}"
+        )
     if unmet := sorted(set(categories).difference(wanted)):
-        notes.append(f"{len(unmet)} words of the categories are not among the words: {_some(unmet)}")
+        named = first_words(unmet, WORDS_IN_A_NOTE)
+        notes.append(f"{len(unmet)} words of the categories are not among the words: {named}")
     return tuple(notes)
-
-
-def _some(words: Sequence[str]) -> str:
-    more = f" and {len(words) - WORDS_IN_A_NOTE} more" if len(words) > WORDS_IN_A_NOTE else ""
-    return f"{' '.join(words[:WORDS_IN_A_NOTE])}{more}"
 
 
 def _notes_on_clusters(

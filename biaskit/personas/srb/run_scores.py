@@ -12,6 +12,7 @@ import numpy as np
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     ONE_ORIGIN,
+    WORDS_NAMED,
     ShuffledZ,
     SrbScore,
     shuffled_z,
@@ -38,6 +39,7 @@ from biaskit.vectors.training import (
     train_on_lists,
     train_seeds,
 )
+from biaskit.wording import first_words
 
 Progress = Callable[[int, int], None]
 NO_SPECIFIED = "no texts with a specified gender"
@@ -217,5 +219,5 @@ def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
         )
     without = sorted({word for _, score in scores for word in score.oov})
     if without:
-        more = f" and {len(without) - 10} more" if len(without) > 10 else ""
-        yield f"words without a vector were left out of SRB: {', '.join(without[:10])}{more}"
+        listed = first_words(without, WORDS_NAMED, ", ")
+        yield f"words without a vector were left out of SRB: {listed}"

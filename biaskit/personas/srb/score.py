@@ -26,7 +26,7 @@ from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 from biaskit.vectors.training import Vectors
-from biaskit.wording import PEOPLE
+from biaskit.wording import PEOPLE, first_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -311,10 +311,7 @@ def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets)
 
 
 def _left_out(oov: Sequence[str]) -> str | None:
-    if not oov:
-        return None
-    more = f" and {len(oov) - WORDS_NAMED} more" if len(oov) > WORDS_NAMED else ""
-    return f"left out, without a vector: {' '.join(oov[:WORDS_NAMED])}{more}"
+    return f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
 
 
 def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
