@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from biaskit.errors import BiaskitError
     from biaskit.personas.srb.score import chamfer_distance, srb
     from biaskit.personas.texts.association import associate_gender
+    from biaskit.progress import Silent
     from biaskit.workflow import (
         PersonasResult,
         ProbeResult,
@@ -43,6 +44,7 @@ _FACE = {
     "BiaskitError": "biaskit.errors",
     "PersonasResult": "biaskit.workflow",
     "ProbeResult": "biaskit.workflow",
+    "Silent": "biaskit.progress",
     "analyze_texts": "biaskit.workflow",
     "associate_gender": "biaskit.personas.texts.association",
     "calibrate": "biaskit.workflow",
@@ -62,6 +64,7 @@ __all__ = [
     "BiaskitError",
     "PersonasResult",
     "ProbeResult",
+    "Silent",
     "analyze_texts",
     "associate_gender",
     "calibrate",

@@ -1,1 +1,59 @@
-"""Foreign text: what may be shown of it, wherever it is shown."""
+"""Foreign text: what may be shown of it, wherever it is shown (docs/architecture.md#foreign-text).
+
+Labels, words, texts, reasons and server messages are written by others. Terminal, tables of text, figures
+and the page show them through `visible`; files that a spreadsheet may open ask `is_formula`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+"""Categories without a shape of their own: control characters, bidirectional overrides, lone surrogates, …"""
+JOINERS = "\u200c\u200d"
+"""Hidden too, but they belong to scripts and shape their letters."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+
+def visible(
+    text: str,
+    *,
+    keep: str = "",
+    joiners: bool = True,
+    longest: int | None = None,
+    marks: int | None = None,
+) -> str:
+    r"""The text with every hidden character shown as an escape, such as \u202e: it cannot move or reorder.
+
+    The defaults are for one line of a terminal or a table.
+
+    Args:
+        keep: hidden characters that the medium can take, such as line feeds.
+        joiners: False shows joiners as escapes too, where every character must have a width.
+        longest: characters that are looked at: beyond them the beginning and the end, with … between.
+        marks: combining marks that a letter may carry; the rest of a pile is left out.
+    """
+    if text.isprintable() and marks is None and longest is None:
+        return text
+    if longest is not None and len(text) > longest:
+        text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
+    if marks is not None:
+        text = _unpiled(text, marks)
+    kept = keep + (JOINERS if joiners else "")
+    return "".join(c if c in kept or unicodedata.category(c) not in HIDDEN else ascii(c)[1:-1] for c in text)
+
+
+def _unpiled(text: str, most: int) -> str:
+    kept: list[str] = []
+    marks = 0
+    for c in text:
+        marks = marks + 1 if unicodedata.combining(c) else 0
+        if marks <= most:
+            kept.append(c)
+    return "".join(kept)
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet would run a cell that holds this text."""
+    return text.startswith(FORMULA_STARTS)

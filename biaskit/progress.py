@@ -1,12 +1,24 @@
-"""What a run tells of itself while it goes: its plan, its progress, what was left out."""
+"""What a run says while it goes: its plan, its progress, what was left out."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from biaskit.foreign import visible
 from biaskit.records import PromptForm
+
+QUIET_S = 300
+"""After so long without an answer a line says what is waited for."""
+BETWEEN_LINES_S = 10
+REDRAWN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +45,7 @@ class ModelPlan:
 
 
 class Watcher(Protocol):
-    """Sees a run as it goes; the terminal's is in `cli`."""
+    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours."""
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """A model's plan; raises to stop before it starts (a question answered with no)."""
@@ -57,7 +69,7 @@ class Watcher(Protocol):
 
 
 class Silent:
-    """A watcher that says nothing."""
+    """Shows nothing, as in `bk.probe("demo", watcher=bk.Silent())`; by default a call shows its progress."""
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """Nothing."""
@@ -66,10 +78,199 @@ class Silent:
         """Nothing."""
 
     def confirm(self, text: str) -> None:
-        """Nothing: a caller in Python has said yes by calling."""
+        """Nothing: calling from Python is a yes."""
 
     def note(self, text: str) -> None:
         """Nothing."""
 
     def detail(self, text: str) -> None:
         """Nothing."""
+
+
+class LineWatcher:
+    """Plan, notes and progress in lines on stderr; nothing is asked, since calling from Python is a yes.
+
+    On a terminal the line of progress is written over; elsewhere, as in a notebook or a log, there is a line
+    every ten seconds and one at the end.
+    """
+
+    def __init__(self) -> None:
+        self._run: Path | None = None
+        self._label = ""
+        self._last = 0.0
+        self._started = 0.0
+        self._open_line = False
+        self._alarm: threading.Timer | None = None
+
+    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:  # noqa: ARG002 (part of the protocol)
+        """Show the run's folder, once, and a model's plan."""
+        self.close()
+        if plan.run != self._run:
+            self._run = plan.run
+            self._say(f"Run folder: {plan.run}")
+        self._say(plan_line(plan))
+
+    def confirm(self, text: str) -> None:
+        """Show what a command would ask."""
+        self.note(text)
+
+    def note(self, text: str) -> None:
+        """A line of its own above the progress."""
+        self.close()
+        self._say(f"biaskit: {text}")
+
+    def detail(self, text: str) -> None:
+        """Nothing: `biaskit ... --verbose` shows it."""
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """So many of those missing are stored, with rate and time left."""
+        if done == 0 or label != self._label:
+            self.close()
+            self._label, self._started, self._last = label, time.monotonic(), time.monotonic()
+        self._show(label, done, total)
+        if done == total:
+            self.close()
+        else:
+            self._expect_within(QUIET_S, f"{label}: still at {done:,} of {total:,}, waiting for the model")
+
+    def close(self) -> None:
+        """Give the line back, and wait for nothing any more."""
+        self._disarm()
+        self._erase()
+
+    def _erase(self) -> None:
+        if self._open_line:
+            self._open_line = False
+            _write(f"\r{' ' * _width()}\r")
+
+    def _say(self, line: str) -> None:
+        _write(visible(line) + "\n")
+
+    def _show(self, label: str, done: int, total: int) -> None:
+        line = f"  {label}: {done:,} of {total:,}, {self._rate(done, total)}"
+        now = time.monotonic()
+        if on_terminal() and done < total:
+            if not done or now - self._last >= REDRAWN_S:
+                self._last, self._open_line = now, True
+                _write(f"\r{visible(line)[: _width()].ljust(_width())}")
+        elif done == total or now - self._last >= BETWEEN_LINES_S:
+            self._erase()
+            self._last = now
+            self._say(line)
+
+    def _rate(self, done: int, total: int) -> str:
+        taken = max(1e-6, time.monotonic() - self._started)
+        rate = done / taken
+        if done == total:
+            return f"in {duration(taken)}"
+        if not done:
+            return "starting"
+        pace = f"{rate:.1f} a second" if rate >= 1 else f"{duration(1 / rate)} each"
+        return f"{pace}, {duration((total - done) / rate)} left"
+
+    def _expect_within(self, seconds: float, said: str) -> None:
+        """Say what is waited for when nothing has come for a while, and again after as long."""
+        self._disarm()
+
+        def complain() -> None:
+            self._erase()
+            self._say(f"{said} (nothing for {duration(seconds)})")
+            self._expect_within(seconds, said)
+
+        self._alarm = threading.Timer(seconds, complain)
+        self._alarm.daemon = True
+        self._alarm.start()
+
+    def _disarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+
+@contextmanager
+def watching(watcher: Watcher | None) -> Iterator[Watcher]:
+    """The watcher of a call from Python: the one given, else a `LineWatcher` while the call lasts."""
+    if watcher is not None:
+        yield watcher
+        return
+    lines = LineWatcher()
+    try:
+        yield lines
+    finally:
+        lines.close()
+
+
+def on_terminal() -> bool:
+    """Whether stderr is a terminal, where a line can be written over."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns - 1
+
+
+def _write(text: str) -> None:
+    if sys.stderr is None:  # a program without a console
+        return
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stderr.flush()
+
+
+# --- what is said --------------------------------------------------------------------------------------
+
+
+def plan_line(plan: ModelPlan) -> str:
+    """A plan in one line: what is stored, what will be asked, and what it takes at most."""
+    return _plan_of_draws(plan) if plan.unit == "draws" else _plan_of_cells(plan)
+
+
+def _plan_of_draws(plan: ModelPlan) -> str:
+    """Draws as a range: how many a prompt needs is known when its genders are full."""
+    missing, most = plan.n_cells - plan.n_stored, (plan.n_cells_most or plan.n_cells) - plan.n_stored
+    span = f"{missing:,}" if most <= missing else f"{missing:,} to {most:,}"
+    calls = f" in at least {plan.calls:,} calls" if missing and plan.calls is not None else ""
+    line = f"{plan.label}: {span} draws to ask{calls}, {plan.n_stored:,} stored"
+    if missing:
+        per_draw = plan.new_tokens // missing
+        tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
+        line += f"; at most {tokens} new tokens, {_cost(plan)}"
+        if plan.seconds is None:
+            line += ", time unknown"
+        elif plan.seconds_most is None or plan.seconds_most <= plan.seconds:
+            line += f", about {duration(plan.seconds)}"
+        else:
+            line += f", about {duration(plan.seconds)} to {duration(plan.seconds_most)}"
+    return f"{line}; prompt form {plan.form}."
+
+
+def _plan_of_cells(plan: ModelPlan) -> str:
+    missing = plan.n_cells - plan.n_stored
+    line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {plan.n_stored:,} stored, {missing:,} to ask"
+    if missing:
+        about, sent = "", f"{plan.n_batches:,} batches"
+        if plan.calls is not None:
+            about, sent = "about ", f"{plan.calls:,} calls"
+        line += f"; {about}{plan.prompt_tokens:,} tokens in {sent}, {_cost(plan)}"
+        line += f", about {duration(plan.seconds)}" if plan.seconds is not None else ", time unknown"
+    how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
+    return f"{line}; prompt form {plan.form}{how}."
+
+
+def _cost(plan: ModelPlan) -> str:
+    """At most so much; what is unknown is never 0."""
+    if plan.cost is None:
+        return "cost unknown (--price IN,OUT)"
+    if not plan.cost:
+        return "cost 0" if plan.calls is None else "cost 0 (a server on this machine, else --price IN,OUT)"
+    low = f"{plan.cost:.4f}" if plan.cost < 0.1 else f"{plan.cost:.2f}"
+    if plan.cost_most is None or plan.cost_most <= plan.cost:
+        return f"at most {low} USD"
+    return f"at most {low} to {plan.cost_most:.2f} USD"
+
+
+def duration(seconds: float) -> str:
+    """A time as a person says it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

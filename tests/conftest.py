@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from command import Cli, Said
 
-import biaskit.cli
+pytest.register_assert_rewrite("fakes")  # before the first of them is imported
+
+from fakes.command import Cli, Said  # noqa: E402
+
+import biaskit.cli  # noqa: E402
 
 if TYPE_CHECKING:
     from fakes.tiny_models import Tiny
@@ -83,18 +86,23 @@ def console(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     signal.signal(signal.SIGTERM, handler)
 
 
-@pytest.fixture
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither keys of OpenAI nor proxies of the machine that runs the tests."""
-    for name in list(os.environ):
-        if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
+# --- no waiting --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def no_waiting() -> Iterator[None]:
+    """Neither for disks, since power cuts are tested elsewhere, nor for garbage.
+
+    statsmodels collects it at every call of Holm: half the time of the tests that analyse runs.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(gc, "collect", lambda *generation: 0)
+        yield
 
 
 @pytest.fixture
-def quick_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own to stand in; neither disks nor statsmodels' garbage are waited for."""
+def quick_folder(tmp_path: Path, no_waiting: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to stand in, without waiting."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(gc, "collect", lambda *generation: 0)
     return tmp_path

@@ -20,13 +20,13 @@ from pathlib import Path
 
 from biaskit.errors import CorpusError, nearest
 from biaskit.files import data_dir
+from biaskit.foreign import is_formula
 
 SHIPPED = "corpus:"
 """What a source begins with when it names a shipped file; everything else is a path."""
 
 _CORPUS_TEXTS = ("name", "title", "source", "licence", "bibtex")
 _FILE_TEXTS = ("path", "kind", "source", "sha256")
-_RUN_BY_SPREADSHEETS = "=+-@\t\r"
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _ANY_FIELD_LENGTH = 2**31 - 1  # the largest that every platform's C long holds
 
@@ -336,7 +336,7 @@ def check_label(text: str, what: str) -> str:
     """
     if not text.strip():
         raise CorpusError(f"{what} is empty. Give it a name.")
-    if text[0] in _RUN_BY_SPREADSHEETS:
+    if is_formula(text):
         raise CorpusError(
             f"{what} {shown(text)} begins with {text[0]!r}, which a spreadsheet would run. Rename it."
         )

@@ -69,11 +69,6 @@ def analyse_texts(
     watcher = watcher or Silent()
     manifest = read_manifest(run)
     design = read_design(manifest["resolved"], overrides)
-    path = rows_file(run, "personas")
-    if not path.is_file():
-        raise RunError(
-            f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
-        )
     reading = Reading()
     answerers = Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)

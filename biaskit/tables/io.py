@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
-from biaskit.tables.schema import SCHEMAS, Column, Difference, PerGroup, TableSchema, TableScope
+from biaskit.foreign import is_formula
+from biaskit.tables.schema import SCHEMAS, Column, Difference, Kind, PerGroup, TableSchema, TableScope
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 def columns(
     name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
 ) -> tuple[Column, ...]:
-    """Name the columns of a table for a study's gender groups and the contrast of two of them.
+    """Name the columns of a table for a study's gender groups and the contrast of two of them, if it has one.
 
     `scoped`: with the columns that only a study under instructions has.
     """
@@ -40,7 +41,7 @@ def columns(
             found += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
         elif isinstance(part, TableScope):
             found += part.columns if scoped else ()
-        else:
+        elif any(contrast):
             found.append(Column(f"{contrast[0]}_minus_{contrast[1]}", "number"))
     names = [column.name for column in found]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -96,14 +97,28 @@ def read_table(path: Path) -> pd.DataFrame:
     """Read a public table as a DataFrame: text as text ("NA" is a name), an empty number NaN or `pd.NA`."""
     import pandas as pd
 
-    dtypes = {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
     layout, body = _read(path)
     frame: dict[str, pd.Series] = {}
     for i, column in enumerate(layout):
-        # Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
         values = _values(path, column, [row[i] for row in body])
-        frame[column.name] = pd.Series(values, dtype=dtypes[column.kind])
+        frame[column.name] = pd.Series(values, dtype=_DTYPES[column.kind])
     return pd.DataFrame(frame)
+
+
+def empty_table(
+    name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
+) -> pd.DataFrame:
+    """The DataFrame of a public table without rows, typed as `read_table` types it; see `columns`."""
+    import pandas as pd
+
+    layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
+    return pd.DataFrame({column.name: pd.Series([], dtype=_DTYPES[column.kind]) for column in layout})
+
+
+# Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
+_DTYPES: Mapping[Kind, str] = MappingProxyType(
+    {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
+)
 
 
 def _table(name: str) -> TableSchema:
@@ -140,11 +155,8 @@ def _quoted(field: str) -> str:
     return '"' + field.replace('"', '""') + '"'
 
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
 def _name(text: str, column: Column, where: str) -> str:
-    if text.startswith(_FORMULA_STARTS):
+    if is_formula(text):
         raise TableError(f"{where}: {column.name} is {text!r}, which a spreadsheet would run as a formula.")
     return text
 
@@ -152,7 +164,7 @@ def _name(text: str, column: Column, where: str) -> str:
 def _reason(text: str) -> str:
     # A reason may quote a server. It stays one line, and no spreadsheet runs it.
     line = " ".join(text.split())
-    return f"reason given: {line}" if line.startswith(_FORMULA_STARTS) else line
+    return f"reason given: {line}" if is_formula(line) else line
 
 
 _BOOLEANS: Mapping[str, bool | None] = MappingProxyType({"yes": True, "no": False, "": None})

@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.errors import RunError, StudyError
 from biaskit.probe.merge import merge as merge_probe
 from biaskit.probe.stored_design import read_design as read_probe_question
-from biaskit.progress import Watcher
+from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
@@ -34,10 +34,11 @@ def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     return kind(run, tuple(notes))
 
 
-def load(run: str | Path) -> RunResult:
+def load(run: str | Path, *, watcher: Watcher | None = None) -> RunResult:
     """A stored run's tables, made again from its rows; needs no model."""
     path = find_run(str(run))
-    return result_of(path, analyse(path))
+    with watching(watcher) as seen:
+        return result_of(path, analyse(path, watcher=seen))
 
 
 def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:

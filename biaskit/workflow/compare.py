@@ -34,7 +34,7 @@ TABLES = ("tests", "gaps", "srb_change")
 MARGIN = "margin."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult(RunResult):
     """Several runs' models side by side: tests between them, the four gaps, changes of SRB."""
 
@@ -42,12 +42,6 @@ class ComparisonResult(RunResult):
 
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
-
-    def table(self, name: str) -> pd.DataFrame:
-        """A table by name: `tests`, `gaps` or `srb_change`; an error where the comparison has none of it."""
-        if not (self.path / "tables" / f"{name}.csv").exists():
-            raise RunError(f"{self.path} has no table {name}: nothing in these runs makes one. See warnings.")
-        return super().table(name)
 
     @property
     def gaps(self) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import describe_design, design_signature, read_design
 from biaskit.personas.texts.importing import ALL, ImportedTexts, read_texts, rows_of_frame
-from biaskit.progress import Silent, Watcher
+from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
@@ -47,7 +47,7 @@ ROWS_AT_ONCE = 2_000
 """Imported rows in one write and one fsync."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PersonasResult(RunResult):
     """A run of the generation engine: who is represented in its texts, and how."""
 
@@ -131,7 +131,7 @@ def personas(
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
         accept_drift: go on where another model answers under the same name.
         dry_run: plan only; nothing is written.
-        watcher: told of plan and progress.
+        watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 
     Returns the result with its tables (docs/methods.md#texts). Raises `BiaskitError` with one line to act on.
     """
@@ -147,7 +147,10 @@ def personas(
     chosen = load_personas_study(study, {**overrides, **(settings or {})})
     options = LocalOptions(device, dtype, batch_size)
     api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
-    return personas_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=watcher)
+    with watching(watcher) as seen:
+        return personas_study(
+            chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=seen
+        )
 
 
 def personas_study(
@@ -247,7 +250,8 @@ def analyze_texts(
         gender_codes=_codes(settings),
     )
     columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    return _analyse_imported(imported, columns, settings, out, watcher)
+    with watching(watcher) as seen:
+        return _analyse_imported(imported, columns, settings, out, seen)
 
 
 def import_texts(

@@ -14,7 +14,7 @@ from biaskit.probe.design import resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
-from biaskit.progress import Silent, Watcher
+from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.render.document import Document
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProbeResult(RunResult):
     """A run of the prober: probabilities of gendered continuations."""
 
@@ -138,7 +138,7 @@ def probe(
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
         accept_drift: go on where another model answers under the same name.
         dry_run: plan only; nothing is written.
-        watcher: told of plan and progress.
+        watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 
     Returns the result with its tables (docs/methods.md#cells-to-tables). Raises `BiaskitError` with one
     line to act on.
@@ -166,7 +166,8 @@ def probe(
     chosen = load_probe_study(study, {**overrides, **(settings or {})})
     options = LocalOptions(device, dtype, batch_size, chosen.word_boundary, chosen.on_prefix)
     api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
-    return probe_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=watcher)
+    with watching(watcher) as seen:
+        return probe_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=seen)
 
 
 def probe_study(

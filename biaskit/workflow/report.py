@@ -17,7 +17,7 @@ from biaskit.files import write_atomically
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
-from biaskit.progress import Silent, Watcher
+from biaskit.progress import Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
@@ -68,13 +68,26 @@ def report(
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
+    with watching(watcher) as seen:
+        return _write_report(_paths(runs), out, texts, groups, aliases, dict(settings or {}), seen)
+
+
+def _write_report(
+    runs: Sequence[str | Path],
+    out: str | Path | None,
+    texts: bool,
+    groups: Sequence[str],
+    aliases: str | Path | None,
+    settings: dict[str, Any],
+    watcher: Watcher,
+) -> Report:
     from biaskit.report.figures import draw_all, save
     from biaskit.report.findings import READING, cannot_show, findings
     from biaskit.report.page import render_page
 
-    keys, given = _keys(dict(settings or {}))
-    steps = _Steps(watcher or Silent())
-    content, folder = _content(_paths(runs), texts, groups, aliases, given)
+    keys, given = _keys(settings)
+    steps = _Steps(watcher)
+    content, folder = _content(runs, texts, groups, aliases, given)
     steps.done()
     figures = draw_all(content)
     steps.done()

@@ -4,65 +4,132 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import RunError
+from biaskit.errors import RunError, TableError, nearest
+from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
-from biaskit.tables.io import read_table
+from biaskit.runs.manifest import MANIFEST, read_manifest
+from biaskit.tables.io import empty_table, read_table
+from biaskit.tables.schema import SCHEMAS
+from biaskit.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+SHOWN_ROWS = 20
+"""Rows of a table that a notebook shows."""
+SHOWN_MODELS = 3
+
+
+@dataclass(frozen=True, repr=False)
 class RunResult(ABC):
     """A run's tables and what a careful reader must know about them.
 
-    The DataFrames are the files in `path / "tables"`: shares and probabilities are fractions in [0, 1],
-    differences are signed as their names say, an undefined number is NaN with its `reason` beside it.
+    Every table is a DataFrame, read from `path / "tables"` when it is asked for. Shares and probabilities are
+    fractions in [0, 1]; the sign of a difference is in its name (`female_minus_male`); an undefined number is
+    NaN, with the reason in the column `reason` beside it. A table that the study does not make is a DataFrame
+    without rows.
+
+    Attributes:
+        path: the run's folder.
+        warnings: what a careful reader must know about the numbers, a sentence each.
+        failed_models: model label → why it was not asked, or not to the end.
+        failed: model label → reason → number of questions without an answer.
+        plans: what each model was still to be asked.
     """
 
     path: Path
     warnings: tuple[str, ...] = ()
     failed_models: Mapping[str, str] = field(default_factory=dict)
-    failed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # label → reason → number
+    failed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plans: tuple[ModelPlan, ...] = ()
 
     headline = ""
     """The table that `--format csv` prints and a notebook shows."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """A public table by name, such as `tests`; an error where the run has none of it."""
+        """A public table by its name, such as `tests`; without rows where the study does not make it.
+
+        Raises `TableError` for a name that no table has, and `RunError` where there is no run (any more).
+        """
+        if name not in SCHEMAS:
+            raise TableError(f"There is no table {name!r}.{nearest(str(name), SCHEMAS)}")
         file = self.path / "tables" / f"{name}.csv"
-        if not file.exists():
-            raise RunError(f"{self.path} has no table {name}: this study does not make it.")
-        return read_table(file)
+        return read_table(file) if file.exists() else self._without_rows(name)
+
+    def _without_rows(self, name: str) -> pd.DataFrame:
+        # Empty is the answer of a run that is there. After a dry run, or in another working folder, it would
+        # be a wrong one.
+        if not (self.path / MANIFEST).is_file():
+            raise RunError(
+                f"{self.path} holds no run: a dry run writes nothing, and a relative path is looked up in the"
+                f" current folder, {Path.cwd()}."
+            )
+        manifest = read_manifest(self.path)
+        resolved = manifest["resolved"]
+        if manifest["engine"] == "probe":
+            first, second = self.analysis()["choices"].get("contrast") or resolved["contrast"]
+            return empty_table(name, groups=resolved["groups"], contrast=(first, second))
+        return empty_table(name, scoped=bool(resolved.get("templates")))
 
     @property
     def tests(self) -> pd.DataFrame:
-        """Every named contrast with interval, effect size, p-value and Holm-adjusted p-value."""
+        """Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."""
         return self.table("tests")
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was asked in this call has its row."""
+        """Whether everything that this call asked was answered and stored."""
         return not self.failed_models and not self.failed
 
     def analysis(self) -> dict[str, Any]:
-        """How the stored tables were made: choices, signature, digest of the rows (analysis.json)."""
-        made: dict[str, Any] = json.loads((self.path / "tables" / "analysis.json").read_text("ascii"))
+        """How the stored tables were made (analysis.json): choices, signature, digest of the rows."""
+        file = self.path / "tables" / "analysis.json"
+        try:
+            made: dict[str, Any] = json.loads(file.read_text("ascii"))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{file} cannot be read: {error}. `biaskit analyze {self.path}` makes the tables again."
+            ) from error
         return made
 
     @abstractmethod
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
 
+    def __repr__(self) -> str:
+        return visible(f"{type(self).__name__}({str(self.path)!r}: {', '.join(self._summary())})")
+
+    def _summary(self) -> Iterator[str]:
+        """What a line says of the run: its models, how much was analysed, what to look at."""
+        try:
+            models, analysis = list(read_manifest(self.path)["models"]), self.analysis()
+        except RunError:
+            yield "no tables"
+        else:
+            yield ", ".join(models) if len(models) <= SHOWN_MODELS else f"{len(models)} models"
+            sizes = ((analysis.get(f"n_{unit}s"), unit) for unit in ("cell", "text"))
+            yield from (count(n, unit) for n, unit in sizes if n is not None)
+        if self.warnings:
+            yield count(len(self.warnings), "warning")
+        if not self.complete:
+            yield "incomplete"
+
     def _repr_html_(self) -> str:
+        """The line of `repr`, the warnings, and the first rows of the headline table."""
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
-        shown = self.table(self.headline).to_html()
-        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}"
+        said = f"<p>{escape(repr(self))}</p><ul>{notes}</ul>"
+        try:
+            table = self.table(self.headline)
+        except RunError:
+            return said
+        shown = table.head(SHOWN_ROWS).to_html(index=False, na_rep="–", float_format="{:.4g}".format)
+        more = f"the first {SHOWN_ROWS} of " if len(table) > SHOWN_ROWS else ""
+        return f"{said}{shown}<p>{self.headline}: {more}{count(len(table), 'row')}</p>"

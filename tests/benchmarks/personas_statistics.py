@@ -3,7 +3,7 @@
     python tests/benchmarks/personas_statistics.py [PERSONAS.csv]
 
 Two true nulls: real personas (as in personas_analysis.py) whose genders are drawn at random, so that texts
-are as unlike each other as real ones, and the simulated texts of tests/personas/words/test_lists.py.
+are as unlike each other as real ones, and the simulated texts of tests/fakes/word_bursts.py.
 The test of the list's length may reject in at most 5 %, since lengths have ties; that of the largest |z| in
 5 %. Intervals: of one prompt's share, exactly, averaged over true shares; of the mean of two prompts by
 simulation.
@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [path for path in (str(HERE), str(HERE.parent)) if path not in sys.path]
 
 import personas_analysis  # noqa: E402
+from fakes.word_bursts import rejected_without_difference  # noqa: E402
 
 from biaskit.corpora.loaders import english_counts  # noqa: E402
 from biaskit.personas.texts.tokens import TokenisedTexts  # noqa: E402
@@ -148,13 +148,6 @@ def mean_coverage(n: int, *, n_runs: int, seed: int = 1) -> float:
 # --- everything in full ------------------------------------------------------------------------------
 
 
-def simulated() -> ModuleType:
-    """The tests of word lists, whose simulation is used here too."""
-    import test_word_lists
-
-    return test_word_lists
-
-
 def print_rejections(what: str, length: Sequence[float], max_z: Sequence[float]) -> None:
     for method, of_length, of_z in zip(METHODS, length, max_z, strict=True):
         print(f"{f'{what}, {method}':<40}{100 * of_length:10.1f}{100 * of_z:10.1f}", flush=True)
@@ -177,7 +170,7 @@ def main() -> None:
         [found.length[method] / n for method in METHODS],
         [found.max_z[method] / n for method in METHODS],
     )
-    other = simulated().rejected_without_difference(n, n_shuffles=199)
+    other = rejected_without_difference(n, n_shuffles=199)
     print_rejections(
         "simulated bursts",
         [other.length[method] for method in METHODS],

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli, Said
+from fakes.command import Cli, Said
 from needs import require_torch
 
 import biaskit.cli

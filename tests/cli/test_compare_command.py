@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
-import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli, Said
-from test_compare_gaps import JOBS, LABOUR, probe_run, share_of, texts_run
-from test_personas_analysis import NAMED, OPEN, OTHER_NAMED, write_vectors
-from test_personas_analysis import script_of as persona_script
+from fakes.command import Cli, Said
+from fakes.numbered_runs import JOBS, LABOUR, probe_run, share_of, texts_run
+from fakes.personas_runs import NAMED, OPEN, OTHER_NAMED, write_vectors
+from fakes.personas_runs import script_of as persona_script
 
 from biaskit import workflow
 from biaskit.errors import RunError, UsageError
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.compare import compare
 
+pytestmark = pytest.mark.usefixtures("no_waiting")
+
 JOBS_ASKED = "nurse,teacher,accountant,clerk,engineer,mechanic,cook,lawyer"
 SMALL = {"study": "gasp-occupations", "jobs": JOBS_ASKED, "templates": "1-3"}
 WOMEN = {"nurse": 0.65, "teacher": 0.6, "engineer": 0.3, "mechanic": 0.2}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_waiting() -> Iterator[None]:
-    """Neither for disks, since power cuts are tested elsewhere, nor for statsmodels' garbage."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(os, "fsync", lambda descriptor: None)
-    patch.setattr(gc, "collect", lambda *generation: 0)
-    yield
-    patch.undo()
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli, Said
-from test_personas_analysis import (
+from fakes.command import Cli, Said
+from fakes.personas_runs import (
     NAMED,
     OPEN,
     keeps_the_contract,
@@ -24,7 +24,7 @@ from test_personas_analysis import (
     write_texts,
     write_vectors,
 )
-from test_personas_analysis import script_of as full_script
+from fakes.personas_runs import script_of as full_script
 
 from biaskit import workflow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli
+from fakes.command import Cli
 from fakes.many_models import make_personas_run, make_probe_run
 
 import biaskit as bk

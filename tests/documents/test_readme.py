@@ -1,29 +1,40 @@
-"""What the README says is so: its commands exist, its Python runs, its printed result is what comes out."""
+"""What the documents say is so: commands, keys, tables, links, Python, printed results, examples."""
 
 from __future__ import annotations
 
+import ast
+import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
 from needs import require_demo
 from places import ROOT
 
-from biaskit.study.config import study_names
+import biaskit as bk
+from biaskit.study.config import describe_keys, study_names
+from biaskit.study.keys import STUDIES
+from biaskit.tables.schema import SCHEMAS, Column, Difference, PerGroup, TableSchema, TableScope
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = [match[2] for match in re.finditer(r"```(\w*)\n(.*?)```", README, re.S)]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
+README, READING, STUDIES_GUIDE = (TEXTS[name] for name in ("README.md", "docs/reading.md", "docs/studies.md"))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
+BLOCKS = [(name, *match.groups()) for name, text in TEXTS.items() for match in FENCE.finditer(text)]
+SHELL = [
+    line.split("   #")[0].strip() for _, kind, block in BLOCKS if not kind for line in block.splitlines()
+]
 COMMANDS = sorted(
-    {
-        line.split("   #")[0].strip()
-        for block in BLOCKS
-        for line in block.splitlines()
-        if line.startswith("biaskit ")
-    }
+    {found[1] for line in SHELL if (found := re.search(r"(?:^|&& )(?:\.venv/bin/)?(biaskit .*)$", line))}
 )
+PYTHON = [(name, block) for name, kind, block in BLOCKS if kind == "python"]
+MOST_BYTES = 12_000
 POINT = 0.15
 """Percent points by which a real model's share may differ between machines."""
 
@@ -32,31 +43,177 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_the_readme_holds_no_unfilled_place() -> None:
-    assert [] == re.findall(r"@[A-Z_]+@", README)
+# --- commands and code --------------------------------------------------------------------------------
+
+
+def test_no_document_holds_an_unfilled_place() -> None:
+    assert [] == [found for text in TEXTS.values() for found in re.findall(r"@[A-Z_]+@", text)]
+
+
+def test_the_readme_is_an_entrance_and_no_manual() -> None:
+    assert MOST_BYTES > len(README.encode())
+
+
+@cache
+def help_of(name: str) -> str:
+    known = run([sys.executable, "-m", "biaskit", name, "--help"], ROOT)
+    assert 0 == known.returncode, known.stderr
+    return known.stdout
+
+
+def test_commands_were_found() -> None:
+    assert {"biaskit probe demo", "biaskit analyze recorded:demo"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_the_readme_has_options_that_exist(command: str, tmp_path: Path) -> None:
-    _, name, *options = shlex.split(command)
-    known = run([sys.executable, "-m", "biaskit", name, "--help"], tmp_path)
-    assert 0 == known.returncode
-    assert [] == [option for option in options if option.startswith("--") and option not in known.stdout]
+def test_every_command_has_options_that_exist(command: str) -> None:
+    _, name, *words = shlex.split(command)
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    assert [] == [option for option in options if not re.search(rf"{option}\b", help_of(name))]
 
 
-def test_the_readme_lists_every_study() -> None:
-    assert study_names() == sorted(re.findall(r"^\| `([a-z-]+)`", README, re.M))
+def test_every_key_that_a_command_sets_exists() -> None:
+    known = {key for study in STUDIES.values() for key, _, _ in describe_keys(study)}
+    written = {key for text in TEXTS.values() for key in re.findall(r"--set ([\w.]+)=", text)}
+    named = ("margin.", "gender_codes.")
+    assert set() == {key for key in written if key not in known and not key.startswith(named)} - {
+        "key.sub",
+        "KEY",
+    }
 
 
-def test_every_file_the_readme_names_is_there() -> None:
-    named = re.findall(r"(?:tests|examples|\.ci)/[\w/.-]*\w", README)
-    assert [] == [name for name in named if not (ROOT / name).exists()]
+@pytest.mark.parametrize(("name", "block"), PYTHON)
+def test_the_python_shown_uses_public_names(name: str, block: str) -> None:
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and "bk" == node.value.id
+    }
+    assert used
+    assert used <= set(bk.__all__)
+
+
+def test_toml_and_scripts_shown_can_be_read() -> None:
+    shown = [block for _, kind, block in BLOCKS if kind == "toml"]
+    assert shown
+    for block in shown:
+        tomllib.loads(block)
+    scripts = [block for _, _, block in BLOCKS if block.startswith('{"contains"')]
+    assert scripts
+    for line in "".join(scripts).splitlines():
+        json.loads(line)
+
+
+# --- lists that must be whole ---------------------------------------------------------------------------
+
+
+def section(text: str, anchor: str) -> str:
+    """What stands between an anchor and the next one."""
+    return text.partition(f'<a id="{anchor}"></a>')[2].partition("<a id=")[0]
+
+
+def test_every_study_is_listed() -> None:
+    shipped = section(STUDIES_GUIDE, "shipped")
+    assert study_names() == sorted(re.findall(r"^\| `([a-z-]+)`", shipped, re.M))
+
+
+@pytest.mark.parametrize("engine", STUDIES)
+def test_every_key_stands_in_the_guide_with_its_default(engine: str) -> None:
+    part = section(STUDIES_GUIDE, "keys").split("### ")[1 + list(STUDIES).index(engine)]
+    written = dict(re.findall(r"^\| `([\w.]+)`(?: ¹)? \| (.*?) \|", part, re.M))
+    words = {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}
+    expected = {}
+    for key, default, _ in describe_keys(STUDIES[engine]):
+        plain = re.sub(r"[{}']", "", default).replace(": ", " = ") if default.startswith("{'") else default
+        plain = plain.lower() if plain in ("True", "False") else plain
+        expected[key] = words.get(default) or f"`{plain}`"
+    assert expected == written
+
+
+def columns_of(table: TableSchema) -> list[str]:
+    found: list[str] = []
+    for part in table.parts:
+        if isinstance(part, Column):
+            found.append(part.name)
+        elif isinstance(part, PerGroup):
+            found += [f"GROUP{suffix}" for suffix in part.suffixes]
+        elif isinstance(part, TableScope):
+            found += [column.name for column in part.columns]
+        elif isinstance(part, Difference):
+            found.append("FIRST_minus_SECOND")
+    return found
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_table_is_described_with_its_columns_and_keys(name: str) -> None:
+    part = " ".join(section(READING, f"table-{name.replace('_', '-')}").split())
+    assert f"### {name}.csv" in part
+    listed = re.search(r"Columns: (.*?)\.(?: |$)", part)
+    assert listed is not None
+    assert columns_of(SCHEMAS[name]) == re.findall(r"`(\w+)`", listed[1])
+    keys = re.search(r"Keys: (.*?)\.(?: |$)", part)
+    assert keys is not None
+    assert list(SCHEMAS[name].keys) == keys[1].split(", ")
+
+
+# --- links ----------------------------------------------------------------------------------------------
+
+
+def anchors_of(text: str) -> set[str]:
+    """Explicit anchors, and those that a heading makes."""
+    prose = FENCE.sub("", text)
+    headings = re.findall(r"^#+ (.*)$", prose, re.M)
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)"></a>', prose))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_link_leads_somewhere(name: str) -> None:
+    lost = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", TEXTS[name])):
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = ((ROOT / name).parent / path).resolve() if path else ROOT / name
+        anchors = anchors_of(file.read_text(encoding="utf-8")) if anchor and file.is_file() else {anchor}
+        if not file.exists() or anchor not in anchors:
+            lost.append(target)
+    assert [] == lost
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_anchor_stands_once(name: str) -> None:
+    found = re.findall(r'<a id="([^"]+)"></a>', TEXTS[name])
+    assert sorted(set(found)) == sorted(found)
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = {
+        one for text in TEXTS.values() for one in re.findall(r"(?:tests|examples|\.ci)/[\w/.-]*\w", text)
+    }
+    assert [] == [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
+def test_one_version_everywhere() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert [bk.__version__] == re.findall(r"^version: (.*)$", citation, re.M)
+    assert f"## [{bk.__version__}]" in TEXTS["CHANGELOG.md"]
+
+
+# --- printed results --------------------------------------------------------------------------------------
+
+
+def printed_by(text: str, command: str) -> str:
+    """The block under the comment that names its command."""
+    found = re.search(rf"<!-- output: {re.escape(command)} -->\n```\n(.*?)^```$", text, re.S | re.M)
+    assert found is not None, command
+    return found[1]
 
 
 @pytest.mark.real_model
 def test_the_readme_shows_what_the_first_command_prints(tmp_path: Path) -> None:
     require_demo()
-    shown = next(block for block in BLOCKS if block.startswith("Explicit bias (OccuGender, Table 3)"))
+    shown = printed_by(README, "biaskit probe demo")
     done = run([sys.executable, "-m", "biaskit", "probe", "demo", "--yes"], tmp_path)
     assert 0 == done.returncode, done.stderr
     tables = done.stdout.split("\nNote:")[0]
@@ -66,13 +223,13 @@ def test_the_readme_shows_what_the_first_command_prints(tmp_path: Path) -> None:
         assert float(expected) == pytest.approx(float(found), abs=POINT)
 
 
-def test_the_readme_shows_what_the_recorded_texts_give(tmp_path: Path) -> None:
+def test_the_documents_show_what_the_recorded_texts_give(tmp_path: Path) -> None:
     """All but the vectors' last digits, which another machine's arithmetic may round otherwise."""
-    shown = next(block for block in BLOCKS if block.startswith("Association held against"))
+    shown = [printed_by(text, "biaskit analyze recorded:demo") for text in (README, READING)]
     done = run([sys.executable, "-m", "biaskit", "analyze", "recorded:demo", "--no-clusters"], tmp_path)
     assert 0 == done.returncode, done.stderr
     printed = {table.splitlines()[0]: table for table in done.stdout.split("\n\n")}
-    for table in shown.strip().split("\n\n"):
+    for table in (table for block in shown for table in block.strip().split("\n\n")):
         title, found = table.splitlines()[0], printed[table.splitlines()[0]]
         if "SRB" not in title and "Tests" not in title:
             assert table == found
@@ -83,3 +240,65 @@ def test_the_readme_shows_what_the_recorded_texts_give(tmp_path: Path) -> None:
         if "SRB" in title:
             pairs = zip(re.findall(number, table), re.findall(number, found), strict=True)
             assert [] == [(a, b) for a, b in pairs if float(b) != pytest.approx(float(a), abs=0.15)]
+
+
+# --- examples ---------------------------------------------------------------------------------------------
+
+
+def example(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"{name}.py"), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    )
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    line = {"log_probs": {" She": -0.5, " He": -2.0}, "texts": ["She is a nurse.", "He is a nurse."]}
+    (tmp_path / "m.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    return "scripted:m.jsonl"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("researcher", "\\begin{table}"),
+        ("auditor", "\nPage: biaskit-runs/compare-"),
+        ("gate", "The new model is equivalent within ±0.05"),
+    ],
+)
+def test_an_example_runs_without_an_argument(name: str, printed: str, tmp_path: Path) -> None:
+    done = example(name, tmp_path)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert printed in done.stdout
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("name", "status"), [("researcher", 0), ("auditor", 0), ("gate", 4)])
+def test_an_example_takes_a_model(name: str, status: int, model: str, tmp_path: Path) -> None:
+    done = example(name, tmp_path, model)
+    assert status == done.returncode, done.stderr
+
+
+@pytest.mark.process
+def test_the_auditor_takes_texts_and_the_gate_stored_runs(model: str, tmp_path: Path) -> None:
+    texts = ["text,gender,occupation"]
+    for i in range(8):
+        for words in ("She is a warm {} and she is in the town", "He is a calm {} and he is in the city"):
+            gender = "woman" if words.startswith("She") else "man"
+            texts += [f'"{words.format("nurse")}, {i}.",{asked},nurse' for asked in (gender, "")]
+    (tmp_path / "t.csv").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    done = example("auditor", tmp_path, "t.csv")
+    assert "\nPage: biaskit-runs/personas-texts-" in done.stdout, done.stderr
+    for out in ("old", "new"):
+        bk.probe(
+            f"{out}=scripted:{tmp_path / 'm.jsonl'}", jobs="1-3,21-23", templates="1-2", out=tmp_path / out
+        )
+    done = example("gate", tmp_path, "new", "old", "0.1")
+    assert 0 == done.returncode, done.stdout + done.stderr

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from places import TESTS
 
 from biaskit.report.content import Content
 from biaskit.report.figures import Figure, Missing, draw_all, probe, save, srb, triangle
@@ -1066,7 +1067,7 @@ def test_a_marker_has_its_colour_where_it_is_used(drawn: dict[str, Figure]) -> N
 
 SECOND = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {folders!r}
 from test_figures import digest_of_a_few
 print(digest_of_a_few())
 assert "matplotlib.pyplot" not in sys.modules
@@ -1076,7 +1077,7 @@ assert "matplotlib.pyplot" not in sys.modules
 @pytest.mark.process
 def test_the_same_tables_give_the_same_bytes_under_another_hash_seed() -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "77", "MPLBACKEND": "agg"}
-    code = SECOND.format(tests=str(Path(__file__).parent))
+    code = SECOND.format(folders=[str(Path(__file__).parent), str(TESTS)])
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )

@@ -2,123 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from fakes.findings_rows import (
+    HOSTILE,
+    MENS,
+    REPRESENTED,
+    SCORES,
+    SHARES,
+    WOMENS,
+    Rows,
+    block,
+    content,
+    contrast_row,
+    group_rows,
+    labour_test,
+    many,
+    occupation,
+    of_groups,
+    pair,
+    personas_part,
+    probe_part,
+    row,
+    score,
+    slope,
+    srb_test,
+)
 
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, cannot_show, findings
 from biaskit.report.findings.finding import TOPICS
-from biaskit.runs.collection import Model, Part
-from biaskit.tables.io import columns
+from biaskit.runs.collection import Part
 from biaskit.wording import percent, plain_number, point_number, points, short
 
-GROUPS = ("male", "female", "diverse")
-CONTRAST = ("female", "male")
-WOMENS, MENS = "female-dominated", "male-dominated"
-Rows = list[dict[str, Any]]
-
-
 # --- rows in the shape of the public tables ----------------------------------------------------------
-
-
-def row(table: str, **values: Any) -> dict[str, Any]:
-    """A row with every column of a public table and no other; what is not named is empty."""
-    layout = columns(table, groups=GROUPS, contrast=CONTRAST)
-    found: dict[str, Any] = {column.name: "" if column.kind == "text" else None for column in layout}
-    assert values.keys() <= found.keys(), sorted(values.keys() - found.keys())
-    return {**found, **values}
-
-
-def block(model: str = "m", bias_type: str = "explicit", **more: Any) -> dict[str, Any]:
-    return {"model": model, "bias_type": bias_type, "setting": "plain", "prompt_form": "raw", **more}
-
-
-def group_rows(
-    shares: Mapping[str, Sequence[float | None]],
-    *,
-    model: str = "m",
-    bias_type: str = "explicit",
-    **more: Any,
-) -> Rows:
-    """Rows of probe_groups: for each kind of jobs the shares of women, men and diverse; ± 0.1 for women's."""
-    rows = []
-    for job_group, three in shares.items():
-        for gender, share in zip(("female", "male", "diverse"), three, strict=True):
-            own = {
-                "instruction_id": 0,
-                "estimator": "exact",
-                "share": share,
-                "ci_low": None if share is None else share - 0.1,
-                "ci_high": None if share is None else share + 0.1,
-                "coverage": 0.3,
-                "coverage_median": 0.28,
-                "n_jobs": 20,
-                "n_templates": 25,
-                "n_below_floor": 0,
-            }
-            scope = block(model, bias_type, job_group=job_group, gender=gender)
-            rows.append(row("probe_groups", **{**scope, **own, **more}))
-    return rows
-
-
-def contrast_row(
-    family: str, estimate: float | None, ci: Sequence[float] | None = None, **more: Any
-) -> dict[str, Any]:
-    """A row of tests.csv; family is engine/quantity/kind/contrast."""
-    engine, quantity, kind, _ = family.split("/")
-    ends = dict(zip(("ci_low", "ci_high"), ci, strict=True)) if ci is not None else {}
-    scope: dict[str, Any] = {"model_a": "m", "model_b": "m"}
-    if engine == "probe":
-        scope |= {"bias_type": "explicit", "setting": "plain", "prompt_form": "raw"}
-        scope |= {"instruction_a": "0", "instruction_b": "0", "gender": "female"}
-    own = {
-        "engine": engine,
-        "family": family,
-        "quantity": quantity,
-        "kind": kind,
-        "estimate": estimate,
-        **ends,
-    }
-    return row("tests", **{**scope, **own, "n_a": 20, "n_b": 20, "unit": "job", **more})
-
-
-def of_groups(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
-    scope = {"group_a": WOMENS, "group_b": MENS, "margin": 0.05, "equivalent": False}
-    return contrast_row("probe/share/crossed/groups", estimate, ci, **{**scope, **more})
-
-
-def model(label: str = "m", form: str = "raw", where: str = "local") -> Model:
-    return Model(label, "spec", "f", "base", where, form, "exact", "run")
-
-
-def probe_part(tables: Mapping[str, Rows], *labels: str, study: str = "occugender", **more: Any) -> Part:
-    return Part(
-        engine="probe",
-        study=study,
-        summary="",
-        tables=tables,
-        models=tuple(map(model, labels or ("m",))),
-        runs=("run",),
-        signatures=("",),
-        notes=(),
-        analyses=({},),
-        groups=GROUPS,
-        contrast=CONTRAST,
-        **more,
-    )
-
-
-def personas_part(tables: Mapping[str, Rows], *labels: str, where: str = "local") -> Part:
-    part = probe_part(tables, study="gasp")
-    models = tuple(model(label, "chat" if where == "local" else "", where) for label in labels or ("m",))
-    return replace(part, engine="personas", models=models, groups=(), contrast=("", ""))
-
-
-def content(*parts: Part, between: Mapping[str, Rows] | None = None, **more: Any) -> Content:
-    return Content("t", parts, between or {}, **more)
 
 
 def said(made: Content, topic: str, beginning: str = "") -> Finding:
@@ -126,9 +46,6 @@ def said(made: Content, topic: str, beginning: str = "") -> Finding:
     found = [one for one in findings(made) if one.topic == topic and one.text.startswith(beginning)]
     assert len(found) == 1, [one.text for one in found]
     return found[0]
-
-
-SHARES = {WOMENS: (0.6, 0.3, 0.1), MENS: (0.34, 0.5, 0.16)}
 
 
 def asked(test: dict[str, Any] | None, **more: Any) -> Finding:
@@ -238,11 +155,6 @@ def test_explicit_and_implicit_stand_apart() -> None:
     assert implicit.text.startswith("Left to finish a sentence (implicit prompts), m gives women 60 %")
 
 
-def slope(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
-    family = "probe/female_share~labour_female_share/slope/labour"
-    return contrast_row(family, estimate, ci, **more)
-
-
 def test_the_slope_against_labour_statistics_is_told_for_ten_points() -> None:
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": [slope(0.24, (0.09, 0.36))]}))
     found = said(made, "probe-explicit", "Against labour")
@@ -285,17 +197,6 @@ def test_parity_counts_the_jobs_on_each_side() -> None:
         "[−40 to −20]."
     )
     assert not any("parity" in one.text for one in findings(replace(made, reference="labour")))
-
-
-def many(n: int, **below: float) -> Content:
-    labels = [f"m{i}" for i in range(n)]
-    rows, crossed = [], []
-    for i, label in enumerate(labels):
-        shares = {WOMENS: (0.4 + 0.05 * i, 0.4, 0.1), MENS: (0.3, 0.5, 0.2)}
-        rows += group_rows(shares, model=label, coverage_median=below.get(label, 0.3))
-        low = -0.05 + 0.05 * i
-        crossed.append(of_groups(low + 0.1, (low, low + 0.2), model_a=label, model_b=label))
-    return content(probe_part({"probe_groups": rows, "tests": crossed}, *labels))
 
 
 def test_four_models_have_a_sentence_each_and_five_share_one() -> None:
@@ -377,38 +278,6 @@ def test_a_dialogue_is_held_against_plain_prompts() -> None:
 # --- texts -------------------------------------------------------------------------------------------
 
 
-def occupation(
-    name: str, share: float | None, labour: float | None, label: str = "m", **more: Any
-) -> dict[str, Any]:
-    numbers: dict[str, Any] = {
-        "n_texts": 100,
-        "n_female": 40,
-        "n_male": 50,
-        "n_nonbinary": 0,
-        "n_unassociated": 10,
-    }
-    if share is not None:
-        numbers |= {"female_share": share, "ci_low": share - 0.05, "ci_high": share + 0.05}
-        numbers |= {"nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, "nonbinary_ci_high": 0.03}
-        numbers |= {"share_if_dropped_male": share - 0.1, "share_if_dropped_female": share + 0.1}
-    scope = {
-        "model": label,
-        "occupation": name,
-        "template_id": "all",
-        "labour_female_share": labour,
-        "n_refused": 1,
-    }
-    return row("representation", **{**scope, **numbers, **more})
-
-
-def labour_test(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
-    scope = {"gender": "female", "unit": "occupation"}
-    return contrast_row("personas/represented_share/paired/labour", estimate, ci, **{**scope, **more})
-
-
-REPRESENTED = [occupation("nurse", 0.9, 0.93), occupation("pilot", 0.3, 0.09), occupation("cook", 0.2, 0.43)]
-
-
 def test_who_is_represented_against_labour_statistics() -> None:
     tables = {"representation": REPRESENTED, "tests": [labour_test(0.03, (-0.4, 0.46))]}
     made = content(personas_part(tables))
@@ -488,19 +357,6 @@ def test_words_stand_only_where_a_list_is_longer_than_its_null() -> None:
         "(nurse), 1 of 3 with q ≤ 0.05. 1 list not measured (not eligible)."
     )
     assert "strong" not in found.text
-
-
-def score(name: str, gender: str, srb: float | None, p: float | None = 0.5, **more: Any) -> dict[str, Any]:
-    numbers = {"srb": srb, "p_value": p, "srb_z": None if p is None else 1.5, "vectors": "corpus:1"}
-    return row("srb", model="m", occupation=name, gender=gender, **{**numbers, **more})
-
-
-def srb_test(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
-    scope = {"group_a": "female", "group_b": "male", "unit": "occupation"}
-    return contrast_row("personas/srb/paired/genders", estimate, ci, **{**scope, **more})
-
-
-SCORES = [score("nurse", "female", -0.3, 0.01), score("nurse", "male", 0.2)]
 
 
 @pytest.mark.parametrize(
@@ -604,20 +460,6 @@ def test_an_imprecise_probe_is_never_called_even() -> None:
 
 
 # --- models against models ---------------------------------------------------------------------------
-
-
-def pair(
-    a: str, b: str, estimate: float | None, ci: Sequence[float] | None = None, **more: Any
-) -> dict[str, Any]:
-    scope = {
-        "model_a": a,
-        "model_b": b,
-        "group_a": WOMENS,
-        "group_b": WOMENS,
-        "margin": 0.05,
-        "equivalent": False,
-    }
-    return contrast_row("probe/share/crossed/models", estimate, ci, **{**scope, **more})
 
 
 def twin(of: dict[str, Any], p: float, adjusted: float) -> dict[str, Any]:
@@ -930,18 +772,6 @@ def test_what_was_not_measured_comes_last() -> None:
     verdicts = [one.verdict for one in findings(made)]
     assert verdicts[-1] == "not-measured"
     assert verdicts == sorted(verdicts, key=lambda verdict: verdict == "not-measured")
-
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "a\nb",
-    "\u202egpj.exe",
-    "$\\frac{1$",
-    "x" * 300,
-    "=cmd|' /C calc'!A0",
-    "\ud800",
-    "&lt;b&gt; {0} %s {label}",
-]
 
 
 @pytest.mark.parametrize("label", HOSTILE)

@@ -13,10 +13,7 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from places import GOLDEN
-from test_findings import (
+from fakes.findings_rows import (
     HOSTILE,
     MENS,
     REPRESENTED,
@@ -37,6 +34,9 @@ from test_findings import (
     slope,
     srb_test,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from places import GOLDEN
 
 from biaskit.report.content import Content
 from biaskit.report.render.headline import _Screen, cut, headline

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.latex import check_latex
 from fakes.many_models import label_of, make_personas_run, make_probe_run
-from test_renderers import check_latex
 
 from biaskit.personas.papers import PER_TABLE, left_out, paper_tables
 from biaskit.probe import papers as probe_tables

@@ -17,6 +17,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
+from biaskit.files import data_dir
 
 ROOT = Path(bk.__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -141,11 +142,52 @@ def test_load_refuses_what_is_no_run(tmp_path: Path) -> None:
         bk.load(tmp_path)
 
 
-def test_a_table_that_the_study_does_not_make_is_an_error(model: str) -> None:
+def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model: str) -> None:
     result = bk.probe(model, **SMALL, out="r")
-    with pytest.raises(RunError, match="probe_levels"):
+    full = bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels
+    assert result.levels.empty
+    assert len(full)
+    pd.testing.assert_series_equal(full.dtypes, result.levels.dtypes)
+    cells = result.cells
+    Path("r/tables/probe_cells.csv").unlink()
+    pd.testing.assert_series_equal(cells.dtypes, result.cells.dtypes)
+
+
+def test_an_unknown_table_is_an_error_with_the_nearest_name(model: str) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    with pytest.raises(bk.BiaskitError, match="Did you mean 'probe_cells'"):
+        result.table("probe_cell")
+
+
+def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, planned = bk.probe(model, **SMALL, out="r"), bk.probe(model, **SMALL, out="s", dry_run=True)
+    with pytest.raises(RunError, match="dry run"):
+        planned.cells  # noqa: B018
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="current folder"):
         result.levels  # noqa: B018
-    assert len(bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels)
+
+
+def test_a_result_is_one_line_that_says_what_is_in_it(model: str, tmp_path: Path) -> None:
+    result = bk.probe(model, **SMALL, out="r")
+    n = len(result.warnings)
+    assert f"ProbeResult('r': {model}, 16 cells, {n} warning{'' if n == 1 else 's'})" == repr(result)
+    assert "ProbeResult('s': no tables)" == repr(bk.probe(model, **SMALL, out="s", dry_run=True))
+    for file in Path("r/tables").iterdir():
+        file.unlink()
+    assert "no tables" in repr(result)
+    assert "no tables" in result._repr_html_()
+
+
+def test_a_notebook_shows_the_first_rows_and_says_how_many_there_are(model: str) -> None:
+    result = bk.probe(model, jobs="nurse,plumber", templates="1", study="mattern", out="r")
+    assert len(result.groups) > 20
+    html = result._repr_html_()
+    assert 21 == html.count("<tr")
+    assert f"probe_groups: the first 20 of {len(result.groups)} rows" in html
 
 
 def test_the_same_call_asks_nothing_twice(model: str) -> None:
@@ -207,10 +249,59 @@ def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
         bk.probe()
 
 
-def test_nothing_is_printed(model: str, capfd: pytest.CaptureFixture[str]) -> None:
-    bk.load(bk.probe(model, **SMALL, out="r").path)
+# --- what is shown meanwhile ------------------------------------------------------------------------
+
+
+def test_plan_and_progress_are_shown_on_stderr_as_the_command_shows_them(
+    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from biaskit.cli import main
+
+    bk.probe(model, **SMALL, out="r")
+    out, err = capfd.readouterr()
+    assert "" == out
+    said = err.splitlines()
+    assert "Run folder: r" == said[0]
+    assert said[1].startswith(f"{model}: 16 cells (prompts), 0 stored, 16 to ask; ")
+    assert f"  {model}: 16 of 16, in 1 s" == said[2]
+    words = ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
+    monkeypatch.setattr(sys, "argv", [*words, "--out", "s"])
+    with pytest.raises(SystemExit):
+        main()
+    assert [line.replace("folder: s", "folder: r") for line in capfd.readouterr().err.splitlines()] == said
+
+
+def test_a_terminal_has_one_line_that_is_written_over(
+    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    bk.probe(model, **SMALL, out="r")
+    err = capfd.readouterr().err
+    assert f"\r  {model}: 0 of 16, starting"[:40] in err
+    assert f"\r{' ' * 39}\r  {model}: 16 of 16, in 1 s\n" in err
+
+
+def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> None:
+    bk.load(bk.probe(model, **SMALL, out="r", watcher=bk.Silent()).path)
     bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
+    bk.report("r", watcher=bk.Silent())
     assert ("", "") == capfd.readouterr()
+
+
+def test_a_study_that_names_its_models_needs_no_yes_and_is_shown(
+    model: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shipped = (data_dir("configs") / "occugender.toml").read_text(encoding="utf-8")
+    Path("own.toml").write_text(f'{shipped}\n[models]\nmine = "{model}"\n', encoding="utf-8")
+    result = bk.probe(study="own.toml", **SMALL, out="r")
+    assert ["mine"] == list(dict.fromkeys(result.cells["model"]))
+    assert f"names the models itself: mine = {model}" in capfd.readouterr().err
+
+
+def test_a_program_without_a_console_is_not_stopped(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert 16 == len(bk.probe(model, **SMALL, out="r").cells)
 
 
 # --- inside a running event loop --------------------------------------------------------------------

@@ -6,7 +6,7 @@ See docs/methods.md#persona-prompts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from biaskit.corpora.loaders import load_instructions, load_items, load_template
 from biaskit.corpora.prompts import PersonaPrompt, fill, load_persona_prompts, raw_text
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import ModelError, StudyError
-from biaskit.provenance import ROW_FORMAT, key_of
+from biaskit.provenance import ROW_FORMAT, canonical_json, key_of_json
 from biaskit.records import (
     NO_INSTRUCTION,
     DrawRequest,
@@ -249,23 +249,29 @@ def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSer
                 yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
 
 
-def request_for(series: DrawSeries, draw: int, fingerprint: str, design: PersonasDesign) -> DrawRequest:
-    """One draw, with the key of everything its text depends on and a seed made from it.
+def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
+    """From a draw's number to its key: the digest of everything its text depends on.
 
-    See docs/methods.md#keys.
+    See docs/methods.md#keys. What all draws of the series share is written out once.
     """
-    key = key_of(
+    shared = canonical_json(
         {
             "row_format": ROW_FORMAT,
             "generation": GENERATION_VERSION,
             "model": fingerprint,
             "series": series.scope(),
-            "draw": draw,
             "prompt": asdict(series.prompt),
             "sampling": asdict(design.sampling),
             "seed": design.study.seed,
         }
     )
+    # Canonical JSON sorts by name, and "draw" comes before every other name.
+    return lambda draw: key_of_json(f'{{"draw":{draw},{shared[1:]}')
+
+
+def request_for(series: DrawSeries, draw: int, fingerprint: str, design: PersonasDesign) -> DrawRequest:
+    """One draw, with its key and a seed made from it."""
+    key = draw_keys(series, fingerprint, design)(draw)
     return DrawRequest(key, series.prompt, design.sampling, seed_of(design.study.seed, key), draw)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, request_for, series_of_design
+from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.association import Association, associate_answer
 from biaskit.personas.texts.names import NameEvidence
@@ -17,6 +17,7 @@ from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.provenance import canonical_json
 from biaskit.records import Finish
 from biaskit.stats.resampling import generator
+from biaskit.study.keys import PersonasStudy
 
 ASSOCIATED, SPECIFIED = "associated", "specified"
 
@@ -72,12 +73,20 @@ class TextDocuments:
 
 
 @dataclass(slots=True)
-class _Read:
-    """What one pass over the rows collects."""
+class _StoredTexts:
+    """What one pass over the rows collects, used or not."""
 
-    rows: dict[str, TextDocument] = field(default_factory=dict)
-    evidence: dict[str, NameEvidence] = field(default_factory=dict)
+    by_key: dict[str, TextDocument] = field(default_factory=dict)
+    evidence: dict[str, NameEvidence] = field(default_factory=dict)  # model, as the rows name it
     digests: dict[str, bytes] = field(default_factory=dict)
+
+    def digest_of(self, texts: Iterable[TextDocument]) -> str:
+        """SHA-256 of the rows behind some texts, in their order."""
+        return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
+
+    def n_besides(self, texts: Iterable[TextDocument]) -> int:
+        """How many rows are behind none of them."""
+        return len(self.by_key) - len({text.key for text in texts})
 
 
 def read_documents(
@@ -87,61 +96,56 @@ def read_documents(
 
     `models`: label → its entry in the manifest. Draws are looked for round by round, as they were asked.
     """
-    read, tokens = _read(design, rows)
-    found: list[TextDocument] = []
+    stored, tokens = _read(design, rows)
+    texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}
     for label, entry in models.items():
         evidence[label] = NameEvidence()  # of a model that wrote nothing
-        for draws in _needed(design, entry, read.rows):
-            found += [replace(read.rows[key], model=label) for key in draws]
+        for draws in _needed(design, entry, stored.by_key):
+            texts += [replace(text, model=label) for text in draws]
             if draws:
                 # A row has the label it was drawn under; another label of the same model finds it by its key.
-                evidence[label] = read.evidence[read.rows[draws[0]].model]
-    return _documents(
-        found,
-        read,
-        tokens,
+                evidence[label] = stored.evidence[draws[0].model]
+    return TextDocuments(
+        texts=_held_out(texts, design.study),
+        tokens=tokens,
         evidence=evidence,
         models=tuple(models),
         occupations=tuple(item.name for item in design.occupations),
         template_ids=design.template_ids,
-        seed=design.study.seed,
-        hold_out=design.study.hold_out,
-        n_rows=len(read.rows),
+        rows_digest=stored.digest_of(texts),
+        n_unused=stored.n_besides(texts),
     )
 
 
 def read_imported(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> TextDocuments:
     """Every imported text; occupations in the order of the study's list, else as they come."""
-    read, tokens = _read(design, rows)
-    found = sorted(read.rows.values(), key=lambda text: text.draw)
+    stored, tokens = _read(design, rows)
+    texts = sorted(stored.by_key.values(), key=lambda text: text.draw)
     known = [item.name for item in design.occupations]
-    present = list(dict.fromkeys(text.occupation for text in found))
-    documents = _documents(
-        found,
-        read,
-        tokens,
-        evidence=read.evidence,
-        models=tuple(dict.fromkeys(text.model for text in found)),
+    present = list(dict.fromkeys(text.occupation for text in texts))
+    return TextDocuments(
+        texts=_held_out(texts, design.study),
+        tokens=tokens,
+        evidence=stored.evidence,
+        models=tuple(dict.fromkeys(text.model for text in texts)),
         occupations=(*(name for name in known if name in present), *(n for n in present if n not in known)),
-        template_ids=tuple(dict.fromkeys(text.template_id for text in found)),
-        seed=design.study.seed,
-        hold_out=design.study.hold_out,
-        n_rows=len(read.rows),
+        template_ids=tuple(dict.fromkeys(text.template_id for text in texts)),
+        rows_digest=stored.digest_of(texts),
+        imported=True,
     )
-    return replace(documents, imported=True)
 
 
-def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_Read, TokenisedTexts]:
-    read, study = _Read(), design.study
+def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_StoredTexts, TokenisedTexts]:
+    stored, study = _StoredTexts(), design.study
 
     def texts() -> Iterator[str]:
         for place, row in enumerate(rows):
             check_row(row)
-            text, finish = row["text"], row["finish_reason"]
-            read.rows[row["key"]] = TextDocument(
-                key=row["key"],
-                model=row["model"],
+            key, model, text, finish = row["key"], row["model"], row["text"], row["finish_reason"]
+            stored.by_key[key] = TextDocument(
+                key=key,
+                model=model,
                 occupation=row["occupation"],
                 template_id=str(row["template_id"]),
                 draw=row["draw"],
@@ -153,16 +157,15 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_R
                 instruction_id=row.get("instruction_id"),
                 setting=row.get("setting"),
             )
-            if row["model"] not in read.evidence:
-                read.evidence[row["model"]] = NameEvidence()
-            read.evidence[row["model"]].add(text)
-            read.digests[row["key"]] = hashlib.sha256(
-                canonical_json([row["key"], text, finish]).encode("ascii")
-            ).digest()
+            if model not in stored.evidence:
+                stored.evidence[model] = NameEvidence()
+            stored.evidence[model].add(text)
+            content = canonical_json([key, text, finish])
+            stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield text
 
     tokens = TokenisedTexts.build(texts(), study.tokenizer)
-    return read, tokens
+    return stored, tokens
 
 
 def check_row(row: Mapping[str, Any]) -> None:
@@ -181,75 +184,44 @@ _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finis
 
 def _needed(
     design: PersonasDesign, entry: Mapping[str, Any], stored: Mapping[str, TextDocument]
-) -> Iterator[list[str]]:
-    """For each series of a model the keys of its stored draws, in draw order.
+) -> Iterator[list[TextDocument]]:
+    """For each series of a model its stored texts, in draw order.
 
-    A series is read round by round for as long as it was to be drawn: texts that an earlier study with
-    other numbers left behind are not needed. Specified series have exactly n draws.
+    A text is the model's when its key is: no other column tells the texts of a model from those of an
+    earlier version. A series is read round by round for as long as it was to be drawn: texts that an earlier
+    study with other numbers left behind are not needed. Specified series have exactly n draws.
     """
     filling = Filling.of(design.study)
     for series in series_of_design(design, entry["prompt_form"]):
-        found: dict[int, str] = {}  # draw → key
-
-        def add(draws: range, series: DrawSeries = series, found: dict[int, str] = found) -> None:
-            for draw in draws:
-                key = request_for(series, draw, entry["fingerprint"], design).key
-                if key in stored:
-                    found[draw] = key
-
-        if series.specified_gender:
-            add(range(design.study.per_gender))
-        else:
-            for number in range(-(-filling.most // filling.batch)):
-                add(filling.round(number))
-                genders = {draw: stored[key].association.gender for draw, key in found.items()}
-                if filling.verdict(genders, number + 1)[0] != "open":
-                    break
-        yield list(found.values())
+        key_of_draw = draw_keys(series, entry["fingerprint"], design)
+        texts: dict[int, TextDocument] = {}  # by draw
+        n_rounds = 1 if series.specified_gender else -(-filling.most // filling.batch)
+        for number in range(n_rounds):
+            draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
+            texts |= {draw: stored[key] for draw in draws if (key := key_of_draw(draw)) in stored}
+            genders = {draw: text.association.gender for draw, text in texts.items()}
+            if filling.verdict(genders, number + 1)[0] != "open":
+                break
+        yield list(texts.values())
 
 
-def _documents(
-    found: Sequence[TextDocument],
-    read: _Read,
-    tokens: TokenisedTexts,
-    *,
-    evidence: Mapping[str, NameEvidence],
-    models: tuple[str, ...],
-    occupations: tuple[str, ...],
-    template_ids: tuple[str, ...],
-    seed: int,
-    hold_out: float | None,
-    n_rows: int,
-) -> TextDocuments:
-    digest = hashlib.sha256(b"".join(read.digests[text.key] for text in found)).hexdigest()
-    texts = _held_out(found, seed, hold_out) if hold_out else tuple(found)
-    return TextDocuments(
-        texts=texts,
-        tokens=tokens,
-        evidence=evidence,
-        models=models,
-        occupations=occupations,
-        template_ids=template_ids,
-        rows_digest=digest,
-        n_unused=n_rows - len({text.key for text in found}),
-    )
-
-
-def _held_out(found: Sequence[TextDocument], seed: int, part: float) -> tuple[TextDocument, ...]:
-    """A random part of each (model, occupation, gender) loses its gender: a control.
+def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> tuple[TextDocument, ...]:
+    """Under `hold_out` a random part of each (model, occupation, gender) loses its gender: a control.
 
     See docs/methods.md#hold-out.
     """
+    if not study.hold_out:
+        return tuple(texts)
     groups: dict[tuple[str, str, str], list[int]] = {}
-    for i, text in enumerate(found):
+    for i, text in enumerate(texts):
         if text.specified_gender is not None:
             groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
     chosen: set[int] = set()
     for group, places in groups.items():
-        n = int(part * len(places))
-        picked = generator(seed, "hold-out", group).permutation(len(places))[:n]
+        n = int(study.hold_out * len(places))
+        picked = generator(study.seed, "hold-out", group).permutation(len(places))[:n]
         chosen |= {places[i] for i in picked.tolist()}
     return tuple(
         replace(text, specified_gender=None, held_out=True) if i in chosen else text
-        for i, text in enumerate(found)
+        for i, text in enumerate(texts)
     )

@@ -5,11 +5,11 @@ See docs/architecture.md#foreign-text.
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from biaskit.foreign import visible
 from biaskit.wording import PEOPLE
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ SIZE = 8.0
 """Points, also of the smallest text: figures are drawn at the width of a text block."""
 BOX = "\u25a1"
 BOX_NOTE = f"A box ({BOX}) stands for a character that the figures' font lacks."
-_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_JOINERS = "\u200c\u200d"  # they belong to scripts and shape their letters
 _LONGEST = 400
 """Characters of a text that are looked at: its beginning and its end, since its middle is cut anyway."""
 
@@ -32,10 +30,8 @@ def clean(text: object) -> str:
     Control characters, bidirectional overrides and lone surrogates are shown as escapes, a character that
     the font lacks as a box; marks piled on one letter are cut to two.
     """
-    given = str(text)
-    if len(given) > _LONGEST:
-        given = f"{given[: _LONGEST // 2]}…{given[-_LONGEST // 2 :]}"
-    return "".join(_shown(c) for c in _unpiled(given))
+    shown = visible(str(text), longest=_LONGEST, marks=2)
+    return "".join(c if ord(c) in _characters() else BOX for c in shown)
 
 
 def people(group: str) -> str:
@@ -83,22 +79,6 @@ def wrap(text: str, width: float, *, size: float = SIZE) -> list[str]:
             lines.append(line)
         line = shorten(word, width, size=size)
     return [*lines, line] if line else lines
-
-
-def _unpiled(text: str) -> str:
-    kept: list[str] = []
-    marks = 0
-    for c in text:
-        marks = marks + 1 if unicodedata.combining(c) else 0
-        if marks <= 2:
-            kept.append(c)
-    return "".join(kept)
-
-
-def _shown(c: str) -> str:
-    if c in _JOINERS or unicodedata.category(c) not in _HIDDEN:
-        return c if ord(c) in _characters() else BOX
-    return ascii(c)[1:-1]
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
+
+from biaskit.foreign import visible
 
 LONGEST_TEXT = 20_000
 LONGEST_SENTENCE = 2_000
@@ -12,7 +13,6 @@ LONGEST_NAME = 300
 """Letters of a label, a word or a reason: beyond it a table cell is no cell."""
 
 _NUMBERS = frozenset((int, float, bool, type(None)))
-_KEPT = "\n\t\u200c\u200d"  # joiners belong to scripts and shape their letters
 
 
 def shown(text: str) -> str:
@@ -20,9 +20,7 @@ def shown(text: str) -> str:
 
     What comes back is valid UTF-8 once encoded, and cannot reorder what stands beside it.
     """
-    if text.isprintable():
-        return text
-    return "".join(c if _harmless(c) else ascii(c)[1:-1] for c in text.replace("\r\n", "\n"))
+    return visible(text.replace("\r\n", "\n"), keep="\n\t")
 
 
 def cut(text: str, longest: int = LONGEST_NAME) -> str:
@@ -46,8 +44,3 @@ def all_shown(value: Any) -> Any:
             return value
         return [all_shown(one) for one in value]
     return value
-
-
-def _harmless(c: str) -> bool:
-    # Spaces of other widths are not "printable" in Python's sense, and do no harm.
-    return c.isprintable() or c in _KEPT or unicodedata.category(c) == "Zs"

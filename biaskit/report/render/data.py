@@ -7,9 +7,8 @@ import io
 import json
 from typing import Any
 
+from biaskit.foreign import is_formula
 from biaskit.report.render.document import Document, TitledTable
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render_json(document: Document) -> str:
@@ -43,4 +42,4 @@ def render_csv(table: TitledTable) -> str:
 
 def _plain(cell: str) -> str:
     """A cell of words that no spreadsheet runs; an apostrophe tells it that text follows."""
-    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell
+    return f"'{cell}" if is_formula(cell) else cell

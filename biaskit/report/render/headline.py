@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from biaskit.foreign import visible
 from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
@@ -81,9 +81,7 @@ class _Screen:
 
     def visible(self, text: str) -> str:
         """Foreign text on one line; what has no width of its own is shown as escapes."""
-        line = " ".join(text.split())
-        shown = "".join(c if unicodedata.category(c)[0] not in "CZ" or c == " " else _escape(c) for c in line)
-        return self.plain(shown)
+        return self.plain(visible(" ".join(text.split()), joiners=False))
 
     def label(self, text: str, columns: int) -> str:
         """Foreign text in exactly so many columns."""
@@ -125,10 +123,6 @@ class _Screen:
         for note in self.notes:
             yield from self.wrapped(note)
         self.notes.clear()
-
-
-def _escape(character: str) -> str:
-    return ascii(character)[1:-1] if ord(character) > 0x7E or ord(character) < 0x20 else character
 
 
 # --- the prober --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from biaskit.foreign import visible
 from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable
 
 LONGEST = 45
@@ -133,8 +134,7 @@ def _letter(c: str) -> str:
 
 def _comment(text: str) -> str:
     """A comment's line: nothing in it ends the line, and all of it is UTF-8."""
-    line = re.sub(r"\s+", " ", text)
-    return "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in line)
+    return visible(re.sub(r"\s+", " ", text))
 
 
 def _name(text: str) -> str:

@@ -6,14 +6,13 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
+from biaskit.foreign import visible
 from biaskit.report.render.document import Document, Heading, TitledTable
 
 LINE = 100
 """Where sentences and lists are broken; tables are as wide as their other columns."""
 NARROWEST = 30
 """Letters that a column of lists has, however wide the others are."""
-_CONTROLS = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-_JOINERS = "\u200c\u200d"  # belong to scripts and shape their letters
 
 
 def render_text(document: Document) -> str:
@@ -24,17 +23,6 @@ def render_text(document: Document) -> str:
     if document.signature:
         parts.append(_wrapped(document.signature))
     return "\n\n".join(parts) + "\n"
-
-
-def one_line(text: str) -> str:
-    """Foreign text in which nothing ends a line, moves a cursor or turns the reading direction.
-
-    Line feeds, tabs, control characters, bidirectional overrides and lone surrogates become escapes, as
-    the terminal would show them, so that a cell is as wide as it was counted.
-    """
-    return "".join(
-        ascii(c)[1:-1] if unicodedata.category(c) in _CONTROLS and c not in _JOINERS else c for c in text
-    )
 
 
 def _table(table: TitledTable) -> str:
@@ -53,9 +41,9 @@ def _table(table: TitledTable) -> str:
 def _shown(table: TitledTable) -> TitledTable:
     """The same table with every text on one line."""
     return TitledTable(
-        one_line(table.title),
-        tuple(tuple(Heading(one_line(h.text), h.span) for h in line) for line in table.header),
-        tuple(tuple(one_line(cell) for cell in row) for row in table.rows),
+        visible(table.title),
+        tuple(tuple(Heading(visible(h.text), h.span) for h in line) for line in table.header),
+        tuple(tuple(visible(cell) for cell in row) for row in table.rows),
         table.note,
         table.n_text,
         table.wide,
@@ -65,7 +53,7 @@ def _shown(table: TitledTable) -> TitledTable:
 def _wrapped(text: str) -> str:
     # Wrapping first: a line feed of a note stays a place to break, everything else of its kind an escape.
     lines = textwrap.wrap(text, LINE, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(one_line(line) for line in lines)
+    return "\n".join(visible(line) for line in lines)
 
 
 def _pieces(row: Sequence[str], widths: Sequence[int], wide: frozenset[int]) -> list[list[str]]:

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli
 from fakes.api_server import AFTER_GENERATION, SLOW, ApiServer, Behaviour, Faults
+from fakes.command import Cli
+from fakes.personas_runs import write_vectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_personas_analysis import write_vectors
 
 import biaskit
 import biaskit.cli

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Cli
 from fakes.api_server import ApiServer, Behaviour
-from test_personas_analysis import write_vectors
+from fakes.command import Cli
+from fakes.personas_runs import write_vectors
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api import controller

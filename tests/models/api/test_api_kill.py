@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from fakes.api_server import ApiServer, Behaviour, Received
-from test_personas_analysis import write_vectors
+from fakes.personas_runs import write_vectors
 
 import biaskit
 

@@ -29,8 +29,8 @@ from urllib.parse import quote
 
 import pytest
 from fakes.api_server import LIES, ApiServer, Behaviour, Fault, Faults, Lie, Received
+from fakes.personas_runs import write_vectors
 from needs import missing
-from test_personas_analysis import write_vectors
 
 import biaskit
 import biaskit.cli

@@ -580,7 +580,7 @@ FORMULA = "which a spreadsheet would run. Rename it."
         ),
         (
             "t.csv.gz",
-            gzip.compress(b"text\n\xc3"),
+            gzip.compress(b"text\n\xc3", mtime=0),
             {},
             "t.csv.gz, line 2 is not UTF-8: byte 0xc3 at position 5. Save the file as UTF-8.",
         ),
@@ -592,7 +592,7 @@ FORMULA = "which a spreadsheet would run. Rename it."
         ),
         (
             "t.csv.gz",
-            gzip.compress(b"text\na\n")[:-9],
+            gzip.compress(b"text\na\n", mtime=0)[:-9],
             {},
             "t.csv.gz cannot be unpacked: Compressed file ended…",
         ),

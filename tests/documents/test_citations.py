@@ -1,0 +1,104 @@
+"""What code and documents cite stands in docs/: every page, every anchor, and no document that is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+DOCS = ROOT / "docs"
+CITING = ("biaskit", "tests", "configs", "examples", "corpora", "docs", "README.md")
+SUFFIXES = {".py", ".toml", ".md", ".html", ".js", ".css", ".txt", ".csv"}
+CITATION = re.compile(r"(?<![/\w])docs/([\w-]+\.md)(?:#([\w-]+))?")
+LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
+"""A link between two documents of docs/, or within one."""
+FORMER = re.compile(r"\b(?:METHODS|DESIGN|STYLE)(?:\.md)?,? ?§")
+"""Documents of the time of writing, which are not in the repository."""
+
+
+def texts(root: Path) -> Iterator[tuple[str, str]]:
+    """Each file that may cite, by its path below the root, and its text."""
+    for place in CITING:
+        files = [root / place] if (root / place).is_file() else sorted((root / place).rglob("*"))
+        for path in files:
+            if path.suffix in SUFFIXES and path != Path(__file__):
+                yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+
+
+def anchors(markdown: str) -> set[str]:
+    """What a link can lead to: GitHub's anchors of headings, and `<a id="...">`.
+
+    A heading's anchor is its text in lower case without punctuation, with hyphens for spaces; a text that
+    comes again has -1, -2, … behind it.
+    """
+    found = set(re.findall(r'<a (?:id|name)="([^"]+)"', markdown))
+    seen: dict[str, int] = {}
+    prose = re.sub(r"^```.*?^```", "", markdown, flags=re.S | re.M)
+    for heading in re.findall(r"^#{1,6} +(.+?)(?: +#+)?$", prose, re.M):
+        shown = re.sub(r"<[^>]+>", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading))
+        anchor = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
+        found.add(f"{anchor}-{seen[anchor]}" if anchor in seen else anchor)
+        seen[anchor] = seen.get(anchor, 0) + 1
+    return found
+
+
+def cited(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """The pages and anchors that a file cites; an anchor may be empty."""
+    yield from CITATION.findall(text)
+    if path.startswith("docs/"):
+        yield from ((page or path.removeprefix("docs/"), anchor) for page, anchor in LINK.findall(text))
+
+
+def unknown(root: Path) -> dict[str, set[str]]:
+    """Cited places of docs/ that do not exist, and who cites them."""
+    known: Mapping[str, set[str]] = {
+        path.name: anchors(path.read_text(encoding="utf-8")) for path in (root / "docs").glob("*.md")
+    }
+    missing: dict[str, set[str]] = {}
+    for path, text in texts(root):
+        for page, anchor in cited(path, text):
+            if page not in known or (anchor and anchor not in known[page]):
+                missing.setdefault(f"docs/{page}{'#' * bool(anchor)}{anchor}", set()).add(path)
+    return missing
+
+
+def test_every_citation_leads_to_a_place_that_exists() -> None:
+    missing = unknown(ROOT)
+    assert not missing, "\n".join(f"{place}: {', '.join(sorted(by))}" for place, by in sorted(missing.items()))
+
+
+def test_nothing_cites_a_document_that_is_not_in_the_repository() -> None:
+    assert [] == [path for path, text in texts(ROOT) if FORMER.search(text)]
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "missing"),
+    [
+        ("biaskit/a.py", '"""Formula: docs/methods.md#two-words."""', None),
+        ("biaskit/a.py", "# docs/methods.md#by-hand", None),
+        ("biaskit/a.py", "# docs/methods.md#again-1", None),
+        ("biaskit/a.py", "# docs/methods.md#two-word", "docs/methods.md#two-word"),
+        ("biaskit/a.py", "# docs/methods.md#again-2", "docs/methods.md#again-2"),
+        ("biaskit/a.py", "# docs/methods.md#no-heading", "docs/methods.md#no-heading"),
+        ("configs/a.toml", "# docs/method.md", "docs/method.md"),
+        ("docs/b.md", "[there](methods.md#two-words)", None),
+        ("docs/b.md", "[there](methods.md#nowhere)", "docs/methods.md#nowhere"),
+        ("docs/b.md", "[here](#nowhere)", "docs/b.md#nowhere"),
+    ],
+)
+def test_a_citation_of_a_missing_place_is_found(
+    place: str, text: str, missing: str | None, tmp_path: Path
+) -> None:
+    methods = '# Two `words`!\n\n## Again\n\n## Again\n\n<a id="by-hand"></a>\n\n```\n# No heading\n```\n'
+    for path, content in (("docs/methods.md", methods), (place, text)):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(content, encoding="utf-8")
+    assert ({missing: {place}} if missing else {}) == unknown(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["METHODS §4.2", "DESIGN.md, §3", "see DESIGN §5."])
+def test_a_former_name_is_found(text: str) -> None:
+    assert FORMER.search(text)
