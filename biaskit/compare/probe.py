@@ -13,8 +13,9 @@ from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_jobs
-from biaskit.stats.crossed import FloatArray, joined
+from biaskit.stats.crossed import joined
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 CONTRAST = "models"

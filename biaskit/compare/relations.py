@@ -12,9 +12,10 @@ import numpy as np
 from biaskit.compare.gaps import Measure
 from biaskit.compare.pairs import SidePair
 from biaskit.compare.personas import unit_rows
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope
 from biaskit.stats.correlation import slope, spearman
-from biaskit.stats.crossed import FloatArray, joined
+from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
 from biaskit.tables.io import columns
 from biaskit.tables.quantities import RELATIONS, relation

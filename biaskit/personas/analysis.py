@@ -40,8 +40,7 @@ from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.io import write_table
-
-Row = dict[str, object]
+from biaskit.tables.query import Row
 
 METHODS_VERSION = {"association": 1, "representation": 1, "words": 1, "srb": 1, "clusters": 1}
 """Raised when the same rows would give other tables."""
@@ -57,7 +56,7 @@ HIGH_DROP_RATE = 0.2
 class Made:
     """The tables of one analysis, and what must be said beside them."""
 
-    tables: dict[str, list[Row]] = field(default_factory=dict)
+    tables: dict[str, Sequence[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     record: dict[str, object] = field(default_factory=dict)  # vectors, clusters: for analysis.json
 

@@ -2,61 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.content import PromptShown
 from biaskit.runs.collection import Part
+from biaskit.tables.query import Row
 
 LONGEST_PROMPT = 20_000
 
 
-def prompts_shown(
-    part: Part, rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]
-) -> list[PromptShown]:
+class PromptKinds:
     """The first job's prompt, by name, for each model, template, instruction, setting and gender asked for.
 
-    `rows`: as stored; `names`: label in the row → label in the report. Prompts that several models got
-    alike stand once, with all their names.
+    Prompts that several models got alike stand once, with all their names. `names`: label in the rows → label
+    in the report.
     """
-    chosen: dict[tuple[Any, ...], tuple[str, Mapping[str, Any]]] = {}
-    for row in rows:
-        label = names.get(str(row.get("model")))
-        if label is None or not isinstance(row.get("prompt"), str):
-            continue
-        key = (label, *(row.get(name) for name in _DESIGN[part.engine]))
-        if key not in chosen or _item(row) < chosen[key][0]:
-            chosen[key] = (_item(row), {**row, "model": label})
-    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for key, (_, row) in chosen.items():
-        asked = (*key[1:], row["prompt"][:LONGEST_PROMPT], row.get("system") or None)
-        alike.setdefault(asked, []).append(row)
-    return [_shown(part, same) for same in sorted(alike.values(), key=lambda same: _place(same[0]))]
+
+    def __init__(self, part: Part, names: Mapping[str, str]) -> None:
+        self._part, self._names = part, names
+        self._first: dict[tuple[Any, ...], Mapping[str, Any]] = {}  # (model, *kind) → row
+
+    def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows, each looked at as it goes by."""
+        for row in rows:
+            label = self._names.get(str(row.get("model")))
+            if label is not None and isinstance(row.get("prompt"), str):
+                kind = (label, *(row.get(name) for name in _KINDS[self._part.engine]))
+                if kind not in self._first or _item(row) < _item(self._first[kind]):
+                    self._first[kind] = row
+            yield row
+
+    def of_all(self, rows: Iterable[Row]) -> Iterator[PromptShown]:
+        """What `shown` gives after these rows, for who wants nothing else of them."""
+        for _ in self.noting(rows):
+            pass
+        return self.shown()
+
+    def shown(self) -> Iterator[PromptShown]:
+        """In the order of the design; models that got the same prompt under one entry."""
+        alike: dict[tuple[Any, ...], list[tuple[str, Row]]] = {}
+        for (label, *kind), row in self._first.items():
+            alike.setdefault((*kind, row["prompt"], row.get("system")), []).append((label, row))
+        for same in sorted(alike.values(), key=_place):
+            models = sorted({label for label, _ in same})
+            row = min(same, key=lambda one: one[0])[1]
+            yield PromptShown(
+                engine=self._part.engine,
+                study=self._part.study,
+                model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
+                kind=str(row.get("bias_type") or f"template {row.get('template_id')}"),
+                what=_what(row),
+                form=str(row.get("prompt_form") or ""),
+                prompt=row["prompt"][:LONGEST_PROMPT],
+                system=row.get("system") or None,
+            )
 
 
-_DESIGN = {
+_KINDS = {
     "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
     "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
 }
-"""The columns that tell prompts of one model apart, but for the item."""
 
 
-def _item(row: Mapping[str, Any]) -> str:
+def _item(row: Row) -> str:
     return str(row.get("job") or row.get("occupation") or "")
-
-
-def _shown(part: Part, rows: Sequence[Mapping[str, Any]]) -> PromptShown:
-    first, models = rows[0], sorted({str(row["model"]) for row in rows})
-    return PromptShown(
-        engine=part.engine,
-        study=part.study,
-        model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
-        kind=str(first.get("bias_type") or f"template {first.get('template_id')}"),
-        what=_what(first),
-        form=str(first.get("prompt_form") or ""),
-        prompt=first["prompt"][:LONGEST_PROMPT],
-        system=first.get("system") or None,
-    )
 
 
 def _what(row: Mapping[str, Any]) -> str:
@@ -72,8 +82,10 @@ def _what(row: Mapping[str, Any]) -> str:
     return ", ".join([*said, _item(row)])
 
 
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """In the order of the design; numbered templates by number, named ones after the instruction."""
+def _place(same: Sequence[tuple[str, Row]]) -> tuple[Any, ...]:
+    """Templates by number where they have one, else by name."""
+    label, row = min(same, key=lambda one: one[0])
     template = str(row.get("template_id"))
-    numbers = (int(template) if template.isdecimal() else 0, row.get("instruction_id") or 0)
-    return str(row.get("bias_type") or ""), numbers, _what(row), str(row["model"])
+    number = int(template) if template.isdecimal() else -1
+    instruction = row.get("instruction_id") or 0
+    return (str(row.get("bias_type") or ""), number, instruction, _what(row), label)

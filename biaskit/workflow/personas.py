@@ -17,7 +17,7 @@ from biaskit.personas.sampling.design import PersonasDesign, n_series, resolve_d
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import describe_design, design_signature, read_design
-from biaskit.personas.texts.importing import ALL, ImportedTexts, read_texts, rows_of_frame
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
 from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.render.document import Document
@@ -303,7 +303,7 @@ def _analyse_imported(
                 f"{key} is a key of sampling, and these texts are there already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
-    if len(imported.models) > 1 and ALL in imported.models:
+    if len(imported.models) > 1 and UNNAMED in imported.models:
         raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
     study = build_study(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.records import NONBINARY_REFERENCE
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import (
     MANY_MODELS,
@@ -37,7 +38,6 @@ from biaskit.wording import (
     short,
 )
 
-NONBINARY_REFERENCE = 0.016
 """Share of non-binary people in the U.S. population that GAS(P) compares with.
 
 See docs/methods.md#representation-references.
