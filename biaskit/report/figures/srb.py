@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 GENDERS = ("female", "male")
 HEAT = ("#b35a00", "#f4f1ea", "#00614a")
-"""Nearer to specified women, no difference, nearer to specified men: orange against teal, told apart by "
-"all."""
+"""Nearer to specified women, no difference, nearer to specified men: orange and teal, told apart by all."""
 CELL = 0.165
 
 

@@ -17,7 +17,6 @@ from biaskit.tables.query import Row, where
 if TYPE_CHECKING:
     from biaskit.report.figures.sheet import Entry, Sheet
 
-ANCHOR = "figures"
 PER_PAGE = 5
 """Models that stand side by side in one dot plot; more models take more figures."""
 
@@ -96,12 +95,12 @@ def finished(view_prefix: str, name: str, title: str, drawing: Drawing) -> Figur
     full = f"{view_prefix}{name}"
     svg = drawing.sheet.svg(full, drawing.alt)
     note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
-    return Figure(full, title, drawing.caption + note, drawing.alt, ANCHOR, svg, drawing.sheet)
+    return Figure(full, title, drawing.caption + note, drawing.alt, svg, drawing.sheet)
 
 
 def missing(prefix: str, name: str, title: str, reason: str) -> Missing:
     """A figure that cannot be drawn."""
-    return Missing(f"{prefix}{name}", title, reason, ANCHOR)
+    return Missing(f"{prefix}{name}", title, reason)
 
 
 def pages(
