@@ -42,6 +42,11 @@ class View:
         rows = where(self.part.tables.get(table, ()), **wanted)
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
+    def models_of(self, rows: Sequence[Row]) -> list[str]:
+        """Its models that have a row."""
+        present = {row["model"] for row in rows}
+        return [model for model in self.models if model in present]
+
     def entries(self, models: Sequence[str], *, width: float = 2.1) -> list[Entry]:
         """The legend of some models."""
         from biaskit.report.figures.sheet import Entry
@@ -101,6 +106,23 @@ def finished(view_prefix: str, name: str, title: str, drawing: Drawing) -> Figur
 def missing(prefix: str, name: str, title: str, reason: str) -> Missing:
     """A figure that cannot be drawn."""
     return Missing(f"{prefix}{name}", title, reason)
+
+
+def charts(
+    view: View,
+    rows: Sequence[Row],
+    name: str,
+    title: str,
+    reason: str,
+    draw: Callable[[View, Sequence[str]], Drawing],
+    *,
+    size: int = PER_PAGE,
+) -> Iterator[Figure | Missing]:
+    """The figures of the models that have a row; without rows, `reason` says why there is none."""
+    if rows:
+        yield from pages(view, view.models_of(rows), name, title, draw, size=size)
+    else:
+        yield missing(view.prefix, name, title, reason)
 
 
 def pages(
