@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 pytest.register_assert_rewrite("fakes")  # before the first of them is imported
 
@@ -21,6 +22,28 @@ import biaskit.cli  # noqa: E402
 
 if TYPE_CHECKING:
     from fakes.tiny_models import Tiny
+
+# Both cores of a machine are busy, so no example has a time limit. `.ci/test --quick` takes the second.
+settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=20)
+settings.load_profile("full")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest come first, so that no worker is left alone with one of them at the end.
+
+    A worker takes whole files (`--dist loadfile`): fixtures of a module are made once.
+    """
+    long = ("real_server", "process", "browser", "real_model", "slow")
+    weight: dict[Path, int] = {}
+    for item in items:
+        rank = min((i for i, name in enumerate(long) if item.get_closest_marker(name)), default=len(long))
+        weight[item.path] = min(rank, weight.get(item.path, rank))
+    items.sort(key=lambda item: weight[item.path])
+    # What has been imported stays: statsmodels collects garbage at every call of Holm, and would look through
+    # all of torch each time.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ class PromptKinds:
         for row in rows:
             label = self._names.get(str(row.get("model")))
             if label is not None and isinstance(row.get("prompt"), str):
-                kind = (label, *(row.get(name) for name in _KINDS[self._part.engine]))
+                kind = (label, *(row.get(name) for name in _DESIGN[self._part.engine]))
                 if kind not in self._first or _item(row) < _item(self._first[kind]):
                     self._first[kind] = row
             yield row

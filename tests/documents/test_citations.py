@@ -1,4 +1,4 @@
-"""What code and documents cite stands in docs/: every page, every anchor, and no document that is not there."""
+"""What code and documents cite stands in docs/: every page, every anchor."""
 
 from __future__ import annotations
 

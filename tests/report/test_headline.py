@@ -1,14 +1,10 @@
 """The first screen as plain text: bars, intervals, first findings, never wider than the terminal.
 
-    python tests/report/test_headline.py write    # makes the golden files anew
-
-Origin of the golden files: the renderer's own output of 22 November 2026, read line by line against the
-rows that stand below.
+The numbers expected are those of the rows that stand below.
 """
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 from dataclasses import replace
 
@@ -36,7 +32,6 @@ from fakes.findings_rows import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from places import GOLDEN
 
 from biaskit.report.content import Content
 from biaskit.report.render.headline import _Screen, cut, headline
@@ -81,11 +76,30 @@ def none_eligible() -> Content:
 CASES = {"one-model": one_model, "two-models": two_models, "none-eligible": none_eligible}
 
 
+SAID = {
+    "one-model": (
+        *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
+        *("−0.50 [−0.60 to −0.40]", "26 points more [18 to 34]", "The listed words hold 30 %"),
+        *("floor of 1 %", "20 % [15–25] (cook) to 90 % [85–95] (nurse)", "30 of 300 texts (10 %)"),
+        *("2.4 points more [0.9 to 3.6]", "0 of m's 270 texts", "- 1 more finding in the report."),
+        "Brackets hold 95 % intervals.",
+    ),
+    "two-models": (
+        "60 [50–70]",
+        "34 [24–44]",
+        "not measured: no complete template",
+        "5 points more [1 to 9]",
+    ),
+    "none-eligible": ("SRB not measured", "no text with an associated gender"),
+}
+"""Numbers of the stored rows, as a reader must find them."""
+
+
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("ascii_only", [False, True])
-def test_golden(name: str, ascii_only: bool) -> None:
-    path = GOLDEN / f"headline_{name}{'-ascii' * ascii_only}.txt"
-    assert headline(CASES[name](), ascii=ascii_only) + "\n" == path.read_text("utf-8")
+def test_every_number_is_on_the_screen(name: str) -> None:
+    shown = " ".join(headline(CASES[name]()).split())
+    assert [] == [said for said in SAID[name] if said not in shown]
+    assert headline(CASES[name](), ascii=True).isascii()
 
 
 def fits(text: str, width: int) -> None:
@@ -211,10 +225,3 @@ def test_a_study_with_one_kind_of_jobs_has_one_column() -> None:
 )
 def test_cut(text: str, columns: int, expected: str) -> None:
     assert cut(text, columns) == expected
-
-
-if __name__ == "__main__" and "write" in sys.argv:
-    for name, make in CASES.items():
-        for plain in (False, True):
-            path = GOLDEN / f"headline_{name}{'-ascii' * plain}.txt"
-            path.write_text(headline(make(), ascii=plain) + "\n", "utf-8")

@@ -412,7 +412,7 @@ def test_occugender_3_and_4_have_models_in_rows_with_interval_and_coverage(runs:
     assert table.columns()[1] == "female-dominated, M"
     assert table.rows[0][1] == f"{100 * one['share']:.1f} ± {100 * one['se_templates']:.1f}"
     assert table.rows[1][1] == f"{100 * one['ci_low']:.1f}–{100 * one['ci_high']:.1f}"
-    assert "M male, F female, D diverse" in table.note
+    assert "M: men's words, F: women's words, D: words for neither" in table.note
     assert f"Study {part.study}" in table.note
 
 
