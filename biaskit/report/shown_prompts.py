@@ -59,7 +59,7 @@ class PromptKinds:
             )
 
 
-_KINDS = {
+_DESIGN = {
     "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
     "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
 }
