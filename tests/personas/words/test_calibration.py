@@ -243,6 +243,7 @@ def test_no_order_of_marks_breaks_the_promise(marked: set[int]) -> None:
         assert not words(c)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.15, 0.5, 0.95, 1.0])
 def test_c_is_that_of_a_plain_loop_over_all_c(alpha: float) -> None:
     graded_texts = graded()
