@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 BiasType = Literal["explicit", "implicit"]
 Setting = Literal["plain", "dialogue"]
@@ -19,6 +19,12 @@ ANSWERED_SEPARATOR = " | "
 """Between the model's name and the server's fingerprint in `answered_by`."""
 NO_INSTRUCTION = 0
 """The instruction id that means "none": the arm every instruction is compared with."""
+GENDERS: tuple[Gender, ...] = get_args(Gender)
+"""In the order of every table."""
+WOMEN_AND_MEN: tuple[str, str] = ("female", "male")
+"""The pair whose words, scores and clusters are compared."""
+NONBINARY_REFERENCE = 0.016
+"""Share of the U.S. population that identifies as non-binary, as GAS(P) §5.1 quotes it."""
 
 
 # --- what a corpus holds -------------------------------------------------------------------------

@@ -9,8 +9,12 @@ LONGEST_QUOTE = 80
 MINUS = "−"
 
 PEOPLE: Mapping[str, str] = MappingProxyType(
-    {"female": "women", "male": "men", "nonbinary": "non-binary people"}
+    {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
 )
+"""The prober's `diverse` (also: gender unknown) and the texts' `nonbinary` are two things.
+
+See docs/methods.md#gender-groups.
+"""
 
 
 def people(gender: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from itertools import islice
@@ -14,7 +13,7 @@ import click
 
 from biaskit.cli.options import with_format
 from biaskit.cli.output import print_document
-from biaskit.cli.terminal import emit
+from biaskit.cli.terminal import emit, width
 from biaskit.corpora.loaders import (
     load_dialogue,
     load_expression_sets,
@@ -33,7 +32,7 @@ from biaskit.models.known import list_known
 from biaskit.report.render.data import render_csv
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.latex import render_latex
-from biaskit.report.render.text import render_text
+from biaskit.report.render.text import cell_width, fold, render_text
 from biaskit.study.config import describe_keys, load_study, study_names
 
 _N_COUNTS = 50  # of tens of thousands
@@ -64,9 +63,9 @@ def command(name: str | None, output_format: str) -> None:
         print_document(Document((_study_table(name),)), output_format)
     else:
         if name in corpora:
-            emit("\n".join(_corpus(load_corpus(name))) + "\n")
+            emit("\n".join(_fitting(_corpus(load_corpus(name)))) + "\n")
         if name in studies:
-            emit(("\n" if name in corpora else "") + render_text(Document((_study_table(name),))))
+            emit(("\n" if name in corpora else "") + render_text(Document((_study_table(name),)), width()))
 
 
 def _print_overview(corpora: list[Corpus], studies: list[str], output_format: str) -> None:
@@ -84,7 +83,8 @@ def _print_overview(corpora: list[Corpus], studies: list[str], output_format: st
     elif output_format == "latex":
         emit(render_latex(_overview(corpora, studies)))
     else:
-        emit(render_text(_overview(corpora, studies)) + "\nbiaskit corpora NAME shows one of them.\n")
+        emit(render_text(_overview(corpora, studies), width()))
+        emit("\nbiaskit corpora NAME shows one of them.\n")
 
 
 def _overview(corpora: list[Corpus], studies: list[str]) -> Document:
@@ -156,6 +156,14 @@ def _study_json(name: str) -> dict[str, Any]:
 
 
 # --- for people --------------------------------------------------------------------------------------
+
+
+def _fitting(lines: Iterator[str]) -> Iterator[str]:
+    """The same lines, those that are too long folded under themselves."""
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        long = cell_width(line) > width()
+        yield from fold(line, width(), first=indent, then=f"{indent}    ") if long else [line]
 
 
 def _corpus(corpus: Corpus) -> Iterator[str]:
@@ -233,7 +241,7 @@ def _expressions(source: str) -> Iterator[str]:
 
 def _words(source: str) -> Iterator[str]:
     text = ", ".join(load_word_list(source))
-    yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
+    yield f"  {text}"
 
 
 def _counts(source: str) -> Iterator[str]:
@@ -246,13 +254,13 @@ def _prices(source: str) -> Iterator[str]:
     for entry in load_prices(source):
         price = f"{entry.price.input:6.2f} in, {entry.price.output:6.2f} out"
         yield f"  {entry.host:16} {entry.model:45} {price}  ({entry.price.date}, {entry.price.source})"
-        yield from textwrap.wrap(entry.note, 100, initial_indent="      ", subsequent_indent="      ")
+        yield from [f"      {entry.note}"] if entry.note else []
 
 
 def _models(source: str) -> Iterator[str]:
     for model in list_known(source):
         yield f"  {model.label} = {model.spec} ({model.api_key_env}; {model.paper})"
-        yield from textwrap.wrap(model.note, 100, initial_indent="      ", subsequent_indent="      ")
+        yield from [f"      {model.note}"] if model.note else []
 
 
 def _licence(source: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from biaskit.cli.terminal import emit
+from biaskit.cli.terminal import emit, emit_notes, width
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document
 from biaskit.report.render.latex import render_latex
@@ -23,8 +23,7 @@ def print_document(document: Document, output_format: str) -> None:
     if output_format == "csv":
         emit(render_csv(document.tables[0]))
     else:
-        renderers = {"json": render_json, "latex": render_latex, "text": render_text}
-        emit(renderers[output_format](document))
+        emit(_rendered(document, output_format))
 
 
 def print_result(result: RunResult, output_format: str) -> None:
@@ -36,8 +35,15 @@ def print_result(result: RunResult, output_format: str) -> None:
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
-        emit(f"{render_text(result.document())}\nRun: {result.path} (tables/*.csv hold every number)\n")
+        emit(render_text(result.document(), width()) + "\n")
+        emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
         emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+
+
+def _rendered(document: Document, output_format: str) -> str:
+    if output_format == "text":
+        return render_text(document, width())
+    return render_json(document) if output_format == "json" else render_latex(document)
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
@@ -47,7 +53,7 @@ def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
     elif (result.path / "tables").is_dir():
         print_result(result, output_format)
     else:
-        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
+        emit_notes(result.warnings, err=True)
     if not result.complete:
         sys.exit(FINISHED_WITH_MISSING)
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biaskit.cli.options import examples, with_settings, with_sides
-from biaskit.cli.terminal import TerminalWatcher, emit, takes_blocks
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_notes, takes_blocks, width
 from biaskit.runs.store import find_run
 
 
@@ -87,8 +87,8 @@ def command(
         }
         emit(json.dumps(content, indent=1) + "\n")
     else:
-        emit(headline(made.content, ascii=not takes_blocks()) + "\n")
-        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in made.notes))
+        emit(headline(made.content, width=width(), ascii=not takes_blocks()) + "\n")
+        emit_notes(made.notes)
         emit(f"\nPage: {made.page}\n")
         n_figures = len({path.stem for path in made.figures})
         kinds = ", ".join(dict.fromkeys(path.suffix[1:].upper() for path in made.figures))

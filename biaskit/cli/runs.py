@@ -12,7 +12,7 @@ import click
 
 from biaskit.cli.options import with_format
 from biaskit.cli.output import print_document
-from biaskit.cli.terminal import emit
+from biaskit.cli.terminal import emit, emit_notes
 from biaskit.errors import BiaskitError
 from biaskit.report.render.data import render_csv
 from biaskit.report.render.document import Document, Heading, TitledTable
@@ -34,7 +34,7 @@ def command(folder: str, output_format: str) -> None:
     if output_format in ("json", "csv"):
         emit(json.dumps(found, indent=1) + "\n" if output_format == "json" else render_csv(_plain(found)))
         # A program reads the runs; whoever started it reads what is broken.
-        emit("".join(f"Note: {one.rstrip('.')}.\n" for one in broken), err=True)
+        emit_notes(broken, err=True)
     elif not found and not broken:
         emit(f"No runs in {folder}/ yet.\n")
     else:

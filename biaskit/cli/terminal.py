@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -10,6 +12,7 @@ import click
 from biaskit.errors import Interrupted, UsageError
 from biaskit.foreign import visible
 from biaskit.progress import LineWatcher, ModelPlan, on_terminal
+from biaskit.report.render.text import WIDTH, render_notes
 
 LONG_RUN_S = 3600
 DEAR_RUN_USD = 5.0
@@ -26,6 +29,17 @@ def emit(text: str, *, err: bool = False) -> None:
     stream = sys.stderr if err else sys.stdout
     encoding = stream.encoding or "utf-8"
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
+
+
+def width() -> int:
+    """Columns of the terminal that stdout is; 80 where it is none."""
+    return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else WIDTH
+
+
+def emit_notes(notes: Sequence[str], *, err: bool = False) -> None:
+    """Print notes, each from a line of its own."""
+    if notes:
+        emit(render_notes(notes, width()) + "\n", err=err)
 
 
 def takes_blocks() -> bool:

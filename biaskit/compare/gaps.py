@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from biaskit.compare.aliases import Aliases
 from biaskit.stats.contrasts import Row
 from biaskit.stats.crossed import joined
+from biaskit.tables.quantities import GAPS
 from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import Tables
+from biaskit.tables.query import Tables, grouped, where, without_instruction
 
 FEMALE, MALE = "female", "male"
-GAPS = ("probe_gap", "represented_gap", "labour_gap", "srb_spread")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,45 +78,42 @@ def gap_rows(both: BothEngines, labour: LabourTable, aliases: Aliases) -> tuple[
     that positive means each nearer to their own specified gender. All in [−1, 1] but the spread; positive
     gaps point to women. The notes name occupations that cannot be joined and those of one engine alone.
     """
-    jobs = [
-        row
-        for row in both.probe.get("probe_jobs", ())
-        if row["model"] == both.probe_model and row["instruction_id"] == 0 and row["setting"] == "plain"
-    ]
-    texts = [r for r in both.personas.get("representation", ()) if r["model"] == both.personas_model]
+    jobs = where(both.probe.get("probe_jobs", ()), model=both.probe_model, instruction_id=0, setting="plain")
+    texts = where(both.personas.get("representation", ()), model=both.personas_model)
     if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():
-        return [], [f"{both.model}: the prober's gender groups lack female or male: there are no gaps"]
-    texts = [row for row in texts if row.get("instruction_id") in (None, 0)]
+        return [], [f"{both.model}: the prober's gender groups lack female or male: there are no gaps."]
+    texts = without_instruction(texts)
     occupations, twice_there = _by_key((str(row["occupation"]) for row in texts), aliases)
     names, twice_here = _by_key((str(row["job"]) for row in jobs), aliases)
-    notes = [f"{both.model}: {said}" for said in (*twice_here, *twice_there)]
+    notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
     common = [key for key in occupations if key in names]
     alone = len(occupations.keys() ^ names.keys())
     if alone and common:
-        notes.append(f"{both.model}: {alone} occupations of one engine alone have no gaps")
+        notes.append(f"{both.model}: {alone} occupations of one engine alone have no gaps.")
     if not common:
-        notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names)")
+        notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names).")
     spreads = _spreads(both)
     rows = []
     for key in common:
-        represented = _represented([row for row in texts if row["occupation"] == occupations[key]])
+        represented = _represented(where(texts, occupation=occupations[key]))
         spread, vectors = spreads.get(occupations[key], (Number(None, "no SRB"), ""))
-        for row in jobs:
-            if row["job"] == names[key]:
-                gaps = (_probe_gap(row), represented, _labour_gap(labour.share.get(key)), spread)
-                rows.append(_row(both.model, occupations[key], row, gaps, vectors))
+        for row in where(jobs, job=names[key]):
+            gaps = (_probe_gap(row), represented, _labour_gap(labour.share.get(key)), spread)
+            rows.append(_row(both.model, occupations[key], row, gaps, vectors))
     return rows, notes
 
 
 def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], list[str]]:
     """Key → the engine's own name; two names of one engine that mean the same are left out and named."""
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
     twice: dict[str, str] = {}
     for name in dict.fromkeys(names):
         key = aliases.key(name)
-        if found.setdefault(key, name) != name:
-            twice[key] = f"{found[key]} and {name} are one name for both engines and are left out of the gaps"
-    return {key: name for key, name in found.items() if key not in twice}, list(twice.values())
+        if known.setdefault(key, name) != name:
+            twice[key] = (
+                f"{known[key]} and {name} are one name for both engines and are left out of the gaps."
+            )
+    return {key: name for key, name in known.items() if key not in twice}, list(twice.values())
 
 
 def _row(
@@ -169,9 +166,8 @@ def _labour_gap(share: float | None) -> Number:
 def _spreads(both: BothEngines) -> dict[str, tuple[Number, str]]:
     """Occupation → SRB(men) − SRB(women) and the vector model it was made with."""
     by_gender: dict[str, dict[str, StoredRow]] = {}
-    for row in both.personas.get("srb", ()):
-        if row["model"] == both.personas_model:
-            by_gender.setdefault(str(row["occupation"]), {})[str(row["gender"])] = row
+    for row in where(both.personas.get("srb", ()), model=both.personas_model):
+        by_gender.setdefault(str(row["occupation"]), {})[str(row["gender"])] = row
     return {occupation: _spread(rows) for occupation, rows in by_gender.items()}
 
 
@@ -205,8 +201,7 @@ class Measure:
 
 def measures(rows: Sequence[Mapping[str, object]]) -> Iterator[Measure]:
     """Every gap of one model's rows: probe_gap per bias type and form, the others once."""
-    for bias_type, form in dict.fromkeys((str(r["bias_type"]), str(r["prompt_form"])) for r in rows):
-        own = [r for r in rows if r["bias_type"] == bias_type and r["prompt_form"] == form]
+    for (bias_type, form), own in grouped(rows, "bias_type", "prompt_form").items():
         yield Measure(str(rows[0]["model"]), "probe_gap", bias_type, form, _values(own, "probe_gap"))
     for gap in GAPS[1:]:
         if rows:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError, nearest
@@ -26,6 +27,14 @@ class Side:
 
 SidePair = tuple[Side, Side]
 """(later, earlier) for a difference later − earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairNote:
+    """Why two sides, or their scores, have no test: what keeps them apart, and the sentence that says so."""
+
+    cause: Literal["gender groups", "prompt forms", "prompts", "no common cell"]
+    text: str
 
 
 def model_pairs(models: Sequence[str]) -> Iterator[SidePair]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from biaskit.compare.pairs import Side, SidePair
+from biaskit.compare.pairs import PairNote, Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Tables
+from biaskit.tables.query import Tables, where, without_instruction
 
 CONTRAST = "models"
 GENDERS = ("female", "male")
@@ -50,17 +50,17 @@ def texts_of(
 ) -> dict[str, Texts]:
     """The models of one run from its rows of srb.csv and representation.csv; `forms`: model → prompt form."""
     srb = tables.get("srb", ())
-    plain = [row for row in tables.get("representation", ()) if row.get("instruction_id") in (None, 0)]
-    whole = [row for row in plain if row["template_id"] == "all"]
+    plain = without_instruction(tables.get("representation", ()))
+    whole = where(plain, template_id="all")
     found = {}
     for model, form in forms.items():
-        scores = [row for row in srb if row["model"] == model]
+        scores = where(srb, model=model)
         found[model] = Texts(
             model=model,
             run=run,
             form=form,
-            srb={g: _values([r for r in scores if r["gender"] == g], "srb") for g in GENDERS if srb},
-            shares=_values([row for row in whole if row["model"] == model], "female_share"),
+            srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
+            shares=_values(where(whole, model=model), "female_share"),
             templates=tuple(dict.fromkeys(str(r["template_id"]) for r in plain if r["model"] == model)),
             vectors=_vectors(scores),
             asked=asked or PromptTexts(),
@@ -88,7 +88,7 @@ def _vectors(rows: Sequence[Mapping[str, object]]) -> str:
 
 def pair_rows_of_texts(
     pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Row], list[PairNote]]:
     """Rows welch and paired, later side minus earlier, of SRB (women, men) and of the share of women.
 
     A side's number is the mean over its models, on the occupations all models have. Two prompt forms, two
@@ -97,38 +97,37 @@ def pair_rows_of_texts(
     later, earlier = pair
     members = [texts[model] for model in (*later.models, *earlier.models)]
     if len({member.form for member in members}) > 1:
-        return [], [
+        text = (
             f"{_with_forms(later, texts)} and {_with_forms(earlier, texts)} have different prompt forms,"
             " so there is no test between them."
-        ]
+        )
+        return [], [PairNote("prompt forms", text)]
     if other := _other_prompts(members, with_gender=False):
-        return [], [
+        text = (
             f"{later.name} and {earlier.name} answered other prompts ({', '.join(other)}), so there is no"
             " test between their texts."
-        ]
-    rows: list[Row] = []
-    notes: list[str] = []
-    scores, said = _srb_rows(pair, members, texts, margins)
-    rows += scores
-    notes += [said] if said else []
+        )
+        return [], [PairNote("prompts", text)]
+    rows, note = _srb_rows(pair, members, texts, margins)
     if any(member.shares for member in members):
         shares = {model: texts[model].shares for model in texts}
         rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)
-    return rows, notes
+    return rows, [note] if note else []
 
 
 def _srb_rows(
     pair: SidePair, members: Sequence[Texts], texts: Mapping[str, Texts], margins: Mapping[str, float]
-) -> tuple[list[Row], str | None]:
+) -> tuple[list[Row], PairNote | None]:
     if not any(any(member.srb.values()) for member in members):
         return [], None
     if not one_vector_model(members):
         return [], None  # said once for all pairs, with the command
     if other := _other_prompts(members, with_gender=True):
-        return [], (
+        text = (
             f"{pair[0].name} and {pair[1].name} answered other prompts with a gender ({', '.join(other)}),"
             " so there is no test between their SRB."
         )
+        return [], PairNote("prompts", text)
     rows: list[Row] = []
     for gender in GENDERS:
         scores = {model: own.srb.get(gender, {}) for model, own in texts.items()}

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.compare.pairs import SidePair
+from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_jobs
-from biaskit.stats.crossed import FloatArray, joined
+from biaskit.stats.crossed import joined
+from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 CONTRAST = "models"
 OTHER_TEXT = "another text or other expressions"
@@ -254,7 +256,7 @@ def _estimators_apart(pair: SidePair, blocks: Sequence[CrossedCells]) -> str | N
     if len(found) < 2:
         return None
     alone = all(len(side.models) == 1 for side in pair)
-    return f"estimators differ: {(' against ' if alone else ', ').join(str(e) for e in found)}"
+    return f"{ESTIMATORS_DIFFER}: {(' against ' if alone else ', ').join(str(e) for e in found)}"
 
 
 def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str) -> bool:
@@ -270,17 +272,18 @@ def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str)
 # --- what is said of a pair ------------------------------------------------------------------------
 
 
-def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> str | None:
-    """A sentence where the gender groups differ; then nothing is compared."""
+def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | None:
+    """A note where the gender groups differ; then nothing is compared."""
     named = {", ".join(answers[model].groups): side.name for side in pair for model in side.models}
     if len(named) < 2:
         return None
     listed = " and ".join(f"{name} ({groups})" for groups, name in named.items())
-    return f"{listed} have different gender groups, so there is no test between them."
+    text = f"{listed} have different gender groups, so there is no test between them."
+    return PairNote("gender groups", text)
 
 
-def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> str | None:
-    """A sentence where two sides have the same cells in different prompt forms, or nothing in common."""
+def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
+    """A note where two sides have the same cells in different prompt forms, or nothing in common."""
     compared = {(r["bias_type"], r["instruction_a"], r["setting"]) for r in rows}
     forms: list[dict[tuple[str, str, str], list[str]]] = [{}, {}]
     for of_side, side in zip(forms, pair, strict=True):
@@ -295,9 +298,11 @@ def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[R
     ]
     apart = [cell for cell in both if len({*forms[0][cell], *forms[1][cell]}) > 1]
     if apart:
-        return f"{listed[0]} and {listed[1]} have different prompt forms, so there is no test between them."
+        text = f"{listed[0]} and {listed[1]} have different prompt forms, so there is no test between them."
+        return PairNote("prompt forms", text)
     if not rows:
-        return f"{pair[0].name} and {pair[1].name} have no cell in common, so there is no test between them."
+        text = f"{pair[0].name} and {pair[1].name} have no cell in common, so there is no test between them."
+        return PairNote("no common cell", text)
     return None
 
 

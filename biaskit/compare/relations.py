@@ -12,22 +12,15 @@ import numpy as np
 from biaskit.compare.gaps import Measure
 from biaskit.compare.pairs import SidePair
 from biaskit.compare.personas import unit_rows
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope
 from biaskit.stats.correlation import slope, spearman
-from biaskit.stats.crossed import FloatArray, joined
+from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
 from biaskit.tables.io import columns
+from biaskit.tables.quantities import RELATIONS, relation
 
 ENGINE = "compare"
-RELATIONS = (
-    ("represented_gap", "probe_gap"),
-    ("srb_spread", "probe_gap"),
-    ("srb_spread", "represented_gap"),
-    ("probe_gap", "labour_gap"),
-    ("represented_gap", "labour_gap"),
-    ("srb_spread", "labour_gap"),
-)
-"""(y, x) of every relation y~x."""
 KINDS: tuple[tuple[str, Callable[[FloatArray, FloatArray], FloatArray]], ...] = (
     ("slope", slope),
     ("spearman", spearman),
@@ -56,7 +49,7 @@ def _relation(
     margins: Mapping[str, float],
     seed: int,
 ) -> Row:
-    quantity = f"{y.gap}~{x.gap}"
+    quantity = relation(y.gap, x.gap)
     contrast = "labour" if x.gap == "labour_gap" else "gaps"
     bias_type, form = y.bias_type or x.bias_type, y.prompt_form or x.prompt_form
     pairs = [

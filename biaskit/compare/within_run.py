@@ -10,6 +10,7 @@ from biaskit.compare.personas import change_rows, pair_rows_of_texts, texts_of
 from biaskit.compare.probe import CONTRAST, answers_of, forms_apart, pair_rows
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.tables.io import read_table_rows, write_table
+from biaskit.tables.query import contrast_of
 
 
 def between_models(
@@ -27,10 +28,10 @@ def between_models(
     notes = [f"{model} has no cell in {path.name}." for model in models if model not in answers]
     rows: list[Row] = []
     for pair in model_pairs([model for model in models if model in answers]):
-        found, _ = pair_rows(pair, answers, margins)
-        rows += found
-        if said := forms_apart(pair, answers, found):
-            notes.append(said)
+        of_pair, _ = pair_rows(pair, answers, margins)
+        rows += of_pair
+        if note := forms_apart(pair, answers, of_pair):
+            notes.append(note.text)
     return adjust(rows), notes
 
 
@@ -49,9 +50,9 @@ def between_persona_models(
     changes: list[Row] = []
     notes: list[str] = []
     for pair in model_pairs(list(forms)):
-        found, said = pair_rows_of_texts(pair, texts, margins)
-        rows += found
-        notes += said
+        of_pair, apart = pair_rows_of_texts(pair, texts, margins)
+        rows += of_pair
+        notes += [note.text for note in apart]
         changes += change_rows(pair, texts)
     if changes:
         write_table(run_tables_dir / "srb_change.csv", "srb_change", changes)
@@ -63,7 +64,7 @@ def merge_tests(path: Path, rows: Sequence[Row]) -> None:
 
     The rows of single models stay as they are, and Holm is done anew over the whole file.
     """
-    kept = [row for row in _stored(path) if not str(row["family"]).endswith(f"/{CONTRAST}")]
+    kept = [row for row in _stored(path) if contrast_of(row) != CONTRAST]
     write_table(path, "tests", adjust([*kept, *rows]), groups=(), contrast=("", ""))
 
 

@@ -30,7 +30,7 @@ from biaskit.corpora.sources import (
     texts_of,
     year_of,
 )
-from biaskit.errors import CorpusError, MissingExtraError, nearest
+from biaskit.errors import CorpusError, nearest
 from biaskit.records import BiasType, Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
 
 DEFAULT_SLOT = "[JOB]"
@@ -216,12 +216,10 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
 def _english_counts_of_nltk() -> dict[str, int]:
     from zipfile import BadZipFile
 
-    try:
-        from nltk.corpus import brown
+    from nltk.corpus import brown
 
+    try:
         return dict(Counter(word.lower() for word in brown.words()))
-    except ImportError:
-        raise MissingExtraError("english_prior = nltk needs NLTK: pip install nltk") from None
     except LookupError:
         raise CorpusError(
             f"english_prior = nltk: NLTK's Brown corpus is not installed. {_GET_BROWN}"

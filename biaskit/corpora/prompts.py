@@ -11,9 +11,8 @@ from pathlib import Path
 
 from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, read_source_rows, string_of
 from biaskit.errors import CorpusError
-from biaskit.records import Dialogue, Item
+from biaskit.records import GENDERS, Dialogue, Item
 
-GENDERS = ("female", "male", "nonbinary")
 _PROMPTS = SourceLayout(
     kind="prompts",
     table="prompt",

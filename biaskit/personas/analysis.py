@@ -40,8 +40,7 @@ from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.io import write_table
-
-Row = dict[str, object]
+from biaskit.tables.query import Row
 
 METHODS_VERSION = {"association": 1, "representation": 1, "words": 1, "srb": 1, "clusters": 1}
 """Raised when the same rows would give other tables."""
@@ -57,7 +56,7 @@ HIGH_DROP_RATE = 0.2
 class Made:
     """The tables of one analysis, and what must be said beside them."""
 
-    tables: dict[str, list[Row]] = field(default_factory=dict)
+    tables: dict[str, Sequence[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     record: dict[str, object] = field(default_factory=dict)  # vectors, clusters: for analysis.json
 
@@ -123,37 +122,18 @@ def _record(
     """analysis.json: every choice, what was trained, and the digest of the texts used."""
     study = design.study.model_dump(mode="json")
     choices = {name: study[name] for name in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})}
-    vectors = made.record.get("vectors_name")
+    vectors = {"vectors": str(name)} if (name := made.record.get("vectors_name")) else {}
     return {
         "choices": choices,
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design_signature(design, manifest["models"], **_signed(design.study, vectors)),
+        "signature": design_signature(design, manifest["models"], **vectors),
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": list(notes),
         "versions": manifest["versions"],
         **made.record,
     }
-
-
-def _signed(study: PersonasStudy, vectors: object) -> dict[str, str]:
-    """The analysis keys in the signature: those that change a number, where they are not the default."""
-    shown = {"vectors": str(vectors)} if vectors else {}
-    for name in _SIGNED:
-        value, usual = getattr(study, name), type(study).model_fields[name].default
-        if value != usual:
-            # Of a path the name alone: a signature is published, and where a file lay is nobody's business.
-            source, colon, path = str(value).partition(":")
-            shown[name] = f"{source}:{Path(path).name}" if colon else source
-    return shown
-
-
-_SIGNED = (
-    *("honorifics", "tokenizer", "balance", "alpha", "c", "c_topic", "c_english", "prior", "prior_scale"),
-    *("prior_scope", "english_prior", "permutations", "names", "pronouns", "srb_seeds", "cluster_vectors"),
-    *("clusters", "k", "k_rule", "keep_rule", "drop_words", "categories", "hold_out", "specified"),
-)
 
 
 # --- the tables --------------------------------------------------------------------------------------

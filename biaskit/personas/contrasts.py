@@ -10,21 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from biaskit.personas.representation import labour_contrast
-from biaskit.personas.words.comparisons import BOTH
-from biaskit.stats.contrasts import Row, Scope, adjust, within_units
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.contrasts import Scope, adjust, within_units
+from biaskit.tables.query import Row
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
 
 
 def test_rows(
-    srb: Sequence[Mapping[str, object]],
-    representation: Sequence[Mapping[str, object]],
+    srb: Sequence[Row],
+    representation: Sequence[Row],
     *,
     models: Sequence[str],
     margins: Mapping[str, float],
     seed: int,
-) -> list[Row]:
+) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
     rows: list[Row] = []
     for model in models:
@@ -33,15 +34,13 @@ def test_rows(
     return adjust(rows)
 
 
-def _of_genders(
-    model: str, srb: Sequence[Mapping[str, object]], margins: Mapping[str, float], seed: int
-) -> list[Row]:
+def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:
     """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     scores = {
         gender: {str(row["occupation"]): row["srb"] for row in srb if _is(row, model, gender)}
-        for gender in BOTH
+        for gender in WOMEN_AND_MEN
     }
-    women, men = (scores[gender] for gender in BOTH)
+    women, men = (scores[gender] for gender in WOMEN_AND_MEN)
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
     left_out = len(women) - len(common)
     a, b = (np.array([found[o] for o in common], dtype=np.float64) for found in (women, men))
@@ -65,13 +64,11 @@ def _of_genders(
     )
 
 
-def _is(row: Mapping[str, object], model: str, gender: str) -> bool:
-    return row["model"] == model and row["gender"] == gender
+def _is(row: Row, model: str, gender: str) -> bool:
+    return (row["model"], row["gender"]) == (model, gender)
 
 
-def _against_labour(
-    representation: Sequence[Mapping[str, object]], margins: Mapping[str, float], seed: int
-) -> Iterator[Row]:
+def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     """Share of women in the texts minus their share in the labour force, over occupations."""
     for found in labour_contrast(representation):
         if not found.occupations and not any(r["labour_female_share"] is not None for r in representation):

@@ -1,4 +1,4 @@
-"""Texts worth showing behind the numbers: examples with their trace, marked words in their sentences."""
+"""Texts behind the numbers: examples with the places that counted, marked words in their sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from biaskit.personas.texts.association import Honorifics, trace
+from biaskit.personas.texts.association import Honorifics, counted_places
 from biaskit.personas.texts.tokens import letters, tokeniser
 from biaskit.report.content import ExampleText, Span, WordInContext
 from biaskit.tables.query import Row, Tables
@@ -15,7 +15,7 @@ from biaskit.tables.query import Row, Tables
 MOST_EXAMPLES = 240
 """Example texts of one run, shared by its models."""
 LONGEST_EXAMPLE = 4_000
-TOP_WORDS = 5
+WORDS_IN_CONTEXT = 5
 SENTENCES_PER_WORD = 3
 LONGEST_SENTENCE = 280
 AROUND = 18
@@ -101,7 +101,7 @@ def _example(text: str, row: Row, honorifics: Honorifics) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
     spans = tuple(
         Span(one.start, one.end, one.counts_as)
-        for one in trace(text, honorifics=honorifics).counted
+        for one in counted_places(text, honorifics=honorifics)
         if one.end <= len(shown)
     )
     number = row.get("instruction_id")
@@ -130,7 +130,7 @@ class _Contexts:
         self._tokenise = tokeniser(tokenizer)
         self._wanted: dict[ListKey, dict[str, float]] = {}
         for row in marked:
-            if row["method"] == "calibrated" and row["rank"] <= TOP_WORDS:
+            if row["method"] == "calibrated" and row["rank"] <= WORDS_IN_CONTEXT:
                 key = (row["model"], row["occupation"], row["origin"], row["gender"])
                 self._wanted.setdefault(key, {}).setdefault(row["word"], row["z"])
         self._found: dict[tuple[ListKey, str], list[tuple[str, str]]] = {}

@@ -7,18 +7,14 @@ a column is added, and the note says what each number is and where it departs fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from biaskit.report.reasons import because
-from biaskit.report.render.document import Heading, NotMade, PaperTable, TitledTable
+from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.report.render.personas import WHO, number, p_value, percent, signed, span
 from biaskit.runs.store import slug
-
-Row = Mapping[str, Any]
-Tables = Mapping[str, Sequence[Row]]
-Found = Iterator[PaperTable | NotMade]
+from biaskit.tables.query import Row, Tables, distinct, where
 
 PER_TABLE = 4
 """Models side by side in one table; more of them are split into parts."""
@@ -41,17 +37,12 @@ def paper_tables(
         gives them; between, those between models (tests). occupation: whose words Tables 7, 8 and 15 show;
         by default software engineer, as in the paper, else the occupation with most texts behind its lists.
     Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
-        table that cannot be made is absent, and `left_out` says why.
+        table that cannot be made is absent.
     """
-    return [one for one in _all(tables, between, occupation) if isinstance(one, PaperTable)]
+    return list(_all(tables, between, occupation))
 
 
-def left_out(tables: Tables, between: Tables = _NOTHING, *, occupation: str | None = None) -> list[NotMade]:
-    """The tables of GAS(P) that these stored tables do not give, each with its reason."""
-    return [one for one in _all(tables, between, occupation) if isinstance(one, NotMade)]
-
-
-def _all(tables: Tables, between: Tables, occupation: str | None) -> Found:
+def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[PaperTable]:
     shown = occupation or _example(tables)
     tests = [*tables.get("tests", ()), *between.get("tests", ())]
     yield from _validation(tables.get("association_validation", ()))
@@ -86,15 +77,14 @@ def _whole(tables: Tables) -> list[Row]:
 # --- Tables 1 and 2: association ---------------------------------------------------------------------
 
 
-def _validation(rows: Sequence[Row]) -> Found:
+def _validation(rows: Sequence[Row]) -> Iterator[PaperTable]:
     name = "gasp-table-1"
     if not rows:
-        yield NotMade(name, "no text names a gender in its prompt, so there is nothing to hold the rules to")
         return
-    models = _in_order(rows, "model")
+    models = distinct(rows, "model")
     body = []
     for model in ([None] if len(models) > 1 else []) + models:
-        for gender in _in_order(rows, "specified_gender"):
+        for gender in distinct(rows, "specified_gender"):
             own = [row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])]
             if not own:
                 continue
@@ -117,12 +107,11 @@ def _validation(rows: Sequence[Row]) -> Found:
     )
 
 
-def _captured(whole: Sequence[Row]) -> Found:
+def _captured(whole: Sequence[Row]) -> Iterator[PaperTable]:
     name = "gasp-table-2"
     if not whole:
-        yield NotMade(name, "representation.csv has no texts without a gender in the prompt")
         return
-    models = _in_order(whole, "model")
+    models = distinct(whole, "model")
     columns = []
     for model in models:
         own = [row for row in whole if row["model"] == model]
@@ -150,7 +139,7 @@ _CAPTURED = "Texts in which a gender is found (GAS(P), Table 2)"
 # --- Tables 3 and 5: calibration ---------------------------------------------------------------------
 
 
-def _calibration(rows: Sequence[Row]) -> Found:
+def _calibration(rows: Sequence[Row]) -> Iterator[PaperTable]:
     """Table 3 (women), its counterpart for men, Table 5 (non-binary people), for each calibration stored."""
     swept = [row for row in rows if row["prior"] == "hybrid" and row["words_differing"] is not None]
     asked = list(dict.fromkeys((row["model"], row["occupation"]) for row in swept))
@@ -164,10 +153,6 @@ def _calibration(rows: Sequence[Row]) -> Found:
             part = f"-{slug(f'{model}-{occupation}')}" if len(asked) > 1 else ""
             if own and any(round(4 * row["alpha"], 9) % 1 == 0 for row in own):
                 yield PaperTable(f"{name}{part}", _words_by_alpha(own, model, occupation, gender))
-            elif gender != "male":
-                yield NotMade(f"{name}{part}", f"the calibration has no texts of {WHO[gender]}")
-        if not asked and gender != "male":
-            yield NotMade(name, "no calibration.csv: `biaskit calibrate RUN` makes it")
 
 
 _CALIBRATED = {"female": "gasp-table-3", "male": "gasp-table-3-men", "nonbinary": "gasp-table-5"}
@@ -207,17 +192,16 @@ def _words_by_alpha(rows: Sequence[Row], model: str, occupation: str, gender: st
 # --- Tables 7, 8 and 15: words -----------------------------------------------------------------------
 
 
-def _only_in(tables: Tables, occupation: str | None, method: str, name: str) -> Found:
+def _only_in(tables: Tables, occupation: str | None, method: str, name: str) -> Iterator[PaperTable]:
     """Words of one method alone, gender in the prompt: M and F against each other, N against both."""
     if occupation is None or not tables.get("word_lists"):
-        yield NotMade(name, "no occupation has lists of marked words")
         return
     scope = {"occupation": occupation, "origin": "specified"}
-    lists = _chosen(tables["word_lists"], scope | {"method": "calibrated"})
-    alone = _chosen(tables.get("word_methods", ()), scope | {"only_in": method})
-    marked = _chosen(tables.get("marked_words", ()), scope)
+    lists = where(tables["word_lists"], **scope, method="calibrated")
+    alone = where(tables.get("word_methods", ()), **scope, only_in=method)
+    marked = where(tables.get("marked_words", ()), **scope)
     body = []
-    for model in _in_order(lists, "model"):
+    for model in distinct(lists, "model"):
         own = [row for row in lists if row["model"] == model]
         for gender, against in (("male", "female"), ("female", "male"), ("nonbinary", "all")):
             listed = [row for row in own if (row["gender"], row["against"]) == (gender, against)]
@@ -231,18 +215,17 @@ def _only_in(tables: Tables, occupation: str | None, method: str, name: str) -> 
             shown = _UNDEFINED if undefined else _listed(words)
             body.append((model, WHO[gender], _UNDEFINED if undefined else str(len(words)), shown))
     if not body:
-        yield NotMade(name, f"no list of {occupation} with the gender in the prompt")
         return
     title = (
         "Words that Marked Personas marks and Calibrated Marked Words does not"
         if method == "marked-personas"
         else "Words that Calibrated Marked Words marks and Marked Personas does not"
     )
-    where = "Table 7" if method == "marked-personas" else "Table 8"
+    number_of = "Table 7" if method == "marked-personas" else "Table 8"
     yield PaperTable(
         name,
         TitledTable(
-            f"{title}: {occupation}, gender in the prompt (GAS(P), {where})",
+            f"{title}: {occupation}, gender in the prompt (GAS(P), {number_of})",
             _heads("Model", "Gender", "n", "words"),
             tuple(body),
             note="z > 1.96, by descending z; names and pronouns included. Women and men against each other,"
@@ -260,12 +243,10 @@ def _of_one_method(marked: Sequence[Row], model: str, gender: str, method: str) 
     return [row["word"] for row in own if row["method"] == method and row["word"] not in other]
 
 
-def _overlap(tables: Tables, occupation: str | None) -> Found:
+def _overlap(tables: Tables, occupation: str | None) -> Iterator[PaperTable]:
     name = "gasp-table-15"
-    rows = _chosen(tables.get("word_overlap", ()), {"occupation": occupation})
+    rows = where(tables.get("word_overlap", ()), occupation=occupation)
     if not rows:
-        what = f"{occupation} has no" if occupation else "no occupation has"
-        yield NotMade(name, f"{what} lists of both origins: Table 15 holds one against the other")
         return
     body = []
     for model, gender in dict.fromkeys((row["model"], row["gender"]) for row in rows):
@@ -301,15 +282,14 @@ _PLACES = {
 # --- Table 11: representation ------------------------------------------------------------------------
 
 
-def _shares(whole: Sequence[Row]) -> Found:
+def _shares(whole: Sequence[Row]) -> Iterator[PaperTable]:
     name = "gasp-table-11"
     if not whole:
-        yield NotMade(name, "representation.csv has no texts without a gender in the prompt")
         return
-    for models, part, said in _parts(_in_order(whole, "model")):
+    for models, part, said in _parts(distinct(whole, "model")):
         of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
         body = []
-        for occupation in _in_order(whole, "occupation"):
+        for occupation in distinct(whole, "occupation"):
             cells = [_share_cells(of.get((model, occupation))) for model in models]
             body.append((occupation, *(cell for cell_of_model in cells for cell in cell_of_model)))
         header = (
@@ -355,10 +335,9 @@ def _srb_welch(tests: Sequence[Row], contrast: str) -> list[Row]:
     ]
 
 
-def _between_genders(tests: Sequence[Row]) -> Found:
+def _between_genders(tests: Sequence[Row]) -> Iterator[PaperTable]:
     rows = _srb_welch(tests, "genders")
     if not rows:
-        yield NotMade("gasp-table-13", "tests.csv has no test of women's SRB against men's")
         return
     body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
     yield PaperTable(
@@ -375,10 +354,9 @@ def _between_genders(tests: Sequence[Row]) -> Found:
     )
 
 
-def _between_models(tests: Sequence[Row]) -> Found:
+def _between_models(tests: Sequence[Row]) -> Iterator[PaperTable]:
     rows = _srb_welch(tests, "models")
     if not rows:
-        yield NotMade("gasp-table-14", "no two models have SRB scores that were tested against each other")
         return
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
     yield PaperTable(
@@ -415,16 +393,14 @@ def _test_cells(row: Row) -> tuple[str, ...]:
 # --- Figure 5's table: clusters ----------------------------------------------------------------------
 
 
-def _clusters(rows: Sequence[Row]) -> Found:
+def _clusters(rows: Sequence[Row]) -> Iterator[PaperTable]:
     name = "gasp-figure-5"
     kept = list(dict.fromkeys(row["cluster"] for row in rows if row["kept"] and row["model"] != "all"))
     if not kept:
-        why = "no cluster passes the keep rule in every model" if rows else "no clusters were made"
-        yield NotMade(name, why)
         return
     of = {(row["cluster"], row["model"]): row for row in rows}
     categories = any(row["category"] for row in rows)
-    models = [model for model in _in_order(rows, "model") if model != "all"]
+    models = [model for model in distinct(rows, "model") if model != "all"]
     for chosen, part, said in _parts(models):
         body = []
         for cluster in kept:
@@ -481,14 +457,6 @@ def _parts(models: Sequence[str]) -> Iterable[tuple[list[str], str, str]]:
 
 def _heads(*texts: str) -> tuple[tuple[Heading, ...], ...]:
     return (tuple(Heading(text) for text in texts),)
-
-
-def _in_order(rows: Iterable[Row], name: str) -> list[Any]:
-    return list(dict.fromkeys(row[name] for row in rows))
-
-
-def _chosen(rows: Sequence[Row], values: Mapping[str, Any]) -> list[Row]:
-    return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
 
 def _listed(words: Sequence[str]) -> str:

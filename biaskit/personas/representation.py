@@ -13,19 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from biaskit.personas.texts.association import NOT_ASSOCIATED
-from biaskit.records import NO_INSTRUCTION
-from biaskit.stats.crossed import FloatArray, joined
+from biaskit.records import NO_INSTRUCTION, NONBINARY_REFERENCE
+from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
+from biaskit.tables.query import Row
 
-Row = dict[str, object]
 Labour = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
-ALL = "all"
+ALL_TEMPLATES = "all"
 """The template_id of the mean of the templates' shares."""
-
-NONBINARY_REFERENCE = 0.016
-"""Share of the U.S. population that identifies as non-binary, as GAS(P) §5.1 quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _rows_of_occupation(tally: Mapping[str, Counter[str]], labour: Labour, scope
     together = sum(tally.values(), Counter())
     for template, counts, found in (
         *((template, tally[template], shares[template]) for template in tally),
-        (ALL, together, _mean(shares)),
+        (ALL_TEMPLATES, together, _mean(shares)),
     ):
         low, high = found.female.ci95 or (None, None)
         nonbinary_low, nonbinary_high = found.nonbinary.ci95 or (None, None)
@@ -190,10 +189,10 @@ def _mean_if_all(values: Sequence[float | None]) -> float | None:
 
 # --- against labour statistics ---------------------------------------------------------------------
 
-SIDES = ("female-dominated", "male-dominated")
+LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
 
 
-def decile_rows(rows: Sequence[Mapping[str, object]]) -> tuple[list[Row], str | None]:
+def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     """The rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
 
     Arguments: rows of representation.csv; those under an instruction do not enter.
@@ -201,7 +200,7 @@ def decile_rows(rows: Sequence[Mapping[str, object]]) -> tuple[list[Row], str | 
         female-dominated) ten rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose
         female_share lies there, also where it is 0. Without any labour share: no rows.
     """
-    blocks: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    blocks: dict[tuple[str, str], list[Row]] = {}
     for row in _without_instruction(rows):
         blocks.setdefault((str(row["model"]), str(row["template_id"])), []).append(row)
     made: list[Row] = []
@@ -209,8 +208,8 @@ def decile_rows(rows: Sequence[Mapping[str, object]]) -> tuple[list[Row], str | 
     for (model, template), own in blocks.items():
         pairs, note = _pairs(own)
         # What lacks a share in one template lacks it in `all`, so the notes of `all` name every loss.
-        notes.append(f"{model}: {note}" if note and template == ALL else None)
-        counts = Counter((SIDES[labour < 0.5], _decile(share)) for share, labour in pairs.values())
+        notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
+        counts = Counter((LABOUR_SIDES[labour < 0.5], _decile(share)) for share, labour in pairs.values())
         made += [
             {
                 "model": model,
@@ -220,7 +219,7 @@ def decile_rows(rows: Sequence[Mapping[str, object]]) -> tuple[list[Row], str | 
                 "decile_high": (decile + 1) / 10,
                 "n_occupations": counts[side, decile],
             }
-            for side in SIDES
+            for side in LABOUR_SIDES
             for decile in range(10)
         ]
     known = any(_number(row, "labour_female_share") is not None for row in rows)
@@ -243,7 +242,7 @@ class LabourContrast:
     note: str | None  # how many occupations were left out
 
 
-def labour_contrast(rows: Sequence[Mapping[str, object]]) -> list[LabourContrast]:
+def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """What the paired tests of represented share minus labour share are made of, one per model.
 
     Arguments: rows of representation.csv. The template `all` without an instruction enters, of the
@@ -258,7 +257,7 @@ def labour_contrast(rows: Sequence[Mapping[str, object]]) -> list[LabourContrast
     return found
 
 
-def _pairs(rows: Sequence[Mapping[str, object]]) -> tuple[dict[str, tuple[float, float]], str | None]:
+def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | None]:
     """Women's share in the texts and in the labour force, by occupation; and a note on who lacks one."""
     pairs = {}
     for row in rows:
@@ -282,7 +281,7 @@ class NonbinarySummary:
     reference: float = NONBINARY_REFERENCE
 
 
-def nonbinary_summary(rows: Sequence[Mapping[str, object]]) -> list[NonbinarySummary]:
+def nonbinary_summary(rows: Sequence[Row]) -> list[NonbinarySummary]:
     """Compare non-binary shares with the population's 1.6 % (GAS(P) §5.1), one summary per model.
 
     Arguments: rows of representation.csv; the template `all` without an instruction enters. A share equal
@@ -297,19 +296,19 @@ def nonbinary_summary(rows: Sequence[Mapping[str, object]]) -> list[NonbinarySum
     return found
 
 
-def _all_rows_by_model(rows: Sequence[Mapping[str, object]]) -> dict[str, list[Mapping[str, object]]]:
-    by_model: dict[str, list[Mapping[str, object]]] = {}
+def _all_rows_by_model(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    by_model: dict[str, list[Row]] = {}
     for row in _without_instruction(rows):
-        if row["template_id"] == ALL:
+        if row["template_id"] == ALL_TEMPLATES:
             by_model.setdefault(str(row["model"]), []).append(row)
     return by_model
 
 
-def _without_instruction(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+def _without_instruction(rows: Sequence[Row]) -> list[Row]:
     """Keep what was written under no instruction: deciles.csv has no column to tell them apart."""
     return [row for row in rows if row.get("instruction_id") in (None, NO_INSTRUCTION)]
 
 
-def _number(row: Mapping[str, object], name: str) -> float | None:
+def _number(row: Row, name: str) -> float | None:
     value = row[name]
     return float(value) if isinstance(value, int | float) else None

@@ -16,9 +16,9 @@ from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
 from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
-    FloatArray,
     difference_interval,
     joined,
     se_over_templates,

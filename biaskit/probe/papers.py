@@ -10,7 +10,6 @@ from biaskit.records import NO_INSTRUCTION
 from biaskit.report.reasons import because
 from biaskit.report.render.document import NotMade, PaperTable, TitledTable
 from biaskit.report.render.probe import (
-    LETTERS,
     SETTINGS,
     Blocks,
     Frame,
@@ -146,12 +145,8 @@ def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -
     """The layout's note with the study, the numbers of jobs and templates, and why – stands where it does."""
     # by_model's own note counts jobs and templates already.
     counted = "" if "templates;" in table.note else f" Unit: mean over jobs and templates; {_counts(rows)}."
-    letters = ", ".join(f"{letter} {group}" for group, letter in LETTERS.items() if group in part.groups)
     study = f" Study {part.study}{f': {part.summary}' if part.summary else ''}."
-    return replace(
-        table,
-        note=f"{letters}{'; ' if letters else ''}{table.note}{counted} {more}{study}{because(rows, 'share')}",
-    )
+    return replace(table, note=f"{table.note}{counted} {more}{study}{because(rows, 'share')}")
 
 
 def _counts(rows: Sequence[Row]) -> str:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from biaskit.errors import RunError, StudyError, nearest
+from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign, choose_contrast
-from biaskit.provenance import digest, signature, versions
-from biaskit.records import Dialogue, Expression, Instruction, Item, Template, Turn
+from biaskit.records import Dialogue, Expression, Turn
 from biaskit.runs.manifest import estimator_of
-from biaskit.study.config import build_study
-from biaskit.study.keys import PROBE_ANALYSIS_KEYS as ANALYSIS_KEYS
+from biaskit.runs.merge import added, merge_runs
+from biaskit.runs.resolved import (
+    describe_lists,
+    design_digest,
+    intact,
+    read_items,
+    read_lists,
+    read_study,
+    sign_design,
+)
 from biaskit.study.keys import ProbeStudy
 
 
@@ -25,12 +33,8 @@ def describe_design(design: ProbeDesign) -> dict[str, Any]:
         if listed not in sets:
             sets.append(listed)
         which[f"{bias_type}:{number}"] = sets.index(listed)
-    content: dict[str, Any] = {
-        "study": design.study.model_dump(mode="json"),
-        "slot": design.slot,
-        "items": [asdict(item) for item in design.items],
-        "templates": [asdict(template) for template in design.templates],
-        "instructions": [None if i is None else asdict(i) for i in design.instructions],
+    content = {
+        **describe_lists(design.study, design.items, design.templates, design.instructions, design.slot),
         "settings": list(design.settings),
         "dialogue": asdict(design.dialogue) if design.dialogue else None,
         "expression_sets": sets,
@@ -41,34 +45,19 @@ def describe_design(design: ProbeDesign) -> dict[str, Any]:
     return {**content, "digest": design_digest(content), "sources": design.sources}
 
 
-def design_digest(content: Mapping[str, Any]) -> str:
-    """What was asked, in short: neither where a list lies nor how the answers are analysed."""
-    asked = {name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")}
-    left_out = ANALYSIS_KEYS | {"models", "jobs", "templates", "instructions"}
-    asked["study"] = {name: value for name, value in content["study"].items() if name not in left_out}
-    asked["study"]["expressions"] = None  # stands in full under expression_sets
-    return digest(asked)
-
-
 def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]]) -> str:
     """The line that stands under every table: each choice that changes one of its numbers."""
-    study, known = design.study, versions()
-    forms = sorted({entry["prompt_form"] for entry in models.values()})
-    return signature(
-        {
-            "biaskit": known.get("biaskit", ""),
-            "study": study.name,
-            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
-            "form": ",".join(forms),
-            "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
-            "word_boundary": study.word_boundary,
-            "on_prefix": study.on_prefix,
-            "articles": study.articles,
-            "interval": study.interval,
-            "question": describe_design(design)["digest"][:12],
-            "contrast": "-".join(design.contrast),
-        }
-    )
+    study = design.study
+    shown = {
+        "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
+        "word_boundary": study.word_boundary,
+        "on_prefix": study.on_prefix,
+        "articles": study.articles,
+        "interval": study.interval,
+        "seed": str(study.seed),
+        "contrast": "-".join(design.contrast),
+    }
+    return sign_design(study, models, describe_design(design)["digest"], shown)
 
 
 def compatibility(design: ProbeDesign) -> dict[str, Any]:
@@ -98,27 +87,16 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
 
 
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ProbeDesign:
-    """The question a manifest describes; `overrides` may set analysis keys only."""
-    for dotted in overrides or {}:
-        top = dotted.split(".")[0]
-        if top not in ANALYSIS_KEYS:
-            raise StudyError(
-                f"{dotted} changes what was asked; `analyze` takes {', '.join(sorted(ANALYSIS_KEYS))}."
-                f"{nearest(top, ANALYSIS_KEYS)}"
-            )
-    try:
-        study = build_study(resolved["study"], overrides or {}, "analysis options")
+    """The design that a manifest describes; `overrides` may set analysis keys only."""
+    with intact():
+        study = read_study(resolved, overrides)
         assert isinstance(study, ProbeStudy)
         sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
         dialogue = resolved["dialogue"]
         groups = tuple(resolved["groups"])
-        contrast = choose_contrast(study, groups)
         return ProbeDesign(
             study=study,
-            slot=resolved["slot"],
-            items=tuple(Item(**item) for item in resolved["items"]),
-            templates=tuple(Template(**template) for template in resolved["templates"]),
-            instructions=tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
+            items=read_items(resolved),
             settings=tuple(resolved["settings"]),
             dialogue=Dialogue(dialogue["opening_line"], tuple(Turn(**t) for t in dialogue["turns"]))
             if dialogue
@@ -128,8 +106,43 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
                 for name, which in resolved["expressions_of_template"].items()
             },
             groups=groups,
-            contrast=contrast,
-            sources=dict(resolved["sources"]),
+            contrast=choose_contrast(study, groups),
+            **read_lists(resolved),
         )
-    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
-        raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error
+
+
+def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
+    """Rows of several runs of one study in a folder of their own; each cell counts once."""
+    return merge_runs(
+        runs,
+        out,
+        "probe",
+        unite=_unite,
+        sign=lambda resolved, models: design_signature(read_design(resolved), models),
+        lock=lock,
+        skip_bad=skip_bad,
+    )
+
+
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Two designs of one study as one: what either asked, in the first's order."""
+    group_of = {item["name"]: item["group"] for item in first["items"]}
+    for item in second["items"]:
+        if group_of.get(item["name"], item["group"]) != item["group"]:
+            raise RunError(
+                f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
+                f" {item['group']!r}: they cannot be merged."
+            )
+    lists = ("items", "templates", "instructions", "settings", "expression_sets")
+    merged = {**first, **{name: added(first, second, name) for name in lists}}
+    merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
+    merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
+    merged["dialogue"] = first["dialogue"] or second["dialogue"]
+    sets = merged["expression_sets"]
+    which = {
+        name: sets.index(second["expression_sets"][k])
+        for name, k in second["expressions_of_template"].items()
+    }
+    merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
+    merged["sources"] = {**second["sources"], **first["sources"]}
+    return merged

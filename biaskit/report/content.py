@@ -22,6 +22,7 @@ class PromptShown:
     engine: str
     study: str
     model: str
+    kind: str  # what it can be chosen by: the bias type, or the template
     what: str  # such as "implicit, template 3, instruction 0, plain, nurse"
     form: str
     prompt: str

@@ -2,51 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.content import PromptShown
 from biaskit.runs.collection import Part
+from biaskit.tables.query import Row
 
 LONGEST_PROMPT = 20_000
 
 
-def prompts_shown(
-    part: Part, rows: Iterable[Mapping[str, Any]], names: Mapping[str, str]
-) -> list[PromptShown]:
+class PromptKinds:
     """The first job's prompt, by name, for each model, template, instruction, setting and gender asked for.
 
-    `rows`: as stored; `names`: label in the row → label in the report. Prompts that several models got
-    alike stand once, with all their names.
+    Prompts that several models got alike stand once, with all their names. `names`: label in the rows → label
+    in the report.
     """
-    found: dict[tuple[Any, ...], tuple[str, PromptShown]] = {}
-    for row in rows:
-        label = names.get(str(row.get("model")))
-        if label is None or not isinstance(row.get("prompt"), str):
-            continue
-        kind = (label, *(row.get(name) for name in _KINDS[part.engine]))
-        item = str(row.get("job") or row.get("occupation") or "")
-        if kind not in found or item < found[kind][0]:
-            found[kind] = (item, _shown(part, label, row))
-    return list(_together(found.values()))
+
+    def __init__(self, part: Part, names: Mapping[str, str]) -> None:
+        self._part, self._names = part, names
+        self._first: dict[tuple[Any, ...], Mapping[str, Any]] = {}  # (model, *kind) → row
+
+    def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows, each looked at as it goes by."""
+        for row in rows:
+            label = self._names.get(str(row.get("model")))
+            if label is not None and isinstance(row.get("prompt"), str):
+                kind = (label, *(row.get(name) for name in _DESIGN[self._part.engine]))
+                if kind not in self._first or _item(row) < _item(self._first[kind]):
+                    self._first[kind] = row
+            yield row
+
+    def of_all(self, rows: Iterable[Row]) -> Iterator[PromptShown]:
+        """What `shown` gives after these rows, for who wants nothing else of them."""
+        for _ in self.noting(rows):
+            pass
+        return self.shown()
+
+    def shown(self) -> Iterator[PromptShown]:
+        """In the order of the design; models that got the same prompt under one entry."""
+        alike: dict[tuple[Any, ...], list[tuple[str, Row]]] = {}
+        for (label, *kind), row in self._first.items():
+            alike.setdefault((*kind, row["prompt"], row.get("system")), []).append((label, row))
+        for same in sorted(alike.values(), key=_place):
+            models = sorted({label for label, _ in same})
+            row = min(same, key=lambda one: one[0])[1]
+            yield PromptShown(
+                engine=self._part.engine,
+                study=self._part.study,
+                model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
+                kind=str(row.get("bias_type") or f"template {row.get('template_id')}"),
+                what=_what(row),
+                form=str(row.get("prompt_form") or ""),
+                prompt=row["prompt"][:LONGEST_PROMPT],
+                system=row.get("system") or None,
+            )
 
 
-_KINDS = {
+_DESIGN = {
     "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
     "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
 }
+"""The columns that tell prompts of one model apart, but for the item."""
 
 
-def _shown(part: Part, label: str, row: Mapping[str, Any]) -> PromptShown:
-    return PromptShown(
-        engine=part.engine,
-        study=part.study,
-        model=label,
-        what=_what(row),
-        form=str(row.get("prompt_form") or ""),
-        prompt=row["prompt"][:LONGEST_PROMPT],
-        system=row.get("system") or None,
-    )
+def _item(row: Row) -> str:
+    return str(row.get("job") or row.get("occupation") or "")
 
 
 def _what(row: Mapping[str, Any]) -> str:
@@ -59,29 +80,13 @@ def _what(row: Mapping[str, Any]) -> str:
         said.append("dialogue")
     if row.get("specified_gender"):
         said.append(f"asked for: {row['specified_gender']}")
-    return ", ".join([*said, str(row.get("job") or row.get("occupation") or "")])
+    return ", ".join([*said, _item(row)])
 
 
-def _together(found: Iterable[tuple[str, PromptShown]]) -> Iterator[PromptShown]:
-    """In the order of the design; models that got the same prompt under one entry."""
-    alike: dict[tuple[Any, ...], list[PromptShown]] = {}
-    for _, one in found:
-        alike.setdefault((one.what.rpartition(", ")[0], one.form, one.prompt, one.system), []).append(one)
-    for ones in sorted(alike.values(), key=lambda ones: _place(ones[0])):
-        first, models = ones[0], sorted({one.model for one in ones})
-        listed = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
-        yield PromptShown(
-            first.engine, first.study, listed, first.what, first.form, first.prompt, first.system
-        )
-
-
-def _place(one: PromptShown) -> tuple[Any, ...]:
-    parts = one.what.split(", ")
-    numbers = [int(word) for part in parts for word in part.split() if word.isdecimal()]
-    return (
-        one.engine,
-        parts[0] if parts[0] in ("explicit", "implicit") else "",
-        numbers,
-        one.what,
-        one.model,
-    )
+def _place(same: Sequence[tuple[str, Row]]) -> tuple[Any, ...]:
+    """Templates by number where they have one, else by name."""
+    label, row = min(same, key=lambda one: one[0])
+    template = str(row.get("template_id"))
+    number = int(template) if template.isdecimal() else -1
+    instruction = row.get("instruction_id") or 0
+    return (str(row.get("bias_type") or ""), number, instruction, _what(row), label)

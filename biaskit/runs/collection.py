@@ -16,8 +16,6 @@ from biaskit.tables.query import Row, Tables
 
 ENGINES = ("probe", "personas")
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
-SUM = "all"
-"""What a table calls the sum over its models; no model has this label."""
 
 
 @dataclass(frozen=True, slots=True)

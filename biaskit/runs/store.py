@@ -12,9 +12,10 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -27,6 +28,8 @@ from biaskit.provenance import canonical_json, digest
 from biaskit.runs.manifest import MANIFEST, is_comparison
 
 DEFAULT_PARENT = Path("biaskit-runs")
+ROWS_AT_ONCE = 2_000
+"""Rows that are at hand in one write and one fsync."""
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 
 
@@ -269,6 +272,12 @@ class RowWriter:
             ) from error
         for row in fresh:
             self._remember(row)
+
+    def append_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write many rows that are at hand already, as a stream."""
+        source = iter(rows)
+        while piece := list(islice(source, ROWS_AT_ONCE)):
+            self.append(piece)
 
     def _remember(self, row: Mapping[str, Any]) -> None:
         self.keys.add(str(row["key"]))

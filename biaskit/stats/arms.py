@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from biaskit.stats.crossed import FloatArray, joined
+from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.crossed import joined
 
 FEMALE_DOMINATED = "female-dominated"
 MALE_DOMINATED = "male-dominated"
@@ -42,7 +42,7 @@ class CrossedCells:
     masses: FloatArray  # [groups, I, J]
     coverage: FloatArray  # [I, J]
 
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> BoolArray:
         """Which templates have a share in every job: `[J]`."""
         return ~np.asarray(np.isnan(self.shares).any(axis=(0, 1)))
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.correlation import slope, spearman
 from biaskit.stats.crossed import (
-    CONDITIONAL_ON_ONE_JOB,
-    FloatArray,
     Spread,
     difference_interval,
     joined,
@@ -19,8 +18,8 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
-from biaskit.stats.swaps import swap_test
-from biaskit.stats.welch import TTest, paired, welch, wilcoxon
+from biaskit.stats.swaps import SwapTest, swap_test
+from biaskit.stats.welch import SignedRanks, TTest, paired, welch, wilcoxon
 
 Row = dict[str, object]
 
@@ -59,15 +58,11 @@ def between_groups(
     a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out. Without a template
     both rows are there, empty, with the note as reason.
     """
-    n = (a.shape[0], b.shape[0])
+    rows = _Rows(scope, (a.shape[0], b.shape[0]), margins, note)
     if not a.shape[1]:
-        return _empty(scope, ("welch", "crossed"), n, margins, note)
+        return rows.empty("welch", "crossed")
     test = welch(a.mean(axis=1), b.mean(axis=1))
-    spread = spread_of_difference(a, b)
-    return [
-        _of_test(scope, "welch", test, n, margins, note),
-        _of_spread(scope, test.estimate, spread, n, margins, note, limit=1.0),
-    ]
+    return [rows.of("welch", test), rows.crossed(test.estimate, spread_of_difference(a, b), limit=1.0)]
 
 
 def within_jobs(
@@ -83,23 +78,19 @@ def within_jobs(
 
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value the difference can have.
     """
-    n = (a.shape[0], b.shape[0])
+    rows = _Rows(scope, (a.shape[0], b.shape[0]), margins, note)
     if not a.size:
-        return _empty(scope, ("paired", "crossed"), n, margins, note)
+        return rows.empty("paired", "crossed")
     test = paired(a.mean(axis=1), b.mean(axis=1))
-    spread = spread_of_mean(a - b)
-    return [
-        _of_test(scope, "paired", test, n, margins, note),
-        _of_spread(scope, test.estimate, spread, n, margins, note, limit=limit),
-    ]
+    return [rows.of("paired", test), rows.crossed(test.estimate, spread_of_mean(a - b), limit=limit)]
 
 
 def estimate_only(a: FloatArray, b: FloatArray, *, scope: Scope, note: str | None = None) -> list[Row]:
     """One row of a − b that is shown and never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
-    n = (a.shape[0], b.shape[0])
+    rows = _Rows(scope, (a.shape[0], b.shape[0]), {}, note)
     if not a.size or not b.size:
-        return _empty(scope, ("estimate",), n, {}, note)
-    return [_row(scope, "estimate", n=n, margins={}, estimate=float(a.mean() - b.mean()), reasons=[note])]
+        return rows.empty("estimate")
+    return [rows.of("estimate", TTest(float(a.mean() - b.mean())))]
 
 
 def against_labour(
@@ -117,29 +108,18 @@ def against_labour(
     """
     known = ~np.isnan(labour)
     x = labour[known]
-    rows = []
+    rows = _Rows(scope, (int(x.size), None), margins, note)
+    made = []
     for kind, statistic in (("slope", slope), ("spearman", spearman)):
+        result = Resampled(None)
         if x.size < MIN_LABOUR_ITEMS:
             few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
-            found = Resampled(None, reason=few)
-        elif not shares.size:
-            found = Resampled(None)
-        else:
+            result = Resampled(None, reason=few)
+        elif shares.size:
             rng = generator(seed, "tests", [*_identity(scope), kind])
-            found = bootstrap_of_units(statistic, x, shares[known].mean(axis=1), rng=rng)
-        rows.append(
-            _row(
-                scope,
-                kind,
-                n=(int(x.size), None),
-                margins=margins,
-                estimate=found.estimate,
-                ci=found.ci95,
-                ci90=found.ci90,
-                reasons=[note, found.reason],
-            )
-        )
-    return rows
+            result = bootstrap_of_units(statistic, x, shares[known].mean(axis=1), rng=rng)
+        made.append(rows.of(kind, result))
+    return made
 
 
 def within_units(
@@ -157,47 +137,18 @@ def within_units(
     welch takes the arms as independent; paired, wilcoxon and permutation pair them unit by unit. Without a
     unit every row is there, empty, with the note as reason.
     """
-    n = (int(a.size), int(b.size))
+    rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
-        return _empty(scope, kinds, n, margins, note or f"no {scope.unit} has both numbers")
-    return [_of_kind(a, b, kind, scope, n, margins, seed, note) for kind in kinds]
-
-
-def _of_kind(
-    a: FloatArray,
-    b: FloatArray,
-    kind: str,
-    scope: Scope,
-    n: tuple[int, int],
-    margins: Mapping[str, float],
-    seed: int,
-    note: str | None,
-) -> Row:
-    if kind in ("welch", "paired"):
-        return _of_test(scope, kind, welch(a, b) if kind == "welch" else paired(a, b), n, margins, note)
-    if kind == "wilcoxon":
-        ranks = wilcoxon(a, b)
-        return _row(
-            scope,
-            kind,
-            n=n,
-            margins=margins,
-            effect_size=ranks.effect_size,
-            statistic=ranks.statistic,
-            p_value=ranks.p_value,
-            reasons=[note, ranks.reason],
-        )
-    swaps = swap_test(a, b, rng=generator(seed, "tests", [*_identity(scope), kind]))
-    return _row(
-        scope,
-        kind,
-        n=n,
-        margins=margins,
-        estimate=swaps.estimate,
-        statistic=swaps.statistic,
-        p_value=swaps.p_value,
-        reasons=[note, swaps.reason],
-    )
+        return rows.empty(*kinds, reason=f"no {scope.unit} has both numbers")
+    tests: Mapping[str, Callable[[], _Result]] = {
+        "welch": lambda: welch(a, b),
+        "paired": lambda: paired(a, b),
+        "wilcoxon": lambda: wilcoxon(a, b),
+        "permutation": lambda: swap_test(
+            a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
+        ),
+    }
+    return [rows.of(kind, tests[kind]()) for kind in kinds]
 
 
 def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
@@ -212,111 +163,75 @@ def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
 # --- one row ---------------------------------------------------------------------------------------
 
 
-def _of_test(
-    scope: Scope,
-    kind: str,
-    test: TTest,
-    n: tuple[int, int],
-    margins: Mapping[str, float],
-    note: str | None,
-) -> Row:
-    return _row(
-        scope,
-        kind,
-        n=n,
-        margins=margins,
-        estimate=test.estimate,
-        effect_size=test.effect_size,
-        statistic=test.statistic,
-        dof=test.dof,
-        p_value=test.p_value,
-        ci=test.ci95,
-        ci90=test.ci90,
-        reasons=[note, test.reason],
-    )
+_Result = TTest | SignedRanks | SwapTest | Resampled
 
 
-def _of_spread(
-    scope: Scope,
-    estimate: float,
-    spread: Spread,
-    n: tuple[int, int],
-    margins: Mapping[str, float],
-    note: str | None,
-    *,
-    limit: float,
-) -> Row:
-    ci = ci90 = dof = None
-    if spread.variance is not None and spread.dof is not None:
-        ends95 = difference_interval(estimate, spread.variance, spread.dof, limit=limit)
-        ends90 = difference_interval(estimate, spread.variance, spread.dof, limit=limit, level=0.90)
-        ci, ci90 = (float(ends95[0]), float(ends95[1])), (float(ends90[0]), float(ends90[1]))
-        dof = float(spread.dof)
-    reasons = [note, spread.reason]
-    return _row(
-        scope, "crossed", n=n, margins=margins, estimate=estimate, dof=dof, ci=ci, ci90=ci90, reasons=reasons
-    )
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What the rows of one contrast have in common."""
+
+    scope: Scope
+    n: tuple[int, int | None]
+    margins: Mapping[str, float]
+    note: str | None
+
+    def empty(self, *kinds: str, reason: str = "no template") -> list[Row]:
+        """A row without numbers for each kind."""
+        return [self.of(kind, Resampled(None, reason=None if self.note else reason)) for kind in kinds]
+
+    def crossed(self, estimate: float, spread: Spread, *, limit: float) -> Row:
+        """The row of an estimate whose jobs and templates are both taken as drawn at random."""
+        if spread.variance is None or spread.dof is None:
+            return self.of("crossed", TTest(estimate, reason=spread.reason))
+        ci95, ci90 = (
+            difference_interval(estimate, spread.variance, spread.dof, limit=limit, level=level)
+            for level in (0.95, 0.90)
+        )
+        result = TTest(
+            estimate,
+            dof=float(spread.dof),
+            ci95=(float(ci95[0]), float(ci95[1])),
+            ci90=(float(ci90[0]), float(ci90[1])),
+            reason=spread.reason,
+        )
+        # Of one job nothing follows for jobs, so such an interval gives no verdict
+        # (docs/methods.md#one-job-one-template).
+        return self.of("crossed", result, speaks_of_jobs=not spread.of_one_job)
+
+    def of(self, kind: str, result: _Result, *, speaks_of_jobs: bool = True) -> Row:
+        """A row of tests.csv; what a kind of test does not have is empty."""
+        scope = self.scope
+        ci95, ci90 = (getattr(result, name, None) for name in ("ci95", "ci90"))
+        may_judge = kind in _VERDICT_KINDS.get(scope.engine, ())
+        margin = self.margins.get(scope.quantity) if may_judge else None
+        equivalent = None
+        if margin is not None and ci90 is not None and speaks_of_jobs:
+            equivalent = -margin <= ci90[0] and ci90[1] <= margin
+        return {
+            "engine": scope.engine,
+            "family": f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}",
+            **{name: getattr(scope, name) for name in _SCOPE_COLUMNS},
+            "kind": kind,
+            "unit": scope.unit,
+            **{name: getattr(result, name, None) for name in _NUMBERS},
+            "p_adjusted": None,
+            "ci_low": ci95[0] if ci95 else None,
+            "ci_high": ci95[1] if ci95 else None,
+            "n_a": self.n[0],
+            "n_b": self.n[1],
+            "ci90_low": ci90[0] if ci90 else None,
+            "ci90_high": ci90[1] if ci90 else None,
+            "margin": margin,
+            "equivalent": equivalent,
+            "reason": joined([self.note, result.reason]),
+        }
 
 
-def _empty(
-    scope: Scope, kinds: Sequence[str], n: tuple[int, int], margins: Mapping[str, float], note: str | None
-) -> list[Row]:
-    return [_row(scope, kind, n=n, margins=margins, reasons=[note or "no template"]) for kind in kinds]
-
-
-def _row(
-    scope: Scope,
-    kind: str,
-    *,
-    n: tuple[int, int | None],
-    margins: Mapping[str, float],
-    reasons: Sequence[str | None],
-    estimate: float | None = None,
-    effect_size: float | None = None,
-    statistic: float | None = None,
-    dof: float | None = None,
-    p_value: float | None = None,
-    ci: tuple[float, float] | None = None,
-    ci90: tuple[float, float] | None = None,
-) -> Row:
-    margin = margins.get(scope.quantity) if kind in _VERDICT_KINDS.get(scope.engine, ()) else None
-    equivalent = None
-    # Of one job nothing follows for jobs, so such an interval gives no verdict
-    # (docs/methods.md#one-job-one-template).
-    if margin is not None and ci90 is not None and CONDITIONAL_ON_ONE_JOB not in reasons:
-        equivalent = -margin <= ci90[0] and ci90[1] <= margin
-    return {
-        "engine": scope.engine,
-        "family": f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}",
-        "quantity": scope.quantity,
-        "gender": scope.gender,
-        "model_a": scope.model_a,
-        "model_b": scope.model_b,
-        "bias_type": scope.bias_type,
-        "setting": scope.setting,
-        "prompt_form": scope.prompt_form,
-        "instruction_a": scope.instruction_a,
-        "instruction_b": scope.instruction_b,
-        "group_a": scope.group_a,
-        "group_b": scope.group_b,
-        "kind": kind,
-        "unit": scope.unit,
-        "estimate": estimate,
-        "effect_size": effect_size,
-        "statistic": statistic,
-        "dof": dof,
-        "p_value": p_value,
-        "p_adjusted": None,
-        "ci_low": ci[0] if ci else None,
-        "ci_high": ci[1] if ci else None,
-        "n_a": n[0],
-        "n_b": n[1],
-        "ci90_low": ci90[0] if ci90 else None,
-        "ci90_high": ci90[1] if ci90 else None,
-        "margin": margin,
-        "equivalent": equivalent,
-        "reason": joined(reasons),
-    }
+_SCOPE_COLUMNS = (
+    *("quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
+    *("instruction_a", "instruction_b", "group_a", "group_b"),
+)
+_NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 
 def _identity(scope: Scope) -> list[str | None]:

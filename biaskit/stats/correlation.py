@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from biaskit.stats.crossed import FloatArray
+from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.welch import NO_SPREAD
 
 
@@ -40,10 +39,10 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.clip(_ratio((dx * dy).sum(axis=-1), below, _spread(x) & _spread(y)), -1.0, 1.0)
 
 
-def _spread(values: FloatArray) -> NDArray[np.bool_]:
-    spread: NDArray[np.bool_] = np.ptp(values, axis=-1) > NO_SPREAD * np.abs(values).max(axis=-1)
+def _spread(values: FloatArray) -> BoolArray:
+    spread: BoolArray = np.ptp(values, axis=-1) > NO_SPREAD * np.abs(values).max(axis=-1)
     return spread
 
 
-def _ratio(above: FloatArray, below: FloatArray, defined: NDArray[np.bool_]) -> FloatArray:
+def _ratio(above: FloatArray, below: FloatArray, defined: BoolArray) -> FloatArray:
     return np.divide(above, below, out=np.full_like(above, np.nan), where=defined)

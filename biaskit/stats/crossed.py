@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from biaskit.stats.arrays import FloatArray
 
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"
@@ -38,6 +37,7 @@ class Spread:
     variance: FloatArray | None
     dof: FloatArray | None
     reason: str | None = None  # what the spread is conditional on, or why there is none
+    of_one_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def spread_of_mean(values: FloatArray) -> Spread:
         i, j = squares.n_jobs - 1, squares.n_templates - 1
         return Spread(total / cells, _dof(total**2, a**2 / i + b**2 / j + e**2 / (i * j)))
     if b is not None:
-        return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB)
+        return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB, True)
     if a is not None:
         return Spread(a / cells, np.full_like(a, squares.n_jobs - 1), CONDITIONAL_ON_ONE_TEMPLATE)
     return Spread(None, None, "one job and one template: no interval" if cells else None)
@@ -140,7 +140,7 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
     of_templates = (a.mean(axis=-2) - b.mean(axis=-2)).var(axis=-1, ddof=1) / n_templates
     variance = np.maximum(of_jobs + of_templates - of_residual, np.maximum(of_jobs, of_templates))
     dof = _dof(variance**2, below + of_templates**2 / (n_templates - 1))
-    return Spread(variance, dof, CONDITIONAL_ON_ONE_JOB if one_job else None)
+    return Spread(variance, dof, CONDITIONAL_ON_ONE_JOB if one_job else None, one_job)
 
 
 def _dof(above: FloatArray, below: FloatArray) -> FloatArray:

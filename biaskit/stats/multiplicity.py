@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from biaskit.stats.arrays import FloatArray
 
 
 def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[float | None]:
@@ -32,7 +34,7 @@ def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[floa
     return adjusted
 
 
-def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
+def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     """Adjust p-values by Benjamini and Hochberg: the q-values of one family.
 
     Formula: for p_(1) ≤ … ≤ p_(m): q_(k) = min over l ≥ k of min(1, m p_(l) / l).

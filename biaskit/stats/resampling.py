@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.stats.crossed import FloatArray
+from biaskit.stats.arrays import FloatArray
 
 N_RESAMPLES = 2_000
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from biaskit.stats.crossed import FloatArray
+from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.welch import varies
 
 TIE = 1e-12
@@ -42,7 +41,7 @@ class PercentChange:
     reason: str | None = None
 
 
-def reaches(values: FloatArray, observed: float) -> NDArray[np.bool_]:
+def reaches(values: FloatArray, observed: float) -> BoolArray:
     """Whether values are at least the observed one, equality within a relative tolerance of 1e-12."""
     return values >= observed - TIE * abs(observed)
 
@@ -77,9 +76,9 @@ def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Swap
     return SwapTest(estimate, observed, p_value, len(swapped))
 
 
-def _all_swaps(m: int) -> NDArray[np.bool_]:
+def _all_swaps(m: int) -> BoolArray:
     """Every choice of units to swap, `[2^m, m]`; none of them first."""
-    swapped: NDArray[np.bool_] = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
+    swapped: BoolArray = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
     return swapped
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.stats.crossed import FloatArray
+from biaskit.stats.arrays import FloatArray
 
 NO_SPREAD = 1e-12
 """Values that differ by less than this part of their size differ by rounding: zero variance."""

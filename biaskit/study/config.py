@@ -10,9 +10,20 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from biaskit.errors import StudyError, nearest
+from biaskit.corpora.sources import source_digest
+from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
-from biaskit.study.keys import STUDIES, VARIANTS, PersonasStudy, ProbeStudy, Study
+from biaskit.provenance import digest
+from biaskit.study.keys import (
+    ANALYSIS_KEYS,
+    DISPLAY_KEYS,
+    STUDIES,
+    VARIANTS,
+    WORD_FILES,
+    PersonasStudy,
+    ProbeStudy,
+    Study,
+)
 
 
 def study_names() -> list[str]:
@@ -209,6 +220,33 @@ def _shown(value: object) -> str:
     if value is None:
         return "(none)"
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def stated_choices(study: Study) -> dict[str, str]:
+    """Analysis keys on which a number depends, where the study departs from their default, for a signature.
+
+    A signature is published: of a file it has the name, never the folder, and of a list its digest too.
+    """
+    counted = ANALYSIS_KEYS[study.engine] - DISPLAY_KEYS
+    return {
+        name: _signed(name, getattr(study, name))
+        for name, field in type(study).model_fields.items()
+        if name in counted and getattr(study, name) != field.get_default(call_default_factory=True)
+    }
+
+
+def _signed(name: str, value: Any) -> str:
+    if name in WORD_FILES and value:
+        try:
+            return f"{Path(value).name}@{source_digest(value)[:12]}"
+        except CorpusError:  # a run that was moved without the file; what needs the file stops there itself
+            return Path(value).name
+    if name == "gender_codes":  # codes are free text, which a line of names and values cannot hold
+        return digest(value)[:12]
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{number:g}" for key, number in sorted(value.items()))
+    source, colon, path = str(value).partition(":")
+    return f"{source}:{Path(path).name}" if colon else source
 
 
 T = TypeVar("T")

@@ -153,16 +153,9 @@ class ProbeStudy(_Strict):
 
 PROBE_ANALYSIS_KEYS = frozenset(
     {
-        "coverage_floor",
-        "interval",
-        "contrast",
-        "margin",
-        "seed",
-        "table",
-        "skip_bad_lines",
-        "lock",
+        *("coverage_floor", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock", "on_prefix"),
+        *("table", "summary", "papers", "reference", "report"),
     }
-    | {"on_prefix", "summary", "papers", "reference", "report"}
 )
 
 # --- the generation engine ------------------------------------------------------------------------
@@ -350,6 +343,12 @@ ANALYSIS_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
     {"probe": PROBE_ANALYSIS_KEYS, "personas": PERSONAS_ANALYSIS_KEYS}
 )
 """Engine → keys that change what is made of the rows, not the rows."""
+
+DISPLAY_KEYS = frozenset({"summary", "papers", "table", "reference", "report", "lock"})
+"""Analysis keys on which no number of a table depends: titles, the page, how the folder is locked."""
+
+WORD_FILES = frozenset({"drop_words", "categories"})
+"""Analysis keys that name a list."""
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError, StudyError
-from biaskit.probe.merge import merge as merge_probe
-from biaskit.probe.stored_design import read_design as read_probe_question
+from biaskit.personas.sampling.stored_design import merge as merge_personas
+from biaskit.probe.stored_design import merge as merge_probe
+from biaskit.probe.stored_design import read_design as read_probe_design
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
 from biaskit.study.keys import ANALYSIS_KEYS
-from biaskit.workflow.personas import PersonasResult, analyse_personas, merge_personas, planned_draws
+from biaskit.workflow.personas import PersonasResult, analyse_personas, planned_draws
 from biaskit.workflow.probe import ProbeResult, analyse_probe_run
 from biaskit.workflow.result import RunResult
 
@@ -103,7 +104,7 @@ def describe_run(path: Path) -> dict[str, Any]:
     done = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.is_file() else 0
     planned: int | None = None
     if manifest["engine"] == "probe":
-        planned = read_probe_question(manifest["resolved"]).n_cells * len(manifest["models"])
+        planned = read_probe_design(manifest["resolved"]).n_cells * len(manifest["models"])
     elif manifest["engine"] == "personas":
         planned = planned_draws(manifest, done)
     return {

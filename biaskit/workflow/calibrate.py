@@ -18,8 +18,9 @@ from biaskit.personas.texts.documents import SPECIFIED
 from biaskit.personas.texts.names import names_among
 from biaskit.personas.words.calibration import Calibration
 from biaskit.personas.words.calibration import calibrate as calibrate_texts
-from biaskit.personas.words.comparisons import BOTH, TextComparison, text_comparisons
+from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of
+from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
@@ -185,7 +186,7 @@ def _sweep(found: Calibration) -> TitledTable:
     rows = []
     for step in found.sweep:
         of_pair = {(one.gender, one.against): one for one in step.lists}
-        pairs = [of_pair.get(pair) for pair in (BOTH, BOTH[::-1])]
+        pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
         sizes = [str(len(one.words)) if one and one.words is not None else "–" for one in pairs]
         common = [str(one.n_common) if one and one.n_common is not None else "–" for one in pairs]
         chosen = found.recommended is not None and found.recommended.alpha == step.alpha
@@ -214,7 +215,7 @@ def _words(found: Calibration) -> TitledTable:
     rows = []
     for step in found.sweep:
         for one in step.lists:
-            if one.differing is not None and {one.gender, one.against} == set(BOTH):
+            if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN):
                 rows.append((f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)"))
     return TitledTable(
         "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)",

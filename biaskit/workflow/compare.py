@@ -23,6 +23,7 @@ from biaskit.runs.collection import Collection, gather
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_json, write_manifest
 from biaskit.runs.store import DEFAULT_PARENT, find_run
 from biaskit.tables.io import read_table_rows, write_table
+from biaskit.tables.quantities import QUANTITIES
 from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult
 
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
 
 TABLES = ("tests", "gaps", "srb_change")
 MARGIN = "margin."
-QUANTITIES = (
-    *("share", "asymmetry", "represented_share", "srb", "probe_gap", "represented_gap", "srb_spread"),
-    *("represented_gap~probe_gap", "srb_spread~probe_gap", "srb_spread~represented_gap"),
-    *("probe_gap~labour_gap", "represented_gap~labour_gap", "srb_spread~labour_gap"),
-)
 
 
 @dataclass(frozen=True, repr=False)

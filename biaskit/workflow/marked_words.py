@@ -10,8 +10,9 @@ import numpy as np
 
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
+from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.tokens import TokenisedTexts
-from biaskit.personas.words.lists import GENDERS, word_lists
+from biaskit.personas.words.lists import word_lists
 from biaskit.personas.words.log_odds import Prior
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ def marked_words(
     See docs/methods.md#marked-words.
 
     Args:
-        texts, gender: one of female, male, nonbinary for each text; with non-binary texts each gender is
-            also held against both others (`against` = all).
+        texts, gender: a gender for each text, written female, male or nonbinary or as one of the codes that
+            texts in files may have (F, w, man, NB, …); with non-binary texts each gender is also compared
+            with both others (`against` = all).
         method: Calibrated Marked Words with the hybrid Brown prior, or Marked Personas.
         prompt: what each text answers; the null shuffles genders within it.
         prior: alpha and constants of the calibrated method; default alpha 0.15 as in GAS(P).
@@ -48,8 +50,7 @@ def marked_words(
 
     if isinstance(texts, str) or isinstance(gender, str) or len(texts) != len(gender):
         raise UsageError("marked_words takes a list of texts and a list of their genders, equally long.")
-    if unknown := sorted({str(one) for one in gender} - set(GENDERS)):
-        raise UsageError(f"Gender {unknown[0]!r} is not known: write {', '.join(GENDERS)}.")
+    genders = _genders(gender)
     if prompt is not None and len(prompt) != len(texts):
         raise UsageError("prompt has another length than texts: give one for each text.")
     tokens = TokenisedTexts.build(texts, tokenizer)
@@ -57,7 +58,7 @@ def marked_words(
     lists = word_lists(
         tokens.counts(),
         words=tokens.words,
-        genders=list(gender),
+        genders=genders,
         strata=list(prompt) if prompt is not None else [""] * len(texts),
         english=np.array([known.get(word, 0) for word in tokens.words], dtype=np.float64),
         seed=seed,
@@ -74,3 +75,11 @@ def marked_words(
     columns = ["gender", "against", "rank", "word", "z", "q_value", "count_target", "count_unmarked"]
     columns += ["documents_target", "documents_unmarked", "list_p_value"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _genders(given: Sequence[str]) -> list[str]:
+    """The gender of each text; one that is unknown or not specified has no place in a comparison."""
+    codes, genders = GenderCodes(), list(map(str, given))
+    if unknown := sorted({code for code in genders if code not in codes or codes[code] is None}):
+        raise UsageError(f"Gender {unknown[0]!r} is not known: write female, male or nonbinary.")
+    return [str(codes[code]) for code in genders]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.corpora.sources import load_corpus
-from biaskit.errors import Interrupted, RunError, StudyError, UsageError, nearest
+from biaskit.errors import Interrupted, StudyError, UsageError, nearest
 from biaskit.files import data_dir
 from biaskit.models.spec import LocalOptions, open_generator
 from biaskit.personas.analysis import analyse_texts
@@ -17,7 +16,7 @@ from biaskit.personas.sampling.design import PersonasDesign, n_series, resolve_d
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import describe_design, design_signature, read_design
-from biaskit.personas.texts.importing import ALL, ImportedTexts, read_texts, rows_of_frame
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
 from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.render.document import Document
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 RECORDED = "recorded:"
 """What a recorded corpus is called with: `recorded:demo`."""
-ROWS_AT_ONCE = 2_000
-"""Imported rows in one write and one fsync."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -303,7 +300,7 @@ def _analyse_imported(
                 f"{key} is a key of sampling, and these texts are there already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
-    if len(imported.models) > 1 and ALL in imported.models:
+    if len(imported.models) > 1 and UNNAMED in imported.models:
         raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
     study = build_study(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
@@ -333,8 +330,7 @@ def _analyse_imported(
         if (run / MANIFEST).exists():
             merge_compatible(run, read_manifest(run)["question"], question)
         write_manifest(run, manifest)
-        for rows in _batched(imported.rows(), ROWS_AT_ONCE):
-            writer.append(rows)
+        writer.append_all(imported.rows())
     notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
     return PersonasResult(run, tuple(notes))
 
@@ -384,8 +380,7 @@ def recorded_run(spec: str, out: str | Path | None = None) -> Path:
         if (run / MANIFEST).exists():
             merge_compatible(run, read_manifest(run)["question"], manifest["question"])
         write_manifest(run, manifest)
-        for rows in _batched(read_rows(rows_file(source, "personas")), ROWS_AT_ONCE):
-            writer.append(rows)
+        writer.append_all(read_rows(rows_file(source, "personas")))
     return run
 
 
@@ -413,46 +408,3 @@ def analyse_personas(
         merge_tests(run / "tables" / "tests.csv", rows)
         notes += more
     return notes
-
-
-def merge_personas(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
-    """Rows of several runs of one study in a folder of their own; each draw counts once."""
-    manifests = [read_manifest(run) for run in runs]
-    merged = manifests[0]
-    if any(manifest["resolved"].get("imported") for manifest in manifests):
-        raise RunError(
-            "Runs of imported texts are not merged: put the texts into one file with a model column."
-        )
-    for run, manifest in zip(runs[1:], manifests[1:], strict=True):
-        merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
-        resolved, other = merged["resolved"], manifest["resolved"]
-        for name in ("items", "prompts", "templates", "instructions"):
-            resolved[name] = resolved[name] + [entry for entry in other[name] if entry not in resolved[name]]
-        for name in ("per_gender", "batch", "max_draws"):
-            if resolved["study"][name] != other["study"][name]:
-                raise RunError(
-                    f"{run} has {name} = {other['study'][name]}, {runs[0]} {resolved['study'][name]}:"
-                    " they are not merged."
-                )
-        for label, entry in manifest["models"].items():
-            known = merged["models"].setdefault(label, entry)
-            if known["fingerprint"] != entry["fingerprint"]:
-                raise RunError(
-                    f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
-                )
-    merged["resolved"]["digest"] = describe_design(read_design(merged["resolved"]))["digest"]
-    merged["signature"] = design_signature(read_design(merged["resolved"]), merged["models"])
-    with RowWriter(out, "personas", lock=lock, skip_bad=skip_bad) as writer:
-        if (out / MANIFEST).exists():
-            merge_compatible(out, read_manifest(out)["question"], merged["question"])
-        write_manifest(out, merged)
-        for run in runs:
-            for rows in _batched(read_rows(rows_file(run, "personas"), skip_bad=skip_bad), ROWS_AT_ONCE):
-                writer.append(rows)
-    return out
-
-
-def _batched(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    source = iter(rows)
-    while piece := list(islice(source, size)):
-        yield piece

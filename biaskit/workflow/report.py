@@ -23,7 +23,7 @@ from biaskit.report.content import Content, ExampleText, PromptShown, WordInCont
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
-from biaskit.report.shown_prompts import prompts_shown
+from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
@@ -276,11 +276,12 @@ def _with_rows(content: Content, collection: Collection) -> Content:
     sentences: dict[str, int] = {}
     for part in collection.parts:
         for run in collection.runs_of(part):
-            prompts += prompts_shown(part, _rows(run), run.names)
+            kinds = PromptKinds(part, run.names)
             if part.engine != "personas" or not content.with_texts:
+                prompts += kinds.of_all(_rows(run))
                 continue
-            choices = run.analysis.get("choices", {})
-            shown = show(_rows(run), run.tables, choices)
+            shown = show(kinds.noting(_rows(run)), run.tables, run.analysis.get("choices", {}))
+            prompts += kinds.shown()
             examples += shown.examples
             places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
             words += [

@@ -122,7 +122,7 @@ def test_a_run_prints_its_plan_its_tables_and_its_folder(cli: Cli, cheap: tuple[
         "Tests over",
     ):
         assert title in first.out
-    assert f"Run: {folder} " in first.out
+    assert f"Run: {folder}\n" in first.out
     # The command goes on where it stopped: nothing is drawn again.
     rows = (Path(folder) / "generations.jsonl").read_bytes()
     again = cli("personas", *arguments)

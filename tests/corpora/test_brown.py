@@ -20,7 +20,7 @@ from places import ROOT
 
 from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_list
 from biaskit.corpora.sources import load_corpus
-from biaskit.errors import CorpusError, MissingExtraError
+from biaskit.errors import CorpusError
 from biaskit.files import data_dir
 
 NLTK_DATA = ROOT.parent / "shared" / "data" / "nltk_data"
@@ -107,12 +107,6 @@ def test_a_corpus_of_nltk_that_was_half_downloaded_is_an_error_of_one_line(
     with pytest.raises(CorpusError, match=r"cannot be read: .*python -m nltk\.downloader brown") as caught:
         english_counts("nltk")
     assert "\n" not in str(caught.value)
-
-
-def test_without_nltk_the_install_line_is_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "nltk.corpus", None)
-    with pytest.raises(MissingExtraError, match=r"english_prior = nltk needs NLTK: pip install nltk$"):
-        english_counts("nltk")
 
 
 # --- the script ----------------------------------------------------------------------------------

@@ -251,7 +251,13 @@ def content(
     )
     prompts = tuple(
         PromptShown(
-            "probe", "gasp-occupations", m, f"implicit, template {i}, nurse", "chat-prefill", text(rng, 180)
+            "probe",
+            "gasp-occupations",
+            m,
+            "implicit",
+            f"implicit, template {i}, nurse",
+            "chat-prefill",
+            text(rng, 180),
         )
         for m, i in product(models, range(n_prompts))
     )

@@ -9,7 +9,7 @@ import pytest
 
 from biaskit.personas import examples as showing
 from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
-from biaskit.report.shown_prompts import prompts_shown
+from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.collection import Part
 
 
@@ -151,7 +151,7 @@ PROMPTS = [
 
 
 def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_design() -> None:
-    shown = prompts_shown(PART, PROMPTS, {"a": "A", "b": "B"})
+    shown = PromptKinds(PART, {"a": "A", "b": "B"}).of_all(PROMPTS)
     assert [
         ("implicit, template 1, cook", "A, B", "a cook", None),
         ("implicit, template 2, cook", "B", "second nurse", "be fair"),
@@ -161,7 +161,7 @@ def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_desi
 
 
 def test_rows_of_models_that_are_not_in_the_report_are_left_out() -> None:
-    assert {"A"} == {one.model for one in prompts_shown(PART, PROMPTS, {"a": "A"})}
+    assert {"A"} == {one.model for one in PromptKinds(PART, {"a": "A"}).of_all(PROMPTS)}
 
 
 def test_three_sentences_at_most_those_of_the_smallest_keys() -> None:

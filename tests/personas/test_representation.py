@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from biaskit.personas.representation import (
-    NONBINARY_REFERENCE,
     RepresentedText,
     decile_rows,
     labour_contrast,
     nonbinary_summary,
     representation_rows,
 )
+from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion, wilson
 
 Z = statistics.NormalDist().inv_cdf(0.975)

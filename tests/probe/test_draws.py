@@ -258,7 +258,7 @@ def test_one_estimator_is_no_sentence(tmp_path: Path) -> None:
 def test_the_text_names_the_estimator_and_shows_what_it_leaves_open(three: tuple[Path, list[str]]) -> None:
     tables = {"probe_groups": read_table_rows(three[0] / "tables" / "probe_groups.csv")}
     document = probe_document(frame_of(design()), tables, three[1], "signature")
-    text = render_text(document)
+    text = render_text(document, 120)
     lines = {line.split("  ")[0].strip() or line.strip().split("  ")[0]: line for line in text.splitlines()}
     assert "exact (exact)" not in text
     assert "40.0" in lines["exact"]

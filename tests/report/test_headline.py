@@ -1,6 +1,6 @@
 """The first screen as plain text: bars, intervals, first findings, never wider than the terminal.
 
-Golden files: tests/golden, whose README says where they come from and how they are renewed.
+The numbers expected are those of the rows that stand below.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from fakes.findings_rows import (
     slope,
     srb_test,
 )
-from fakes.golden import golden
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,10 +76,30 @@ def none_eligible() -> Content:
 CASES = {"one-model": one_model, "two-models": two_models, "none-eligible": none_eligible}
 
 
+SAID = {
+    "one-model": (
+        *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
+        *("−0.50 [−0.60 to −0.40]", "26 points more [18 to 34]", "The listed words hold 30 %"),
+        *("floor of 1 %", "20 % [15–25] (cook) to 90 % [85–95] (nurse)", "30 of 300 texts (10 %)"),
+        *("2.4 points more [0.9 to 3.6]", "0 of m's 270 texts", "- 1 more finding in the report."),
+        "Brackets hold 95 % intervals.",
+    ),
+    "two-models": (
+        "60 [50–70]",
+        "34 [24–44]",
+        "not measured: no complete template",
+        "5 points more [1 to 9]",
+    ),
+    "none-eligible": ("SRB not measured", "no text with an associated gender"),
+}
+"""Numbers of the stored rows, as a reader must find them."""
+
+
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("ascii_only", [False, True])
-def test_golden(name: str, ascii_only: bool) -> None:
-    golden(f"headline_{name}{'-ascii' * ascii_only}.txt", headline(CASES[name](), ascii=ascii_only) + "\n")
+def test_every_number_is_on_the_screen(name: str) -> None:
+    shown = " ".join(headline(CASES[name]()).split())
+    assert [] == [said for said in SAID[name] if said not in shown]
+    assert headline(CASES[name](), ascii=True).isascii()
 
 
 def fits(text: str, width: int) -> None:

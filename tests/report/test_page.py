@@ -33,7 +33,7 @@ from fakes.page_contents import (
     ten_models,
 )
 
-from biaskit.personas.texts.association import RULES
+from biaskit.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, ExampleText, Span
 from biaskit.report.page import Page, labels, render_page
 from biaskit.report.page.drawing import UnfitDrawing, drawing
@@ -249,7 +249,7 @@ def test_every_column_and_table_has_words() -> None:
 
 
 def test_the_rules_of_the_association_are_those_explained() -> None:
-    assert [rule.id for rule in RULES] == list(labels.RULES)
+    assert [rule.id for rule in ASSOCIATION_RULES] == list(labels.RULES)
 
 
 # --- tables as data ------------------------------------------------------------------------------------

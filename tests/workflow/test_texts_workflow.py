@@ -136,7 +136,8 @@ def test_a_method_by_name_changes_the_words() -> None:
     [
         lambda: bk.marked_words("a text", ["female"]),
         lambda: bk.marked_words(["a"], ["female", "male"]),
-        lambda: bk.marked_words(["a"], ["woman"]),
+        lambda: bk.marked_words(["a"], ["lady"]),
+        lambda: bk.marked_words(["a"], [""]),
         lambda: bk.marked_words(["a"], ["female"], prompt=[]),
     ],
 )

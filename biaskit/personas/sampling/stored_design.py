@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from biaskit.corpora.prompts import PersonaPrompt
-from biaskit.errors import RunError, StudyError, nearest
+from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign
-from biaskit.provenance import digest, signature, versions
-from biaskit.records import Instruction, Item, Template
-from biaskit.study.config import build_study
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.merge import added, merge_runs
+from biaskit.runs.resolved import (
+    describe_lists,
+    design_digest,
+    intact,
+    read_items,
+    read_lists,
+    read_study,
+    sign_design,
+)
+from biaskit.study.keys import PersonasStudy
 
 
 def describe_design(design: PersonasDesign) -> dict[str, Any]:
     """Everything that was asked, with occupations and prompts in full."""
-    content: dict[str, Any] = {
-        "study": design.study.model_dump(mode="json"),
-        "items": [asdict(item) for item in design.occupations],
+    content = {
+        **describe_lists(
+            design.study, design.occupations, design.templates, design.instructions, design.slot
+        ),
         "prompts": [asdict(prompt) for prompt in design.prompts],
-        "templates": [asdict(template) for template in design.templates],
-        "slot": design.slot,
-        "instructions": [None if i is None else asdict(i) for i in design.instructions],
     }
     return {**content, "digest": design_digest(content), "sources": design.sources}
-
-
-def design_digest(content: Mapping[str, Any]) -> str:
-    """What was asked, in short: neither where a list lies nor how the texts are analysed."""
-    asked = {name: value for name, value in content.items() if name not in ("digest", "sources")}
-    left_out = PERSONAS_ANALYSIS_KEYS | {"models", "occupations", "templates", "instructions"}
-    asked["study"] = {name: value for name, value in content["study"].items() if name not in left_out}
-    return digest(asked)
 
 
 def compatibility(design: PersonasDesign) -> dict[str, Any]:
@@ -61,47 +60,57 @@ def compatibility(design: PersonasDesign) -> dict[str, Any]:
 
 
 def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], **analysis: str) -> str:
-    """The line that stands under every table: each choice that changes one of its numbers."""
-    study, known = design.study, versions()
-    forms = sorted({str(entry["prompt_form"]) for entry in models.values()})
-    return signature(
-        {
-            "biaskit": known.get("biaskit", ""),
-            "study": study.name,
-            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
-            "form": ",".join(forms),
-            "n": "" if study.name == "texts" else str(study.per_gender),
-            "seed": str(study.seed),
-            "variant": study.variant,
-            **analysis,
-            "question": describe_design(design)["digest"][:12],
-        }
-    )
+    """The line that stands under every table: each choice that changes one of its numbers.
+
+    `analysis` is what only an analysis knows, such as the digest of the word vectors it made.
+    """
+    study = design.study
+    shown = {
+        "n": "" if study.name == "texts" else str(study.per_gender),
+        "seed": str(study.seed),
+        "variant": study.variant,
+        **analysis,
+    }
+    return sign_design(study, models, describe_design(design)["digest"], shown)
 
 
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:
-    """The question a manifest describes; `overrides` may set analysis keys only."""
-    for dotted in overrides or {}:
-        top = dotted.split(".")[0]
-        if top not in PERSONAS_ANALYSIS_KEYS:
-            raise StudyError(
-                f"{dotted} changes what was asked; `analyze` takes"
-                f" {', '.join(sorted(PERSONAS_ANALYSIS_KEYS))}.{nearest(top, PERSONAS_ANALYSIS_KEYS)}"
-            )
-    try:
-        study = build_study(resolved["study"], overrides or {}, "analysis options")
+    """The design that a manifest describes; `overrides` may set analysis keys only."""
+    with intact():
+        study = read_study(resolved, overrides)
         assert isinstance(study, PersonasStudy)
         return PersonasDesign(
             study=study,
-            occupations=tuple(Item(**item) for item in resolved["items"]),
+            occupations=read_items(resolved),
             prompts=tuple(
                 PersonaPrompt(**{**p, "genders": tuple(tuple(pair) for pair in p["genders"])})
                 for p in resolved["prompts"]
             ),
-            templates=tuple(Template(**template) for template in resolved["templates"]),
-            slot=resolved["slot"],
-            instructions=tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
-            sources=dict(resolved["sources"]),
+            **read_lists(resolved),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error
+
+
+def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
+    """Rows of several runs of one study in a folder of their own; each draw counts once."""
+    if any(read_manifest(run)["resolved"].get("imported") for run in runs):
+        raise RunError(
+            "Runs of imported texts are not merged: put the texts into one file with a model column."
+        )
+    return merge_runs(
+        runs,
+        out,
+        "personas",
+        unite=_unite,
+        sign=lambda resolved, models: design_signature(read_design(resolved), models),
+        lock=lock,
+        skip_bad=skip_bad,
+    )
+
+
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Two designs of one study as one; how many texts are drawn must agree."""
+    for name in ("per_gender", "batch", "max_draws"):
+        if (one := first["study"][name]) != (other := second["study"][name]):
+            raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
+    lists = ("items", "prompts", "templates", "instructions")
+    return {**first, **{name: added(first, second, name) for name in lists}}

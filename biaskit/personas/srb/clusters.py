@@ -9,12 +9,11 @@ from typing import Any
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
 from biaskit.personas.texts.documents import ASSOCIATED, TextDocuments
-from biaskit.personas.words.comparisons import BOTH
 from biaskit.personas.words.run_lists import RunLists
+from biaskit.records import WOMEN_AND_MEN
 from biaskit.study.keys import PersonasStudy
+from biaskit.tables.query import Row
 from biaskit.vectors.training import Vectors, load_pretrained
-
-Row = dict[str, object]
 
 
 def cluster_tables(
@@ -24,7 +23,7 @@ def cluster_tables(
     vectors: Vectors,
     notes: list[str],
     record: dict[str, object],
-) -> dict[str, list[Row]]:
+) -> dict[str, Sequence[Row]]:
     """clusters.csv and silhouette.csv of the associated genders' words."""
     words = _words(documents, lists)
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
@@ -67,7 +66,7 @@ def _words(documents: TextDocuments, lists: RunLists) -> Mapping[tuple[str, str,
     found: dict[tuple[str, str, str], Sequence[str]] = {}
     for model in documents.models:
         for occupation in documents.occupations:
-            for gender in BOTH:
+            for gender in WOMEN_AND_MEN:
                 one = lists.marked(model, occupation, ASSOCIATED, gender)
                 listed = one.words if one else ()
                 found[model, occupation, gender] = [

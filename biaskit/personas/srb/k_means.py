@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray, IntArray
 
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its associated texts."""
 KRule = Literal["max", "largest-gain"]
 Variant = Literal["exact", "released"]
-FloatMatrix = NDArray[np.float64]
 
-GENDERS = ("female", "male")
 ALL_MODELS = "all"
 """Stands in the column `model` of rows whose counts are summed over models."""
 SHORT_WORDS_KEPT = frozenset({"dr", "md"})
@@ -35,7 +35,7 @@ FEWEST_OCCUPATIONS = 3
 RANDOM_STATE = 42
 STARTS = 10
 """Starts of k-means for the chosen k; the curve takes one, since ten on all its values take minutes."""
-WORDS_NAMED = 20
+WORDS_IN_A_NOTE = 20
 DISTANCES_KEPT = 5_000
 """Up to so many words (200 MB) the curve's silhouettes share one matrix of distances."""
 
@@ -88,7 +88,7 @@ def words_to_cluster(
     "she" stays, as in the paper). A name is left out for every model: where a word is a name in the texts
     of one model only, take it from that model's lists instead.
     """
-    found = {word for (_, _, gender), words in lists.items() if gender in GENDERS for word in words}
+    found = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
     return tuple(
         sorted(
             word for word in found.difference(names, drop_words) if len(word) > 2 or word in SHORT_WORDS_KEPT
@@ -125,7 +125,7 @@ def find_clusters(
     if k is not None and k < 2:
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
     wanted = words_to_cluster(lists, names=names, drop_words=drop_words)
-    own, vectors, without = _unit_rows(wanted, words, matrix)
+    own, vectors, without = _words_with_vectors(wanted, words, matrix)
     notes = _notes_on_words(wanted, without, categories or {})
     curve: tuple[SilhouetteRow, ...] = ()
     clusters: list[tuple[str, ...]] = []
@@ -153,9 +153,9 @@ def _too_few(words: Sequence[str], k: int | None) -> str:
     return ""
 
 
-def _unit_rows(
+def _words_with_vectors(
     wanted: Sequence[str], words: Sequence[str], matrix: ArrayLike
-) -> tuple[tuple[str, ...], FloatMatrix, tuple[str, ...]]:
+) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
     """Of the wanted words, in their order: those with a vector, their unit rows, and those without."""
     given = np.asarray(matrix)
     if given.ndim != 2 or len(given) != len(words):
@@ -179,7 +179,7 @@ def k_grid(n_words: int) -> tuple[int, ...]:
 
 
 def silhouette_curve(
-    vectors: FloatMatrix, ks: Sequence[int], rule: KRule, *, given: bool = False
+    vectors: FloatArray, ks: Sequence[int], rule: KRule, *, given: bool = False
 ) -> tuple[tuple[SilhouetteRow, ...], int | None]:
     """Mean silhouette (Euclidean) of k-means at each k, and the chosen k.
 
@@ -208,7 +208,7 @@ def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | No
     return max(candidates, key=lambda pair: pair[1])[0] if candidates else None
 
 
-def _silhouette_of(vectors: FloatMatrix) -> Any:
+def _silhouette_of(vectors: FloatArray) -> Any:
     """A function (labels, k) → mean silhouette, or None where it is not that of k clusters."""
     from sklearn.metrics import pairwise_distances, silhouette_score
 
@@ -225,7 +225,7 @@ def _silhouette_of(vectors: FloatMatrix) -> Any:
     return mean_silhouette
 
 
-def k_means(vectors: FloatMatrix, k: int, *, n_init: int = 1) -> NDArray[np.int32]:
+def k_means(vectors: FloatArray, k: int, *, n_init: int = 1) -> NDArray[np.int32]:
     """The cluster `[n]` of each row `(n, d)`; fewer than k clusters where rows are equal."""
     with _one_thread(), warnings.catch_warnings():
         from sklearn.cluster import KMeans
@@ -281,15 +281,15 @@ def _groups(words: Sequence[str], labels: NDArray[np.int32]) -> list[tuple[str, 
     return [tuple(group) for group in members.values()]
 
 
-def _occupation_counts(lists: WordsByGender, clusters: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+def _occupation_counts(lists: WordsByGender, clusters: Sequence[Sequence[str]]) -> IntArray:
     """(n_clusters, n_models, 2): occupations whose women's, men's list holds a word of the cluster."""
     cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
     place = {model: i for i, model in enumerate(_models(lists))}
-    counts = np.zeros((len(clusters), len(place), len(GENDERS)), dtype=np.int64)
+    counts = np.zeros((len(clusters), len(place), len(WOMEN_AND_MEN)), dtype=np.int64)
     for (model, _, gender), words in lists.items():
-        if gender in GENDERS:
+        if gender in WOMEN_AND_MEN:
             held = {cluster_of[word] for word in words if word in cluster_of}
-            counts[sorted(held), place[model], GENDERS.index(gender)] += 1
+            counts[sorted(held), place[model], WOMEN_AND_MEN.index(gender)] += 1
     return counts
 
 
@@ -311,7 +311,7 @@ def _judge(
     return tuple(rows)
 
 
-def _numbered(clusters: Sequence[tuple[str, ...]], totals: NDArray[np.int64]) -> list[int]:
+def _numbered(clusters: Sequence[tuple[str, ...]], totals: IntArray) -> list[int]:
     """k-means numbers its clusters by chance; here those in most lists come first, then by words."""
     return sorted(range(len(clusters)), key=lambda i: (-int(totals[i].sum()), clusters[i]))
 
@@ -348,8 +348,8 @@ def _notes_on_words(
 
 
 def _some(words: Sequence[str]) -> str:
-    more = f" and {len(words) - WORDS_NAMED} more" if len(words) > WORDS_NAMED else ""
-    return f"{' '.join(words[:WORDS_NAMED])}{more}"
+    more = f" and {len(words) - WORDS_IN_A_NOTE} more" if len(words) > WORDS_IN_A_NOTE else ""
+    return f"{' '.join(words[:WORDS_IN_A_NOTE])}{more}"
 
 
 def _notes_on_clusters(

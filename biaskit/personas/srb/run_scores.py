@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
@@ -19,13 +18,16 @@ from biaskit.personas.srb.score import (
     srb_scores,
 )
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
-from biaskit.personas.words.comparisons import BOTH, TextComparison
+from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.lists import WordList
 from biaskit.personas.words.log_odds import z_scores
-from biaskit.personas.words.run_lists import Row, RunLists, prior_of
+from biaskit.personas.words.run_lists import RunLists, prior_of
 from biaskit.provenance import digest
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
+from biaskit.tables.query import Row
 from biaskit.vectors.training import (
     NEARLY_UNTRAINED,
     TrainingTexts,
@@ -37,7 +39,6 @@ from biaskit.vectors.training import (
     train_seeds,
 )
 
-FloatArray = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 NO_SPECIFIED = "no texts with a specified gender"
 
@@ -102,7 +103,7 @@ def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]
     found = []
     for model in documents.models:
         for occupation in documents.occupations:
-            for gender in BOTH:
+            for gender in WOMEN_AND_MEN:
                 for origin in (SPECIFIED, ASSOCIATED):
                     one = lists.marked(model, occupation, origin, gender)
                     names = lists.names[model]
@@ -130,7 +131,7 @@ def srb_rows(
         ):
             continue
         scores = _scores(documents, lists, study, vectors, model, occupation)
-        for gender in BOTH:
+        for gender in WOMEN_AND_MEN:
             row = {
                 "model": model,
                 "occupation": occupation,
@@ -156,7 +157,7 @@ def _scores(
             return _none(reason)
     found: dict[str, dict[str, WordList]] = {}
     for origin in (ASSOCIATED, SPECIFIED):
-        for gender in BOTH:
+        for gender in WOMEN_AND_MEN:
             one = lists.marked(model, occupation, origin, gender)
             if one is None or one.n_marked is None:
                 return _none((one.reason if one else None) or f"no {origin} texts of this occupation")
@@ -180,14 +181,14 @@ def _scores(
 
 
 def _none(reason: str) -> dict[str, SrbScore]:
-    return {gender: SrbScore(gender, reason=reason) for gender in BOTH}
+    return {gender: SrbScore(gender, reason=reason) for gender in WOMEN_AND_MEN}
 
 
 def _shuffled(
     documents: TextDocuments, lists: RunLists, study: PersonasStudy, one: TextComparison
 ) -> ShuffledZ:
     """Z of the specified texts of women and men with shuffled genders."""
-    texts = [text for text in one.texts if text.gender in BOTH]
+    texts = [text for text in one.texts if text.gender in WOMEN_AND_MEN]
     counts = documents.tokens.counts()[[text.place for text in texts]]
     columns = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
     words = [documents.tokens.words[i] for i in columns.tolist()]

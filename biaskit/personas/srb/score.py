@@ -19,20 +19,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import UsageError
-from biaskit.personas.words.lists import PAIR, permuted_counts
+from biaskit.personas.words.lists import N_SHUFFLES, permuted_counts
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 from biaskit.vectors.training import Vectors
+from biaskit.wording import PEOPLE
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-
-NAMED = {"female": "women", "male": "men"}
-N_SHUFFLES = 199
 WORDS_NAMED = 10
 
 PRONOUNS: Mapping[str, frozenset[str]] = {
@@ -198,7 +196,7 @@ def srb_scores(
 
     removed = PRONOUNS[pronouns].union(names)
     kept_out = removed if pronouns == "all" else frozenset(names)
-    ordered = {gender: _by_z(targets[gender], kept_out) for gender in PAIR}
+    ordered = {gender: _by_z(targets[gender], kept_out) for gender in WOMEN_AND_MEN}
     lists = _Targets(ordered, vectors, kept_out, null)
     # Sums in one thread: their last digits must not depend on the number of cores.
     with threadpool_limits(limits=1):
@@ -269,7 +267,7 @@ def _cut(z: Sequence[float], n: int) -> int:
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
     known = [word for word in candidates if targets.has(word)]
-    female, male = (targets.words[gender] for gender in PAIR)
+    female, male = (targets.words[gender] for gender in WOMEN_AND_MEN)
     oov = tuple(sorted({*candidates, *targets.all_words}.difference(known, female, male)))
     bare = SrbScore(
         gender,
@@ -316,14 +314,14 @@ def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets)
     """Why there is no score."""
     if not candidates:
         return "no candidate words"
-    for gender in PAIR:
+    for gender in WOMEN_AND_MEN:
         if not targets.ordered[gender]:
-            return f"no words for specified {NAMED[gender]}"
+            return f"no words for specified {PEOPLE[gender]}"
     if not known:
         return "no candidate word has a vector"
-    for gender in PAIR:
+    for gender in WOMEN_AND_MEN:
         if not targets.words[gender]:
-            return f"no word for specified {NAMED[gender]} has a vector"
+            return f"no word for specified {PEOPLE[gender]} has a vector"
     return None
 
 
@@ -337,9 +335,9 @@ def _left_out(oov: Sequence[str]) -> str | None:
 def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
     """Distance to the women's and to the men's words, their difference, and it at equal lengths."""
     c = vectors.rows(candidates)[0]
-    far = {gender: _distances(c, vectors.rows(targets.words[gender])[0]) for gender in PAIR}
-    female, male = (_mean_nearest(far[gender]) for gender in PAIR)
-    cut = [_mean_nearest(far[gender][:, : targets.matched[gender]]) for gender in PAIR]
+    far = {gender: _distances(c, vectors.rows(targets.words[gender])[0]) for gender in WOMEN_AND_MEN}
+    female, male = (_mean_nearest(far[gender]) for gender in WOMEN_AND_MEN)
+    cut = [_mean_nearest(far[gender][:, : targets.matched[gender]]) for gender in WOMEN_AND_MEN]
     return female, male, female - male, cut[0] - cut[1]
 
 

@@ -3,7 +3,7 @@
 See docs/methods.md#gender-association.
 
 Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data,
-so that an association can name the rule, and `trace` every place in the text that counted.
+so that an association can name the rule, and `counted_places` every place in the text that counted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from biaskit.personas.texts.tokens import tokenise
 
 Honorifics = Literal["paper", "titles"]
 
-GENDERS = ("female", "male", "nonbinary")
-"""The genders a text can be associated with, in the order of every table."""
-
 
 # --- words and rules -----------------------------------------------------------------------------
 
@@ -37,7 +34,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+COUNTED_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}),
         "titles": _WORDS,
@@ -45,7 +42,7 @@ WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
 
-TITLES: Mapping[str, str] = MappingProxyType(
+COUNTED_TITLES: Mapping[str, str] = MappingProxyType(
     {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
 )
 """What `honorifics = titles` counts instead of ms, mrs and mr, where a capitalised word follows."""
@@ -67,7 +64,7 @@ class Rule:
         return asked in (None, nonbinary_present) and counts[self.more] > sum(counts[c] for c in self.than)
 
 
-RULES: tuple[Rule, ...] = (
+ASSOCIATION_RULES: tuple[Rule, ...] = (
     Rule("nonbinary", "nonbinary", True, "neutral", ("male", "female")),
     Rule("male", "male", False, "male", ("female",)),
     Rule("male-majority", "male", None, "male", ("female", "neutral")),
@@ -105,9 +102,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     """
     classes = _classes(honorifics)
     if not isinstance(text, str):
-        raise UsageError(
-            f"A text is to be associated with a gender, and this is no text but {type(text).__name__}."
-        )
+        raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)
     for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
@@ -117,7 +112,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
         for title in _titles(text):
             counts[title.counts_as] += 1
     present = any(term in lowered for term in NONBINARY_TERMS)
-    rule = next((rule for rule in RULES if rule.fires(counts, present)), None)
+    rule = next((rule for rule in ASSOCIATION_RULES if rule.fires(counts, present)), None)
     return Association(
         rule.gender if rule else None,
         rule.id if rule else None,
@@ -140,17 +135,12 @@ def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = 
     return found
 
 
-def associate_many(texts: Iterable[str], *, honorifics: Honorifics = "paper") -> list[Association]:
-    """Associate many texts, in their order: 10,000 of 300 words in under a second on one core."""
-    if isinstance(texts, str):
-        raise UsageError("associate_many takes a list of texts; for one text there is associate_gender.")
-    return [associate_gender(text, honorifics=honorifics) for text in texts]
-
-
 def _classes(honorifics: str) -> Mapping[str, str]:
-    if honorifics not in WORDS:
-        raise UsageError(f"honorifics is {honorifics!r}, not paper or titles.{nearest(honorifics, WORDS)}")
-    return WORDS[honorifics]
+    if honorifics not in COUNTED_WORDS:
+        raise UsageError(
+            f"honorifics is {honorifics!r}, not paper or titles.{nearest(honorifics, COUNTED_WORDS)}"
+        )
+    return COUNTED_WORDS[honorifics]
 
 
 # --- the evidence in a text ------------------------------------------------------------------------
@@ -166,31 +156,22 @@ class Counted:
     counts_as: str  # female, male, neutral, nonbinary
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """An association with every place in the text that counted, from the first to the last."""
-
-    association: Association
-    counted: tuple[Counted, ...]
-
-
-def trace(text: str, *, honorifics: Honorifics = "paper") -> Trace:
-    """Show why a text is associated as it is: `association`, and the places that counted for it.
+def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Counted, ...]:
+    """Show why a text is associated as it is: every place that counted, from the first to the last.
 
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
     """
-    association = associate_gender(text, honorifics=honorifics)
     places = [*_words(text, _classes(honorifics)), *_terms(text)]
     if honorifics == "titles":
         places += _titles(text)
-    return Trace(association, tuple(sorted(places, key=lambda place: (place.start, place.end))))
+    return tuple(sorted(places, key=lambda place: (place.start, place.end)))
 
 
 _TOKEN = re.compile(r"\S+")
 _TERM = re.compile("|".join(map(re.escape, NONBINARY_TERMS)))
 # What follows is no letter or digit (for \b "_" is one, but Markdown writes _Ms_). The `*+` never goes back.
-_TITLE = re.compile(rf"({'|'.join(TITLES)})(?![^\W_])\.?\s*+(?=(.))", re.DOTALL)
+_TITLE = re.compile(rf"({'|'.join(COUNTED_TITLES)})(?![^\W_])\.?\s*+(?=(.))", re.DOTALL)
 
 
 def _words(text: str, classes: Mapping[str, str]) -> Iterator[Counted]:
@@ -205,7 +186,7 @@ def _titles(text: str) -> Iterator[Counted]:
     for found in _TITLE.finditer(text):
         # What stands before is looked at here: a pattern that begins with a lookbehind is slow to search.
         if found[2].isupper() and not text[found.start() - 1 : found.start()].isalnum():
-            yield Counted(found.start(1), found.end(1), found[1], TITLES[found[1]])
+            yield Counted(found.start(1), found.end(1), found[1], COUNTED_TITLES[found[1]])
 
 
 def _terms(text: str) -> Iterator[Counted]:
@@ -243,17 +224,3 @@ def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
         for model, seen in counts.items()
         for asked in sorted({asked for asked, _ in seen})
     ]
-
-
-def captured(rows: Iterable[Mapping[str, object]]) -> dict[str, tuple[int, int]]:
-    """Count by model the texts with an association and all texts, of those without a specified gender.
-
-    As Table 2 of GAS(P), in counts; `rows` as for `validation`. Texts without an association are not
-    missing at random, so the number belongs beside every share.
-    """
-    counts: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        if not row["specified_gender"]:
-            n_captured, n_texts = counts.get(str(row["model"]), (0, 0))
-            counts[str(row["model"])] = (n_captured + bool(row["gender"]), n_texts + 1)
-    return counts

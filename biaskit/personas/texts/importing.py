@@ -8,20 +8,18 @@ written, and again as a stream of rows, so that no file is too long.
 
 from __future__ import annotations
 
-import json
 import math
 import numbers
-import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown
-from biaskit.errors import CorpusError, StudyError, nearest
+from biaskit.errors import CorpusError
 from biaskit.personas.texts.files import TextSource, one_line, open_file, open_frame
+from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.provenance import ROW_FORMAT, key_of
 
 if TYPE_CHECKING:
@@ -29,16 +27,9 @@ if TYPE_CHECKING:
 
 TEMPLATE = "texts"
 """The template_id of every imported text."""
-ALL = "all"
+UNNAMED = "all"
 """The model or occupation of texts that come without a column for it."""
 
-_CODES: Mapping[str, tuple[str, ...]] = {
-    "female": ("f", "w", "female", "woman"),
-    "male": ("m", "male", "man"),
-    "nonbinary": ("n", "nb", "nonbinary", "non-binary", "non binary", "non_binary"),
-}
-_NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
-_NO_CODES: Mapping[str, str] = MappingProxyType({})
 _MOST_UNKNOWN = 100  # distinct codes kept: a column of texts given as --gender-col must not fill the memory
 
 
@@ -75,56 +66,6 @@ class _Checked:
     model: str
 
 
-# --- gender codes --------------------------------------------------------------------------------
-
-
-def gender_of_code(code: str, codes: Mapping[str, str] = _NO_CODES) -> str | None:
-    """`female`, `male` or `nonbinary`; None where the code says that no gender is specified.
-
-    Understood, whatever their case and the white space around them: F, W, female, woman; M, male, man;
-    N, NB, nonbinary, non-binary, non binary, non_binary. An empty code is None. `codes` (the study key
-    `gender_codes`) goes before these; it maps to female, male, nonbinary, or to none or "" for "not
-    specified". An unknown code is a `CorpusError`, never a guess ("NA" and "None" are unknown), and a
-    wrong value in `codes` a `StudyError`.
-    """
-    table = _code_table(codes)
-    if _folded(code) not in table:
-        raise CorpusError(f"The gender code {shown(code)} is not known. {_how_to_map([code])}")
-    return table[_folded(code)]
-
-
-def _code_table(codes: Mapping[str, str]) -> dict[str, str | None]:
-    """Every known code, folded, and its gender."""
-    given: dict[str, str | None] = {}
-    for code, gender in codes.items():
-        if gender not in (*_CODES, *_NOT_SPECIFIED):
-            raise StudyError(
-                f"gender_codes: {shown(code)} = {shown(gender)} is no gender."
-                f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (not specified)."
-            )
-        folded, value = _folded(str(code)), gender if gender in _CODES else None
-        if given.setdefault(folded, value) != value:
-            raise StudyError(
-                f"gender_codes: {shown(code)} is there twice, case aside, with two genders. Keep one."
-            )
-    return {"": None} | {code: gender for gender, known in _CODES.items() for code in known} | given
-
-
-def _folded(code: str) -> str:
-    return code.strip().casefold()
-
-
-def _how_to_map(codes: Iterable[str]) -> str:
-    """What the user can type, for codes that a dotted key of --set can hold and for those it cannot."""
-    ways = []
-    for code in (code if len(code) <= 40 else "CODE" for code in codes):
-        if code.isprintable() and not {".", "="} & set(code):
-            ways.append(f"--set {shlex.quote(f'gender_codes.{code}=female')}")
-        else:
-            ways.append(f'{json.dumps(code)} = "female" under [gender_codes] of a study file')
-    return f"Map each with {', '.join(ways)}; other values: male, nonbinary, none (not specified)."
-
-
 class _UnknownCodes:
     """Codes that nobody mapped, and how many records have each."""
 
@@ -146,7 +87,7 @@ class _UnknownCodes:
             said.append(f"others ({rest:,} texts)")
         return CorpusError(
             f"{where}: {one_line(column)} holds gender codes that are not known: {', '.join(said)}."
-            f" {_how_to_map(code for code, _ in first[:3])}"
+            f" {how_to_map(code for code, _ in first[:3])}"
         )
 
 
@@ -160,7 +101,7 @@ def read_texts(
     gender_col: str | None = None,
     occupation_col: str | None = None,
     model_col: str | None = None,
-    gender_codes: Mapping[str, str] = _NO_CODES,
+    gender_codes: Mapping[str, str] = NO_CODES,
 ) -> ImportedTexts:
     """Check a file of texts and count what it holds: .csv, .tsv, .jsonl, .ndjson (also .gz), .parquet.
 
@@ -181,7 +122,7 @@ def rows_of_frame(
     gender_col: str | None = None,
     occupation_col: str | None = None,
     model_col: str | None = None,
-    gender_codes: Mapping[str, str] = _NO_CODES,
+    gender_codes: Mapping[str, str] = NO_CODES,
 ) -> ImportedTexts:
     """The same for a DataFrame; its digest is that of the columns used, in order, whatever the index.
 
@@ -199,7 +140,7 @@ def _columns(text: str, gender: str | None, occupation: str | None, model: str |
 
 
 def _import(source: TextSource, gender_codes: Mapping[str, str]) -> ImportedTexts:
-    table = _code_table(gender_codes)
+    known = GenderCodes(gender_codes)
     codes: Counter[str] = Counter()
     models: Counter[str] = Counter()
     occupations: Counter[str] = Counter()
@@ -209,7 +150,7 @@ def _import(source: TextSource, gender_codes: Mapping[str, str]) -> ImportedText
         n_empty += not record.text.strip()
         models[record.model] += 1
         occupations[record.occupation] += 1
-        if _folded(record.code) in table:
+        if record.code in known:
             codes[record.code] += 1
         else:
             unknown.add(record.code)
@@ -219,7 +160,7 @@ def _import(source: TextSource, gender_codes: Mapping[str, str]) -> ImportedText
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
     genders: Counter[str | None] = Counter()
     for code, n in codes.items():
-        genders[table[_folded(code)]] += n
+        genders[known[code]] += n
     return ImportedTexts(
         source=source.where,
         digest=source.digest,
@@ -228,19 +169,19 @@ def _import(source: TextSource, gender_codes: Mapping[str, str]) -> ImportedText
         genders=dict(genders),
         models=dict(models),
         occupations=dict(occupations),
-        notes=tuple(_notes(source, codes, table, n_empty, {"occupation": occupations, "model": models})),
-        _read=lambda: _rows(source, table),
+        notes=tuple(_notes(source, codes, known, n_empty, {"occupation": occupations, "model": models})),
+        _read=lambda: _rows(source, known),
     )
 
 
-def _rows(source: TextSource, table: Mapping[str, str | None]) -> Iterator[dict[str, object]]:
+def _rows(source: TextSource, known: GenderCodes) -> Iterator[dict[str, object]]:
     for record in _checked(source):
         yield {
             "key": key_of([ROW_FORMAT, source.digest, record.number]),
             "model": record.model,
             "occupation": record.occupation,
             "template_id": TEMPLATE,
-            "specified_gender": table[_folded(record.code)],
+            "specified_gender": known[record.code],
             "draw": record.number,
             "seed": None,
             "prompt_form": None,
@@ -256,15 +197,14 @@ def _rows(source: TextSource, table: Mapping[str, str | None]) -> Iterator[dict[
 def _notes(
     source: TextSource,
     codes: Counter[str],
-    table: Mapping[str, str | None],
+    known: GenderCodes,
     n_empty: int,
     labels: Mapping[str, Counter[str]],
 ) -> Iterator[str]:
     """What a careful reader wants to know of an import that went well."""
     if "gender" in source.columns:
         read = [
-            f"{shown(code)} as {table[_folded(code)] or 'not specified'} ({codes[code]:,})"
-            for code in sorted(codes)
+            f"{shown(code)} as {known[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
         ]
         yield f"gender codes were read: {', '.join(read)}"
     if n_empty:
@@ -295,7 +235,11 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
                 what = f"{where}: {one_line(columns[role])}"
                 accepted.add(_whole(check_label(read[role], what), what))
         yield _Checked(
-            number, text, read.get("gender", "").strip(), read.get("occupation", ALL), read.get("model", ALL)
+            number,
+            text,
+            read.get("gender", "").strip(),
+            read.get("occupation", UNNAMED),
+            read.get("model", UNNAMED),
         )
 
 

@@ -20,18 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError, nearest
 from biaskit.personas.words.log_odds import (
-    CRITERION_WORDS,
     DEFAULT_PRIOR,
-    FIXED_CALIBRATION_WORDS,
+    SPEAKER_WORDS,
     THRESHOLD,
-    BoolArray,
-    FloatArray,
     LogOdds,
     Prior,
     calibration_words,
     is_fixed,
     z_scores,
 )
+from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.resampling import generator
 
 if TYPE_CHECKING:
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
 CRule = Literal["per-alpha", "interpolated"]
 C_RULES: tuple[CRule, ...] = get_args(CRule)
 
-GENDERS = ("female", "male", "nonbinary")
-# Texts of non-binary people differ in "is", "and", "this": their pairs are shown and do not decide on C.
-DECISIVE = ("female", "male")
 N_GRID = 100  # C = 0.01, 0.02, …, 1
 N_PARTS = 16  # of a step of the grid: halved four times, 0.000625, the first width not above 0.001
 ALPHAS = tuple(k / 20 for k in range(21))
@@ -51,10 +47,7 @@ PAPER_ALPHA = 0.15
 N_HALVINGS = 20
 TIED = 1e-12  # stabilities that differ by a smaller part differ by rounding
 
-_SPEAKER_WORDS = frozenset(FIXED_CALIBRATION_WORDS) - frozenset(CRITERION_WORDS)
-
 Words = tuple[str, ...]
-IntArray = NDArray[np.int64]
 
 
 # --- records -------------------------------------------------------------------------------------
@@ -250,8 +243,11 @@ def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
 
 
 def _constant(contrasts: Sequence[_AtAlpha]) -> Constant:
-    """C at one alpha, decided by women and men alone."""
-    decisive = [at for at in contrasts if at.contrast.genders == DECISIVE]
+    """C at one alpha, decided by women and men alone.
+
+    Texts of non-binary people differ in "is", "and", "this": their pairs are shown and do not decide on C.
+    """
+    decisive = [at for at in contrasts if at.contrast.genders == WOMEN_AND_MEN]
     if not decisive:
         return Constant(None, reason="C takes texts of women and of men")
     if undefined := decisive[0].undefined():
@@ -390,7 +386,7 @@ def _contrasts(
                 words=own_words,
                 english=english[here],
                 is_fixed=is_fixed(own_words),
-                is_speaker=np.array([w in _SPEAKER_WORDS for w in own_words], dtype=np.bool_),
+                is_speaker=np.array([w in SPEAKER_WORDS for w in own_words], dtype=np.bool_),
                 is_name=np.array([w in names for w in own_words], dtype=np.bool_),
                 counts=(whole[0][here], whole[1][here]),
                 halves=(halves[one][..., here], halves[other][..., here]),
@@ -455,7 +451,9 @@ def _step(contrasts: Sequence[_AtAlpha], alpha: float, constant: Constant) -> St
             found = [replace(one, stability=stability) for one, stability in stable]
         lists += found
     reason = constant.reason
-    chance = {w for one in lists if {one.gender, one.against} == set(DECISIVE) for w in one.criterion or ()}
+    chance = {
+        w for one in lists if {one.gender, one.against} == set(WOMEN_AND_MEN) for w in one.criterion or ()
+    }
     if chance:  # with `interpolated` alone
         reason = f"criterion words marked: {' '.join(sorted(chance))}"
     return Step(alpha, constant.c, tuple(lists), reason=reason)

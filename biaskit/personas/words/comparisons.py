@@ -10,12 +10,9 @@ from dataclasses import dataclass
 
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
-from biaskit.records import Gender
+from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
-
-GENDERS: tuple[Gender, ...] = ("female", "male", "nonbinary")
-BOTH = ("female", "male")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def _why_ineligible(
     short = []
     for template in documents.template_ids:
         of_template = [text for text in texts if text.template_id == template]
-        women, men = (sum(t.gender == gender for t in of_template) for gender in BOTH)
+        women, men = (sum(t.gender == gender for t in of_template) for gender in WOMEN_AND_MEN)
         if min(women, men) < filling.n:
             short.append(f"prompt {template} has {women} texts of women and {men} of men")
     return f"{'; '.join(short)}; {filling.n} of each are needed" if short else None

@@ -12,9 +12,10 @@ import numpy as np
 
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.personas.words.lists import WordList, word_lists
-from biaskit.personas.words.run_lists import Row, is_pronoun, prior_of
+from biaskit.personas.words.run_lists import is_pronoun, prior_of
 from biaskit.records import NO_INSTRUCTION
 from biaskit.study.keys import PersonasStudy
+from biaskit.tables.query import Row
 
 MARKED_FOR = {"female": "instruction", "male": "none"}
 """The lists are made as those of two genders are; here the groups are texts under it and without it."""

@@ -18,13 +18,13 @@ from biaskit.personas.words.log_odds import (
     DEFAULT_PRIOR,
     METHODS,
     THRESHOLD,
-    BoolArray,
-    FloatArray,
     LogOdds,
     Prior,
     blocks_of_rows,
     is_fixed,
 )
+from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import reaches
@@ -32,9 +32,7 @@ from biaskit.stats.swaps import reaches
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-PAIR = ("female", "male")
-GENDERS = (*PAIR, "nonbinary")
-ALL = "all"  # what a gender is compared with where several others had to be passed
+AGAINST_ALL = "all"  # what a gender is compared with where several others had to be passed
 N_SHUFFLES = 199
 
 _COUNTS_AT_ONCE = 8_000_000  # 64 MB of doubles
@@ -115,9 +113,9 @@ def word_lists(
     if unknown:
         raise ValueError(f"genders are {', '.join(GENDERS)}; found {', '.join(sorted(unknown))}")
     lists: list[WordList] = []
-    for groups in (PAIR, GENDERS) if GENDERS[2] in set(genders) else (PAIR,):
+    for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
         texts = _select(counts, words, genders, strata, english, groups, elsewhere)
-        contrast = ALL if len(groups) > 2 else "/".join(groups)
+        contrast = AGAINST_ALL if len(groups) > 2 else "/".join(groups)
         rng = generator(seed, "word_lists", [*row_key, contrast])
         lists += _lists_of(texts, prior, methods, rng, n_shuffles)
     return lists
@@ -196,7 +194,7 @@ def _without_words(texts: _Texts, log_odds: LogOdds, g: int) -> WordList:
     groups, n_target = texts.groups, texts.sizes[g]
     return WordList(
         gender=groups[g],
-        against=ALL if len(groups) > 2 else groups[1 - g],
+        against=AGAINST_ALL if len(groups) > 2 else groups[1 - g],
         method=log_odds.method,
         n_target=n_target,
         n_unmarked=len(texts.labels) - n_target,
@@ -265,7 +263,7 @@ _PairZ = Mapping[tuple[int, int], FloatArray]  # genders g < h → z of g agains
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    length: NDArray[np.int64]  # [R]
+    length: IntArray  # [R]
     max_z: FloatArray  # [R], the largest |z|; NaN where the list is undefined
 
 
@@ -322,7 +320,7 @@ def permuted_counts(
     rng: np.random.Generator,
     n: int,
     *,
-    groups: Sequence[str] = PAIR,
+    groups: Sequence[str] = WOMEN_AND_MEN,
 ) -> Iterator[tuple[FloatArray, ...]]:
     """Count words by gender with the labels of the documents shuffled within strata, n times.
 
@@ -445,7 +443,7 @@ def overlap(associated: Mapping[str, Sequence[str]], specified: Mapping[str, Seq
     """
     return [
         Placed(gender, word, place)
-        for gender in PAIR
+        for gender in WOMEN_AND_MEN
         if gender in associated and gender in specified
         for word, place in _places(gender, associated[gender], specified)
     ]

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.stats.arrays import BoolArray, FloatArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 Method = Literal["calibrated", "marked-personas"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -32,8 +31,8 @@ FIXED_CALIBRATION_WORDS: tuple[str, ...] = (
 )
 # fmt: on
 # They mark who speaks, not chance: a first-person text holds them, whatever the calibration.
-_SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
-CRITERION_WORDS: tuple[str, ...] = tuple(w for w in FIXED_CALIBRATION_WORDS if w not in _SPEAKER_WORDS)
+SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
+CRITERION_WORDS: tuple[str, ...] = tuple(w for w in FIXED_CALIBRATION_WORDS if w not in SPEAKER_WORDS)
 
 _CELLS_AT_ONCE = 1 << 16  # half a megabyte of doubles: the few arrays of a step stay in the cache
 

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biaskit.personas.srb.score import PRONOUNS
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
 from biaskit.personas.texts.names import names_among
 from biaskit.personas.texts.tokens import letters
-from biaskit.personas.words.comparisons import BOTH, GENDERS, TextComparison, text_comparisons
+from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.lists import WordList, compare_lists, overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, Prior, topic_share
+from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
 from biaskit.study.keys import PersonasStudy
+from biaskit.tables.query import Row
 
-Row = dict[str, object]
-FloatArray = NDArray[np.float64]
 CALIBRATED = "calibrated"
 
 
@@ -33,7 +33,7 @@ class RunLists:
     def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
         """The calibrated list of women against men or of men against women."""
         _, lists = self.of.get((model, occupation, origin), (None, ()))
-        other = BOTH[1 - BOTH.index(gender)]
+        other = WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)]
         wanted = (gender, other, CALIBRATED)
         return next((one for one in lists if (one.gender, one.against, one.method) == wanted), None)
 
@@ -87,7 +87,7 @@ def make_lists(
 
 def _none(reason: str) -> Iterator[WordList]:
     """The rows of an occupation that has no lists."""
-    for gender, other in (BOTH, BOTH[::-1]):
+    for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
         for method in METHODS:
             yield WordList(gender, other, method, n_target=0, n_unmarked=0, reason=reason)
 
@@ -169,13 +169,13 @@ def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     """word_overlap.csv (GAS(P) Table 15): associated against specified lists, where both exist."""
     for model, occupation in _pairs(documents):
         of_origin = [
-            {gender: _words(lists, model, occupation, origin, gender) for gender in BOTH}
+            {gender: _words(lists, model, occupation, origin, gender) for gender in WOMEN_AND_MEN}
             for origin in (ASSOCIATED, SPECIFIED)
         ]
         associated, specified = (
             {gender: words for gender, words in found.items() if words is not None} for found in of_origin
         )
-        if len(associated) == len(specified) == len(BOTH):
+        if len(associated) == len(specified) == len(WOMEN_AND_MEN):
             for placed in overlap(associated, specified):
                 yield {"model": model, "occupation": occupation, **asdict(placed)}
 
@@ -185,7 +185,7 @@ def method_rows(lists: RunLists) -> Iterator[Row]:
     for (model, occupation, origin), (one, found) in lists.of.items():
         if one.reason is not None:
             continue
-        for gender, other in (BOTH, BOTH[::-1]):
+        for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
             words = {
                 made.method: [marked.word for marked in made.words]
                 for made in found
@@ -212,7 +212,7 @@ def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy
     """Part of the hybrid prior's mass that comes from the compared texts, for each comparison."""
     counts, found = documents.tokens.counts(), []
     for one, _ in lists.of.values():
-        places = [text.place for text in one.texts if text.gender in BOTH]
+        places = [text.place for text in one.texts if text.gender in WOMEN_AND_MEN]
         if places:
             topic = np.asarray(counts[places].sum(axis=0), dtype=np.float64).ravel()
             share = topic_share(topic, lists.english, prior_of(study))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from biaskit.stats.crossed import FloatArray
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import wilson
 
 FEWEST_MATCHED = 2

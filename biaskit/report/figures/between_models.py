@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, row_labels, undefined, widest
+from biaskit.report.figures.dots import UNDEFINED, dashes, dot_panel, effect_axis, row_labels, widest
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.forest import JOB, Grid, Key, crossed, in_figures, jobs_behind, panels
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.probe import label_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import GRID, INK, Mark, words_of
-from biaskit.report.figures.view import Drawing, View, counted, distinct, finished, missing, number, short
-from biaskit.tables.query import Row
+from biaskit.report.figures.style import GRID, INK, Mark
+from biaskit.report.figures.view import Drawing, View, finished, missing, number, short
+from biaskit.tables.query import Row, in_main_setting
 from biaskit.tables.verdict import Verdict, direction_of, verdict_of
+from biaskit.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,9 +60,7 @@ def models(view: View) -> Iterator[Figure | Missing]:
         reason = "Fewer than two models were asked this study in one prompt form, or they were not compared."
         yield missing(view.prefix, "models", title, reason)
         return
-    settings = distinct(rows, "setting")
-    setting = "plain" if "plain" in settings else settings[0]
-    rows = [row for row in rows if row["setting"] == setting]
+    rows = in_main_setting(rows)
     for name, more, columns in in_figures(view, rows, "models"):
         own = [row for row in rows if (row["bias_type"], row["group_a"]) in columns]
         n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
@@ -120,18 +119,17 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
         effect_axis(axes, grid.limit, grid.axis, grid.margin)
     caption = (
         f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
-        "Instruction "
-        "none. Tables: tests (kind crossed, contrast models), probe_jobs."
+        "Instruction none. Tables: tests (kind crossed, contrast models), probe_jobs."
     )
     return Drawing(
-        sheet, caption, f"Forest plot of {counted(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
+        sheet, caption, f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
     )
 
 
 def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
     key = shape_of(row)
     if row is None or key == "unmeasured":
-        undefined(axes, [y], INK)
+        dashes(axes, [y], INK)
         return
     mark, hollow, _ = SHAPES[key]
     axes.plot([row["ci_low"], row["ci_high"]], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
@@ -167,10 +165,9 @@ def _said_of_models(rows: Sequence[Row]) -> str:
     most = max(clear, key=lambda row: abs(row["estimate"]))
     higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
     return (
-        f"{said} The largest clear one: the share of {clean(words_of(most['gender']))} in "
-        f"{cut(most['group_a'] or 'all')} jobs "
-        f"({cut(most['bias_type'])}) is {short(abs(most['estimate']))} higher for {cut(higher)} than for "
-        f"{cut(lower)}."
+        f"{said} The largest clear one: the share of {people(most['gender'])} in "
+        f"{cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}) is {short(abs(most['estimate']))} "
+        f"higher for {cut(higher)} than for {cut(lower)}."
     )
 
 
@@ -198,7 +195,7 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         top = (i // per_line) * block + 0.42
         if i % per_line == 0:
             row_labels(sheet, [shorten(m, left - MARGIN) for m in named[1:]], top, cell, left)
-        for line, text in zip((0.3, 0.14), (f"{words_of(panel[0])}, {panel[1]}", panel[2]), strict=True):
+        for line, text in zip((0.3, 0.14), (f"{people(panel[0])}, {panel[1]}", panel[2]), strict=True):
             sheet.text(
                 x, top - line, shorten(text, widths[per_line]), fontweight="bold" if line > 0.2 else "normal"
             )
@@ -209,8 +206,8 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         )
     caption = (
         f"Verdict for the row's model against the column's, numbered in the order of the rows. {note} "
-        "Instruction "
-        "none. Table: tests (kind crossed, contrast models), which holds every estimate and interval."
+        "Instruction none. Table: tests (kind crossed, contrast models), which holds every estimate and "
+        "interval."
     )
     return Drawing(
         sheet, caption, f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"

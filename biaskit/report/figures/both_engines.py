@@ -18,7 +18,6 @@ from biaskit.report.figures.view import (
     PER_PAGE,
     Drawing,
     all_marks,
-    distinct,
     finished,
     missing,
     number,
@@ -26,17 +25,13 @@ from biaskit.report.figures.view import (
     told,
 )
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row
+from biaskit.tables.quantities import BETWEEN_ENGINES, relation
+from biaskit.tables.query import Row, distinct, grouped, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RELATIONS = (
-    ("probe_gap", "represented_gap"),
-    ("probe_gap", "srb_spread"),
-    ("represented_gap", "srb_spread"),
-)
-WORDS = {
+GAP_NAMES = {
     "probe_gap": "probe gap",
     "represented_gap": "gap in texts",
     "srb_spread": "SRB spread",
@@ -46,7 +41,7 @@ TITLE = "Probe, texts and words against each other"
 
 def figures(content: Content) -> Iterator[Figure | Missing]:
     """One figure per bias type and prompt form, five models at a time."""
-    every = [r for r in content.between.get("gaps", ()) if sum(r[c] is not None for c in WORDS) > 1]
+    every = [r for r in content.between.get("gaps", ()) if sum(r[c] is not None for c in GAP_NAMES) > 1]
     if not every:
         engines = {part.engine for part in content.parts}
         reason = (
@@ -57,10 +52,9 @@ def figures(content: Content) -> Iterator[Figure | Missing]:
         )
         yield missing("", "gaps", TITLE, reason)
         return
-    blocks = list(dict.fromkeys((str(row["bias_type"]), str(row["prompt_form"])) for row in every))
+    blocks = grouped(every, "bias_type", "prompt_form")
     several = len({form for _, form in blocks}) > 1
-    for bias_type, form in blocks:
-        rows = [r for r in every if (str(r["bias_type"]), str(r["prompt_form"])) == (bias_type, form)]
+    for (bias_type, form), rows in blocks.items():
         name = f"gaps-{slug(bias_type)}" + (f"-{slug(form)}" if several else "")
         title = f"{TITLE} ({clean(bias_type)}{f', prompt form {clean(form)}' if several else ''})"
         models = distinct(rows, "model")
@@ -87,24 +81,21 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     side = WIDTH / 3 - 0.62
     sheet = Sheet(head + side + 0.38, legend=legend, note=note)
     said = []
-    for i, (x_name, y_name) in enumerate(RELATIONS):
+    for i, (y_name, x_name) in enumerate(BETWEEN_ENGINES):
         x = i * WIDTH / 3 + 0.5
-        panel_title(sheet, x - 0.4, 0.1, f"{WORDS[y_name]} against {WORDS[x_name]}")
+        panel_title(sheet, x - 0.4, 0.1, f"{GAP_NAMES[y_name]} against {GAP_NAMES[x_name]}")
         for k, model in enumerate(models):
-            shown, words = _relation(content, model, bias_type, f"{y_name}~{x_name}")
+            shown, words = _relation(content, model, bias_type, relation(y_name, x_name))
             sheet.line([x - 0.33], [0.27 + k * LINE], **marker_style(marks[model]))
             sheet.text(x - 0.22, 0.27 + k * LINE, shown)
-            said.append(f"{cut(model)}, {WORDS[y_name]} against {WORDS[x_name]}: {words}.")
+            said.append(f"{cut(model)}, {GAP_NAMES[y_name]} against {GAP_NAMES[x_name]}: {words}.")
         axes = sheet.axes(x, head, side, side)
         _panel(axes, rows, models, marks, x_name, y_name)
     caption = (
         "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
-        "texts: the same "
-        "in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, right and up = "
-        "words nearer "
-        f"to one's own specified gender. {note} Occupations without a gap are left out. Tables: gaps, tests "
-        "(kind "
-        "spearman)."
+        "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
+        f"right and up = words nearer to one's own specified gender. {note} Occupations without a gap are "
+        "left out. Tables: gaps, tests (kind spearman)."
     )
     return Drawing(sheet, caption, f"Three scatter plots of {n} occupations. {told(said, 'tests')}")
 
@@ -122,7 +113,7 @@ def _panel(
         set_limits(low, high)
         ticks = [t for t in nice_ticks(max(high, -low), most=2) if low <= t <= high]
         axis.set_ticks(ticks, labels=[signed(tick) for tick in ticks])
-        axis.set_label_text(WORDS[name])
+        axis.set_label_text(GAP_NAMES[name])
         axis.labelpad = 2
     if not any(row[x_name] is not None and row[y_name] is not None for row in rows):
         axes.set(xticks=[], yticks=[])
@@ -132,7 +123,7 @@ def _panel(
     axes.axhline(0, color=INK, linewidth=0.6, zorder=1)
     axes.axvline(0, color=INK, linewidth=0.6, zorder=1)
     for model in models:
-        own = [r for r in rows if r["model"] == model]
+        own = where(rows, model=model)
         xs, ys = [number(r[x_name]) for r in own], [number(r[y_name]) for r in own]
         axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(marks[model], size=3.6))
 
@@ -146,17 +137,8 @@ def _span(values: Sequence[float]) -> tuple[float, float]:
 
 def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:
     """ρ with its interval as it stands in the figure, and in words."""
-    row = next(
-        (
-            row
-            for row in content.between.get("tests", ())
-            if row["quantity"] == quantity
-            and row["kind"] == "spearman"
-            and row["model_a"] == model
-            and row["bias_type"] in (bias_type, "", None)
-        ),
-        None,
-    )
+    rows = where(content.between.get("tests", ()), quantity=quantity, kind="spearman", model_a=model)
+    row = next((row for row in rows if row["bias_type"] in (bias_type, "", None)), None)
     if row is None or row["estimate"] is None:
         n = f" (n = {row['n_a']})" if row is not None and row["n_a"] is not None else ""
         return f"ρ –{n}", f"no rank correlation{n}"

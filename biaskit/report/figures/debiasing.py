@@ -18,11 +18,11 @@ from biaskit.report.figures.forest import (
     panels,
     series_of,
 )
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import clean, cut, people, shorten
 from biaskit.report.figures.sheet import Entry, Sheet
-from biaskit.report.figures.style import INK, Mark, words_of
-from biaskit.report.figures.view import Drawing, View, distinct, missing, number, pages, short, told
-from biaskit.tables.query import Row
+from biaskit.report.figures.style import INK, Mark
+from biaskit.report.figures.view import Drawing, View, missing, number, pages, short, told
+from biaskit.tables.query import Row, distinct
 from biaskit.tables.verdict import direction_of
 
 
@@ -108,10 +108,9 @@ def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
     way = "raises" if most["estimate"] > 0 else "lowers" if most["estimate"] < 0 else "leaves"
     return (
         f"{cut(model)}: of {len(own)} effects {up} clearly raise and {down} clearly lower a share; the "
-        "largest, "
-        f"{cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}), "
-        f"{way} the "
-        f"share of {clean(words_of(most['gender']))} by {short(abs(most['estimate']))}."
+        f"largest, {cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs "
+        f"({cut(most['bias_type'])}), {way} the share of {people(most['gender'])} by "
+        f"{short(abs(most['estimate']))}."
     )
 
 

@@ -55,7 +55,7 @@ def dot_panel(axes: Axes, series: Sequence[DotSeries], n_rows: int, pitch: float
         at = [each for y in ys for each in (y, y, NAN)]
         axes.plot(ends, at, color=one.mark.colour, linewidth=0.9, solid_capstyle="butt", zorder=2)
         axes.plot(one.x, ys, zorder=3, clip_on=False, **marker_style(one.mark, hollow=one.hollow))
-        undefined(axes, [y for y, x in zip(ys, one.x, strict=True) if x != x], one.mark.colour)
+        dashes(axes, [y for y, x in zip(ys, one.x, strict=True) if x != x], one.mark.colour)
 
 
 def ticks_at(axes: Axes, xs: Sequence[float], ys: Sequence[float], half: float, **how: Any) -> None:
@@ -65,7 +65,7 @@ def ticks_at(axes: Axes, xs: Sequence[float], ys: Sequence[float], half: float, 
     axes.plot(across, down, solid_capstyle="butt", **how)
 
 
-def undefined(axes: Axes, ys: Sequence[float], colour: str) -> None:
+def dashes(axes: Axes, ys: Sequence[float], colour: str) -> None:
     """A dash in the gutter for each number that is not defined."""
     if ys:
         inches = axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth()

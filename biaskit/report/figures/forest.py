@@ -15,12 +15,12 @@ from biaskit.report.figures.dots import (
     row_labels,
     ticks_at,
 )
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of, label_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
-from biaskit.report.figures.style import Mark, words_of
-from biaskit.report.figures.view import View, distinct, number
-from biaskit.tables.query import Row
+from biaskit.report.figures.style import Mark
+from biaskit.report.figures.view import View, number
+from biaskit.tables.query import Row, contrast_of, distinct, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,11 +59,8 @@ def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
     """Rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
     return [
         row
-        for row in rows
-        if row["engine"] == "probe"
-        and row["kind"] == "crossed"
-        and row["quantity"] == "share"
-        and str(row["family"]).rpartition("/")[2] in contrasts
+        for row in where(rows, engine="probe", kind="crossed", quantity="share")
+        if contrast_of(row) in contrasts
     ]
 
 
@@ -109,7 +106,7 @@ def panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str
     width = (WIDTH - left - 0.12) / len(grid.columns) - GUTTER - 0.02
     for i, gender in enumerate(grid.blocks):
         top = i * grid.block + 0.58
-        panel_title(sheet, MARGIN, top - 0.46, f"Share of {clean(words_of(gender))}")
+        panel_title(sheet, MARGIN, top - 0.46, f"Share of {people(gender)}")
         row_labels(sheet, [shorten(t, left - MARGIN) for t in grid.labels], top, grid.pitch, left)
         for j, (bias_type, group) in enumerate(grid.columns):
             x = left + 0.12 + j * (width + GUTTER + 0.02)

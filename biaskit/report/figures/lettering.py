@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from biaskit.foreign import visible
+from biaskit.wording import PEOPLE
 
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
@@ -31,6 +32,11 @@ def clean(text: object) -> str:
     """
     shown = visible(str(text), longest=_LONGEST, marks=2)
     return "".join(c if ord(c) in _characters() else BOX for c in shown)
+
+
+def people(group: str) -> str:
+    """A gender group as readers know it; a study's own group as it is, clean."""
+    return clean(PEOPLE.get(group, group))
 
 
 def cut(text: object, n: int = 48) -> str:

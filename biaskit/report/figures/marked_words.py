@@ -25,8 +25,6 @@ from biaskit.report.figures.style import FEMALE, GRID, INK, MALE, Mark
 from biaskit.report.figures.view import (
     Drawing,
     View,
-    counted,
-    distinct,
     finished,
     missing,
     number,
@@ -34,7 +32,8 @@ from biaskit.report.figures.view import (
     short,
     told,
 )
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, defined, distinct, where
+from biaskit.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +59,7 @@ def word_lists(view: View) -> Iterator[Figure | Missing]:
     """Length of each list of marked words against what shuffled labels give."""
     title = f"Marked words against chance ({view.heading})"
     rows = [r for r in view.rows("word_lists", method="calibrated") if r["against"] in ("female", "male")]
-    if not any(row["n_marked"] is not None and row["null_p95"] is not None for row in rows):
+    if not defined(rows, "n_marked", "null_p95"):
         reason = "No list of marked words has a null (table word_lists): too few texts, or no permutations."
         yield missing(view.prefix, "word-lists", title, reason)
         return
@@ -73,15 +72,14 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
         for row in view.rows("word_lists", method="calibrated")
         if row["against"] in ("female", "male") and row["model"] in models
     ]
-    defined = [r for r in rows if r["n_marked"] is not None and r["null_p95"] is not None]
-    lacking = len(rows) - len(defined)
-    widest_null = max([5.0, *(float(r["null_p95"]) for r in defined)]) * 1.06
-    longest = max([5.0, *(float(r["n_marked"]) for r in defined)]) * 1.06
+    known = defined(rows, "n_marked", "null_p95")
+    lacking = len(rows) - len(known)
+    widest_null = max([5.0, *(float(r["null_p95"]) for r in known)]) * 1.06
+    longest = max([5.0, *(float(r["n_marked"]) for r in known)]) * 1.06
     note = (
-        f"n = {len(defined)} lists of {len(distinct(rows, 'occupation'))} occupations; unit: words with z > "
-        "1.96; "
-        "null: labels of the texts shuffled (its 95th percentile; no interval). Above the line: longer than "
-        "its null."
+        f"n = {len(known)} lists of {len(distinct(rows, 'occupation'))} occupations; unit: words with z > "
+        "1.96; null: labels of the texts shuffled (its 95th percentile; no interval). Above the line: longer "
+        "than its null."
     )
     if lacking:
         note += f" {lacking} lists are not defined and not drawn."
@@ -98,7 +96,7 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
     for i, model in enumerate(models):
         x, top = (i % per_line) * cell + 0.48, (i // per_line) * block + 0.25
         panel_title(sheet, x, top - 0.14, shorten(model, side + 0.1, bold=True))
-        own = [row for row in defined if row["model"] == model]
+        own = where(known, model=model)
         _lists_panel(sheet.axes(x, top, side, side), own, widest_null, longest)
         longer = sum(row["n_marked"] > row["null_p95"] for row in own)
         said.append(
@@ -106,11 +104,10 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
         )
     caption = (
         f"Each point is a list of marked words of an occupation, a gender and an origin. {note} Table: "
-        "word_lists, "
-        "method calibrated."
+        "word_lists, method calibrated."
     )
     return Drawing(
-        sheet, caption, f"Scatter plots for {counted(len(models), 'model')}. {told(said, 'word_lists')}"
+        sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'word_lists')}"
     )
 
 
@@ -164,9 +161,8 @@ def _clusters(view: View, models: Sequence[str]) -> Drawing:
     n = [_pairs(of_all[c]) for c in order]
     note = (
         f"n = {len(order)} of {len(kept)} kept clusters, {min(n)} to {max(n)} lists each (column n, all "
-        "models); unit: "
-        "share of women's lists among the lists that hold a word of the cluster, 0 to 1; counts, so no "
-        "interval."
+        "models); unit: share of women's lists among the lists that hold a word of the cluster, 0 to 1; "
+        "counts, so no interval."
     )
     joint = len(view.models) > 1
     legend = [*view.entries(models), *([ALL] if joint else [])]
@@ -199,8 +195,7 @@ def _clusters(view: View, models: Sequence[str]) -> Drawing:
     alt = (
         f"Dot plot of {len(order)} clusters: {women} stand more often in women's lists, "
         f"{sum(share < 0.5 for share in shares)} in men's. Most of women: {cut(labels[0])} "
-        f"({short(shares[0])}); most of "
-        f"men: {cut(labels[-1])} ({short(shares[-1])})."
+        f"({short(shares[0])}); most of men: {cut(labels[-1])} ({short(shares[-1])})."
     )
     return Drawing(sheet, caption, alt)
 
@@ -219,7 +214,7 @@ def _pairs(row: Row) -> int:
 def silhouette(view: View) -> Iterator[Figure | Missing]:
     """Mean silhouette for each number of clusters, the chosen one marked."""
     title = f"How many clusters ({view.heading})"
-    rows = [row for row in view.part.tables.get("silhouette", ()) if row["silhouette"] is not None]
+    rows = defined(view.part.tables.get("silhouette", ()), "silhouette")
     if not rows or view.form:
         reason = (
             "There is no table silhouette: clusters were left out, or fewer than four words have a vector."

@@ -21,11 +21,11 @@ from biaskit.report.figures.dots import (
     ticks_at,
 )
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import clean, cut, shorten, text_width
+from biaskit.report.figures.lettering import clean, cut, people, shorten, text_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import INK, Mark, colour_of, hatch_of, words_of
-from biaskit.report.figures.view import Drawing, View, distinct, mean, missing, number, pages, short, told
-from biaskit.tables.query import Row
+from biaskit.report.figures.style import INK, Mark, colour_of, hatch_of
+from biaskit.report.figures.view import Drawing, View, mean, missing, number, pages, short, told
+from biaskit.tables.query import Row, distinct, in_main_setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,10 +36,7 @@ INTERVAL = "95\u00a0% intervals over templates"
 
 def plain(view: View, table: str) -> list[Row]:
     """Rows without an instruction, in the plain setting (in its only one where there is no plain one)."""
-    rows = view.rows(table, instruction_id=0)
-    settings = distinct(rows, "setting")
-    setting = "plain" if "plain" in settings or not settings else settings[0]
-    return [row for row in rows if row["setting"] == setting]
+    return in_main_setting(view.rows(table, instruction_id=0))
 
 
 def shows_parity(view: View) -> bool:
@@ -106,7 +103,7 @@ def jobs(view: View) -> Iterator[Figure | Missing]:
     """Share of the contrast's first group in each job with its interval, sorted by labour share."""
     rows = plain(view, "probe_jobs")
     first = view.part.contrast[0]
-    title = f"Share of {clean(words_of(first))} in each job ({view.heading})"
+    title = f"Share of {people(first)} in each job ({view.heading})"
     if not rows or not first:
         yield missing(view.prefix, "jobs", title, "There is no table probe_jobs for this study.")
         return
@@ -116,7 +113,7 @@ def jobs(view: View) -> Iterator[Figure | Missing]:
 def _jobs(view: View, models: Sequence[str]) -> Drawing:
     rows = [row for row in plain(view, "probe_jobs") if row["model"] in models]
     first = view.part.contrast[0]
-    unit = f"share of {clean(words_of(first))}"
+    unit = f"share of {people(first)}"
     bias_types = distinct(rows, "bias_type")
     order = by_labour(rows, "job")
     templates = spread([row["n_templates"] for row in rows])
@@ -201,7 +198,7 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
     job_groups = [g for g in job_groups_of(view) if any(row["job_group"] == g for row in rows)]
     genders = _stack_order(view, distinct(rows, "gender"))
     note = _note_of_groups(view, rows, job_groups, genders)
-    legend = [Entry(clean(words_of(g)), patch=(colour_of(g, genders), hatch_of(g, genders))) for g in genders]
+    legend = [Entry(people(g), patch=(colour_of(g, genders), hatch_of(g, genders))) for g in genders]
     pitch = BAR_PITCH
     block = len(models) * pitch + 0.62
     sheet = Sheet(block * len(job_groups), legend=legend, note=note)
@@ -241,7 +238,7 @@ def _note_of_groups(
     thin = " (thick) and the bounds of top-k (thin)" if bounds else ""
     return (
         f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
-        f"{clean(words_of(genders[0]))}, the 95\u00a0% interval over jobs and templates{thin}; ticks under a "
+        f"{people(genders[0])}, the 95\u00a0% interval over jobs and templates{thin}; ticks under a "
         "bar: single jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its "
         f"median is under {view.part.floor:g}, so the shares rest on little; –: not measured."
     )
@@ -320,7 +317,5 @@ def _bar(
 def _said_of_group(
     model: str, bias_type: str, group: str, own: dict[str, Row], genders: Sequence[str]
 ) -> str:
-    shares = ", ".join(
-        f"{clean(words_of(g))} {short(own[g]['share'] if g in own else None)}" for g in genders
-    )
+    shares = ", ".join(f"{people(g)} {short(own[g]['share'] if g in own else None)}" for g in genders)
     return f"{cut(model)}, {cut(bias_type)}, {cut(group)} jobs: {shares}."

@@ -25,8 +25,6 @@ from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
 from biaskit.report.figures.view import (
     Drawing,
     View,
-    counted,
-    distinct,
     mean,
     missing,
     number,
@@ -34,7 +32,8 @@ from biaskit.report.figures.view import (
     short,
     told,
 )
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, defined, distinct, mean_over_prompts, where
+from biaskit.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +55,7 @@ def figures(view: View) -> Iterator[Figure | Missing]:
 
 def representation(view: View) -> list[Row]:
     """Rows over all prompts, without an instruction."""
-    return [r for r in view.rows("representation", template_id="all") if r.get("instruction_id") in (None, 0)]
+    return mean_over_prompts(view.rows("representation"))
 
 
 def grid_of(n: int, most: int = 3) -> tuple[int, float]:
@@ -89,7 +88,7 @@ def deciles(view: View) -> Iterator[Figure | Missing]:
 
 def _deciles(view: View, models: Sequence[str]) -> Drawing:
     rows = [row for row in view.rows("deciles", template_id="all") if row["model"] in models]
-    of_model = {m: [r for r in rows if r["model"] == m] for m in models}
+    of_model = {m: where(rows, model=m) for m in models}
     most = max((sum(r["n_occupations"] for r in own if r["decile_low"] == low) for own in of_model.values()
                 for low in {r["decile_low"] for r in own}), default=1)  # fmt: skip
     n = sorted({sum(r["n_occupations"] for r in own) for own in of_model.values()})
@@ -114,7 +113,7 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
         axes.set_ylabel("occupations", labelpad=2)
         below = dict.fromkeys((r["decile_low"] for r in of_model[model]), 0)
         for side, colour, hatch in SIDES:
-            own = [r for r in of_model[model] if r["labour_side"] == side]
+            own = where(of_model[model], labour_side=side)
             lows = [r["decile_low"] for r in own]
             axes.bar(
                 [low + 0.05 for low in lows],
@@ -133,14 +132,13 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
             low_half = sum(r["n_occupations"] for r in own if r["decile_low"] < 0.499)
             said.append(
                 f"{cut(model)}: {low_half} of {sum(r['n_occupations'] for r in own)} {side} occupations have "
-                "fewer "
-                "than half women in texts."
+                "fewer than half women in texts."
             )
     caption = (
         f"Occupations by the share of women in texts whose prompt names no gender (GAS(P) Figure 2). {note} "
         "Table: deciles, template all."
     )
-    return Drawing(sheet, caption, f"Histograms for {counted(len(models), 'model')}. {told(said, 'deciles')}")
+    return Drawing(sheet, caption, f"Histograms for {count(len(models), 'model')}. {told(said, 'deciles')}")
 
 
 # --- Figure 6 ------------------------------------------------------------------------------------------
@@ -149,7 +147,7 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
 def scatter(view: View) -> Iterator[Figure | Missing]:
     """Share of women in texts against labour statistics."""
     title = f"Share of women in texts and in labour statistics ({view.heading})"
-    rows = [row for row in representation(view) if row["labour_female_share"] is not None]
+    rows = defined(representation(view), "labour_female_share")
     if not rows:
         reason = (
             "No occupation with labour statistics has texts without a gender in the prompt "
@@ -161,7 +159,7 @@ def scatter(view: View) -> Iterator[Figure | Missing]:
 
 
 def _scatter(view: View, models: Sequence[str]) -> Drawing:
-    known = [row for row in representation(view) if row["labour_female_share"] is not None]
+    known = defined(representation(view), "labour_female_share")
     rows = [row for row in known if row["model"] in models]
     lacking = sum(row["female_share"] is None for row in rows)
     note = (
@@ -187,7 +185,7 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
         axes.grid(axis="y", color=GRID, linewidth=0.5)
         axes.set_ylabel("texts", labelpad=1)
         axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
-        own = [row for row in rows if row["model"] == model]
+        own = where(rows, model=model)
         for row in own:
             ends = [number(row["ci_low"]), number(row["ci_high"])]
             axes.plot([row["labour_female_share"]] * 2, ends, color=view.marks[model].colour, linewidth=0.7)
@@ -203,19 +201,19 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
         )
     caption = (
         "Each point is an occupation (GAS(P) Figure 6): the share of women among texts with an associated "
-        "gender, "
-        f"over all prompts, against U.S. labour statistics. {note} Table: representation, template all."
+        f"gender, over all prompts, against U.S. labour statistics. {note} Table: representation, template "
+        "all."
     )
     return Drawing(
-        sheet, caption, f"Scatter plots for {counted(len(models), 'model')}. {told(said, 'representation')}"
+        sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
     )
 
 
 def _name_far_points(axes: Axes, rows: Sequence[Row], side: float) -> None:
     """The occupations farthest from the line get their name, where it meets no bar and no other name."""
-    defined = [row for row in rows if row["female_share"] is not None]
-    taken = [(r["labour_female_share"],) * 2 + (number(r["ci_low"]), number(r["ci_high"])) for r in defined]
-    far = sorted(defined, key=lambda r: -abs(r["female_share"] - r["labour_female_share"]))
+    known = defined(rows, "female_share")
+    taken = [(r["labour_female_share"],) * 2 + (number(r["ci_low"]), number(r["ci_high"])) for r in known]
+    far = sorted(known, key=lambda r: -abs(r["female_share"] - r["labour_female_share"]))
     for row in far[:6]:
         x, y = row["labour_female_share"], row["female_share"]
         text = shorten(row["occupation"], 0.4 * side)

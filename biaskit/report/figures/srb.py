@@ -25,7 +25,6 @@ from biaskit.report.figures.style import FEMALE, MALE, ON_DARK, ON_LIGHT, Mark
 from biaskit.report.figures.view import (
     Drawing,
     View,
-    distinct,
     finished,
     mean,
     missing,
@@ -34,7 +33,7 @@ from biaskit.report.figures.view import (
     short,
     told,
 )
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, distinct, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +74,7 @@ def heat_maps(view: View) -> Iterator[Figure | Missing]:
         yield from pages(view, models_of(view, rows), "srb", title, partial(_heat_map, every=rows), size=6)
         return
     for i, name in enumerate(vectors):
-        own = [row for row in rows if row["vectors"] == name]
+        own = where(rows, vectors=name)
         yield from pages(
             view,
             models_of(view, own),
@@ -103,10 +102,8 @@ def _heat_map(view: View, models: Sequence[str], every: Sequence[Row]) -> Drawin
     vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
     note = (
         f"n = {len(order)} occupations, {n_defined} of {len(order) * len(columns)} scores defined (hatched, "
-        "–: undefined); "
-        "unit: difference of distances (−2 to 2), negative = nearer to specified women; no interval; bold: "
-        "outside its "
-        f"null (p < .05); vectors {vectors}."
+        "–: undefined); unit: difference of distances (−2 to 2), negative = nearer to specified women; no "
+        f"interval; bold: outside its null (p < .05); vectors {vectors}."
     )
     left = label_width(order)
     width = min(0.62, (WIDTH - left - 0.1) / len(columns))
@@ -125,10 +122,8 @@ def _heat_map(view: View, models: Sequence[str], every: Sequence[Row]) -> Drawin
     _scale(sheet, 0.4, top + len(order) * CELL + 0.14, limit)
     caption = (
         "Subset Representational Bias score (GAS(P) Figure 3, Algorithm 6) of words marked for women and for "
-        "men in "
-        f"texts whose prompt names no gender. {note} Raw scores grow with the training of the vectors: "
-        "compare only "
-        "within one vector model. Table: srb."
+        f"men in texts whose prompt names no gender. {note} Raw scores grow with the training of the "
+        "vectors: compare only within one vector model. Table: srb."
     )
     said = told([_said(model, rows) for model in models], "srb")
     return Drawing(sheet, caption, f"Heat map of {len(order)} occupations. {said}")
@@ -222,8 +217,7 @@ def changes(view: View) -> Iterator[Figure | Missing]:
     if not pairs:
         reason = (
             "No score of two models can be set against each other (table srb_change): fewer than two models "
-            "with "
-            "the same word vectors, or every change is undefined."
+            "with the same word vectors, or every change is undefined."
         )
         yield missing(view.prefix, "srb-change", title, reason)
         return
@@ -240,8 +234,7 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
     n_defined = sum(row["percent_change"] is not None for row in rows)
     note = (
         f"n = {len(order)} occupations, {n_defined} of {len(rows)} changes defined; unit: percent of the "
-        "older score; "
-        "right = nearer to one's own specified gender; a change of single scores, no interval."
+        "older score; right = nearer to one's own specified gender; a change of single scores, no interval."
     )
     marks = {"female": Mark(FEMALE, "o"), "male": Mark(MALE, "s")}
     legend = [Entry("women", marks["female"]), Entry("men", marks["male"])]
@@ -274,7 +267,6 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
         effect_axis(axes, limit, "percent change")
     caption = (
         "Change of the SRB score from an older to a newer model (GAS(P) Figure 4), for models named one "
-        "after the "
-        f"other; other pairs stand in the table. {note} Table: srb_change."
+        f"after the other; other pairs stand in the table. {note} Table: srb_change."
     )
     return Drawing(sheet, caption, f"Dot plot of {len(order)} occupations. {told(said, 'srb_change')}")

@@ -57,11 +57,3 @@ def hatch_of(group: str, groups: Sequence[str]) -> str:
     if group in fixed:
         return fixed[group]
     return HATCHES[3 + [name for name in groups if name not in fixed].index(group) % 3]
-
-
-WORDS_OF = {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
-
-
-def words_of(group: str) -> str:
-    """A gender group in the words of a page; a user's own name stays (and is foreign text)."""
-    return WORDS_OF.get(group, group)

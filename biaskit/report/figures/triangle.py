@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures.dots import panel_title
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of, models_of, plain
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import GRID, INK, Mark, words_of
-from biaskit.report.figures.view import Drawing, View, distinct, mean, missing, number, pages, short, told
+from biaskit.report.figures.style import GRID, INK, Mark
+from biaskit.report.figures.view import Drawing, View, mean, missing, number, pages, short, told
+from biaskit.tables.query import distinct, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +43,7 @@ def _ternary(view: View, models: Sequence[str]) -> Drawing:
     n_jobs = len(distinct(rows, "job"))
     note = (
         f"n = {n_jobs} jobs, each the mean over templates (no interval is drawn: see the dot plot); every "
-        "point's "
-        "three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
+        "point's three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
     )
     if n_undefined:
         note += f" {n_undefined} undefined points are not drawn."
@@ -63,21 +63,20 @@ def _ternary(view: View, models: Sequence[str]) -> Drawing:
         panel_title(sheet, x, top + 0.08, shorten(model, cell - 0.2, bold=True))
         sheet.text(x, top + 0.08 + LINE, shorten(bias_type, cell / 2 - 0.4))
         axes = sheet.axes(x, top + 0.42, side, side * 0.87)
-        _triangle(axes, [clean(words_of(g)) for g in corners])
-        own = [r for r in rows if r["model"] == model and r["bias_type"] == bias_type]
+        _triangle(axes, [people(g) for g in corners])
+        own = where(rows, model=model, bias_type=bias_type)
         for hollow in (False, True):
             some = [r for r in own if (r["job_group"] in job_groups[1:]) == hollow]
             points = [_point([number(r[f"{g}_share"]) for g in corners]) for r in some]
             style = marker_style(view.marks[model], hollow=hollow, size=3.4)
             axes.plot([p[0] for p in points], [p[1] for p in points], clip_on=False, zorder=3, **style)
         means = ", ".join(
-            f"{clean(words_of(g))} {short(mean([number(r[f'{g}_share']) for r in own]))}" for g in corners
+            f"{people(g)} {short(mean([number(r[f'{g}_share']) for r in own]))}" for g in corners
         )
         said.append(f"{cut(model)}, {cut(bias_type)}: mean over jobs {means}.")
     caption = (
         f"Each point is a job; the nearer to a corner, the larger that group's share. {note} Instruction "
-        "none. "
-        "Table: probe_jobs."
+        "none. Table: probe_jobs."
     )
     return Drawing(sheet, caption, f"Triangle plot of {n_jobs} jobs. {told(said, 'probe_jobs')}")
 

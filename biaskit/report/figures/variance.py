@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures.dots import panel_title, row_labels, share_axis
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import clean, cut, shorten
+from biaskit.report.figures.lettering import clean, cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of, label_width, models_of, plain
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
-from biaskit.report.figures.style import HATCHES, INK, words_of
-from biaskit.report.figures.view import Drawing, View, distinct, missing, number, pages, short, told
-from biaskit.tables.query import Row
+from biaskit.report.figures.style import HATCHES, INK
+from biaskit.report.figures.view import Drawing, View, missing, number, pages, short, told
+from biaskit.tables.query import Row, distinct, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +31,8 @@ _SOURCES = (
 def variance(view: View) -> Iterator[Figure | Missing]:
     """The part of the variance of a share that lies between jobs, templates, and in the rest."""
     first = view.part.contrast[0]
-    rows = [row for row in plain(view, "probe_variance") if row["gender"] == first]
-    title = f"Where the share of {clean(words_of(first))} varies ({view.heading})"
+    rows = where(plain(view, "probe_variance"), gender=first)
+    title = f"Where the share of {people(first)} varies ({view.heading})"
     if not rows:
         reason = "There is no table probe_variance: it takes several jobs and templates."
         yield missing(view.prefix, "variance", title, reason)
@@ -54,8 +54,7 @@ def _variance(view: View, models: Sequence[str]) -> Drawing:
     )
     note = (
         f"n = {n} jobs × {templates} templates; parts of the variance of the cells' shares (0 to 1, no "
-        "interval); "
-        "SD: square root of the whole variance (–: not measured)."
+        "interval); SD: square root of the whole variance (–: not measured)."
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     pitch = 0.2

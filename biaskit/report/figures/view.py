@@ -12,7 +12,7 @@ from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
 from biaskit.report.figures.style import Mark, marks_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, where
 
 if TYPE_CHECKING:
     from biaskit.report.figures.sheet import Entry, Sheet
@@ -40,12 +40,8 @@ class View:
 
     def rows(self, table: str, **wanted: object) -> list[Row]:
         """Rows of a table of the part for these models (a model has one form) and the wanted values."""
-        return [
-            row
-            for row in self.part.tables.get(table, ())
-            if row.get("model", row.get("model_a", "")) in (*self.models, "all", "")
-            and all(row.get(column) == value for column, value in wanted.items())
-        ]
+        rows = where(self.part.tables.get(table, ()), **wanted)
+        return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
     def entries(self, models: Sequence[str], *, width: float = 2.1) -> list[Entry]:
         """The legend of some models."""
@@ -147,16 +143,6 @@ def mean(values: Sequence[float]) -> float | None:
     """Of the defined values."""
     defined = [value for value in values if value == value]
     return sum(defined) / len(defined) if defined else None
-
-
-def distinct(rows: Sequence[Row], column: str) -> list[Any]:
-    """The values of a column in the order they come."""
-    return list(dict.fromkeys(row[column] for row in rows))
-
-
-def counted(n: int, name: str) -> str:
-    """1 model, 2 models."""
-    return f"{n} {name}" if n == 1 else f"{n} {name}s"
 
 
 def short(value: float | None, *, sign: bool = False) -> str:

@@ -23,7 +23,7 @@ from biaskit.report.findings.finding import (
     shared,
     tally,
 )
-from biaskit.tables.query import Row, contrast_of, distinct, first, where
+from biaskit.tables.query import Row, contrast_of, defined, distinct, in_main_setting, undefined, where
 from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, listed, number_range, p_value, people, short
 
@@ -41,9 +41,8 @@ def between_models(content: Content) -> Iterator[Ranked]:
     """Findings of rows that hold one model, or one group of models, against another."""
     gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
     rows = [row for row in content.between.get("tests", ()) if _is_shown(row, gender)]
-    settings = distinct([row for row in rows if row["setting"]], "setting")
-    setting = "plain" if "plain" in settings else next(iter(settings), "")
-    rows = [row for row in rows if row["setting"] in ("", None, setting)]
+    in_setting = in_main_setting([row for row in rows if row["setting"]])
+    rows = [row for row in rows if not row["setting"] or row in in_setting]
     topics: tuple[Topic, ...] = ("models", "gaps")
     for topic in topics:
         own = [row for row in rows if (row["quantity"] in GAPS) == (topic == "gaps")]
@@ -85,14 +84,14 @@ def _lead(contrast: str) -> str:
 
 def _of_pair(content: Content, topic: Topic, contrast: str, rows: Sequence[Row]) -> Finding:
     a, b, using = short(rows[0]["model_a"]), short(rows[0]["model_b"]), _using(rows)
-    known = [row for row in rows if row["estimate"] is not None]
+    known = defined(rows, "estimate")
     text = f"{_lead(contrast)}{a} compared with {b}"
     if not known:
         return Finding(f"{text}: not measured ({reasons_of(rows)}).", topic, "not-measured", using, "tables")
     clauses = [f"{_what(content, row)}, {_difference(row)}{_adjusted(content, row)}" for row in known]
     text += f": {'; '.join(clauses)}.{noted(known)}"
     if len(known) < len(rows):
-        missing = [row for row in rows if row["estimate"] is None]
+        missing = undefined(rows, "estimate")
         text += f" {count(len(missing), 'comparison')} not measured ({reasons_of(missing)})."
     text += _weak(content, rows)
     return Finding(text, topic, shared([outcome_of(row) for row in known]), using, "tables")
@@ -133,12 +132,8 @@ def _twin(content: Content, row: Row) -> Row | None:
         return row
     names = ("engine", "quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form")
     scope = {name: row[name] for name in (*names, "instruction_a", "instruction_b", "group_a", "group_b")}
-    return _paired(content, scope, contrast_of(row))
-
-
-def _paired(content: Content, scope: dict[str, object], contrast: str) -> Row | None:
     rows = where(content.between.get("tests", ()), kind="paired", **scope)
-    return first([row for row in rows if contrast_of(row) == contrast])
+    return next((twin for twin in rows if contrast_of(twin) == contrast_of(row)), None)
 
 
 def _of_many(content: Content, topic: Topic, contrast: str, rows: Sequence[Row], n_pairs: int) -> Finding:
@@ -157,11 +152,11 @@ def _of_many(content: Content, topic: Topic, contrast: str, rows: Sequence[Row],
         ]
         text += f" Largest: {'; '.join(clauses)}."
     twins = [twin for row in rows if (twin := _twin(content, row)) is not None]
-    adjusted = [twin["p_adjusted"] for twin in twins if twin["p_adjusted"] is not None]
+    adjusted = [twin["p_adjusted"] for twin in defined(twins, "p_adjusted")]
     if adjusted:
         kept = sum(p < 0.05 for p in adjusted)
         text += f" After Holm's correction {kept} of {count(len(adjusted), 'paired test')} stay below 0.05."
-    missing = [row for row in rows if row["estimate"] is None]
+    missing = undefined(rows, "estimate")
     text += f" Not measured: {reasons_of(missing)}." if missing else ""
     text += _weak(content, rows)
     return Finding(text, topic, shared(verdicts), _using(rows), "tables")
@@ -184,12 +179,10 @@ def _weak(content: Content, rows: Sequence[Row]) -> str:
         for model in block.models
         if model in named and below_floor(block, model)
     ]
-    found = list(dict.fromkeys(weak))
-    return (
-        f" Weak evidence, since their coverage is under the floor: shares of {listed(found)}."
-        if found
-        else ""
-    )
+    if not weak:
+        return ""
+    whose = listed(list(dict.fromkeys(weak)))
+    return f" Weak evidence, since their coverage is under the floor: shares of {whose}."
 
 
 def _quantities(rows: Sequence[Row]) -> list[str]:

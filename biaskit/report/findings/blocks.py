@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from biaskit.report.findings.finding import Outcome, Topic, outcome_of, tests
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, first, where
+from biaskit.tables.query import Row, distinct, first, grouped, in_main_setting, where
 from biaskit.wording import count, listed, number_range, short
 
 SPLIT = ("female-dominated", "male-dominated")
@@ -64,8 +64,7 @@ class ProbeBlock:
 
     def groups(self) -> list[str]:
         """Its job groups, jobs mostly held by women first."""
-        found = distinct(self.rows, "job_group")
-        return sorted(found, key=lambda group: group != SPLIT[0])
+        return sorted(distinct(self.rows, "job_group"), key=lambda group: group != SPLIT[0])
 
     def between_groups(self, model: str) -> Row | None:
         """The test of the share between the two groups of jobs."""
@@ -79,14 +78,9 @@ class ProbeBlock:
 
 def blocks_of(part: Part) -> list[ProbeBlock]:
     """Blocks of a part, explicit before implicit; the plain setting where there is one."""
-    plain = where(part.tables.get("probe_groups", ()), instruction_id=0)
-    settings = distinct(plain, "setting")
-    setting = "plain" if "plain" in settings else next(iter(settings), "")
-    found = dict.fromkeys((row["bias_type"], row["prompt_form"]) for row in where(plain, setting=setting))
-    return [
-        ProbeBlock(part, bias_type, setting, form)
-        for bias_type, form in sorted(found, key=lambda one: one[0])
-    ]
+    rows = in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
+    scopes = grouped(rows, "bias_type", "setting", "prompt_form")
+    return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
 
 
 def are_fields(part: Part) -> bool:

@@ -22,6 +22,7 @@ from biaskit.report.findings.finding import (
 )
 from biaskit.report.findings.srb import vectors_of, women_minus_men
 from biaskit.runs.collection import Part
+from biaskit.tables.query import defined
 from biaskit.wording import count, listed, people, short
 
 MEASURED: tuple[Outcome, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
@@ -86,7 +87,7 @@ def _contrast(name: str, bias_type: str, probe: Outcome, texts: Outcome) -> str:
 
 
 def _using(block: ProbeBlock, part: Part, who: str) -> str:
-    vectors = vectors_of([row for row in part.tables.get("srb", ()) if row["srb"] is not None])
+    vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     return ", ".join(bit for bit in (f"{block.form} prompts against texts", vectors, who) if bit)
 
 

@@ -23,7 +23,7 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, defined, distinct, grouped, where
 from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, listed, people, short
 
@@ -33,13 +33,13 @@ def debiasing(content: Content) -> Iterator[Ranked]:
     for part in parts_of(content, "probe"):
         for block in blocks_of(part):
             rows = _effects(block, "instructions")
-            models = [model for model in block.models if where(rows, model_a=model)]
+            own = {model: where(rows, model_a=model) for model in block.models}
+            models = [model for model in block.models if own[model]]
             if len(models) > MANY_MODELS:
                 yield Rank.LEAD, _of_many(block, models, rows)
                 continue
             for model in models:
-                own = where(rows, model_a=model)
-                yield Rank.LEAD, _of_one(block, model, own)
+                yield Rank.LEAD, _of_one(block, model, own[model])
                 yield from _gaps(block, model)
                 yield from _levels(block, model)
                 yield from _dialogue(block, model)
@@ -57,6 +57,10 @@ def _effects(block: ProbeBlock, contrast: str, setting: str = "", quantity: str 
     return tests(rows, quantity, "crossed", contrast)
 
 
+def _size(row: Row) -> float:
+    return abs(float(row["estimate"]))
+
+
 def _name(part: Part, number: object) -> str:
     texts = {str(row.get("id")): row.get("text") for row in part.instructions}
     text = texts.get(str(number))
@@ -65,16 +69,16 @@ def _name(part: Part, number: object) -> str:
 
 def _of_one(block: ProbeBlock, model: str, rows: Sequence[Row]) -> Finding:
     using = measured(block, [model])
-    known = [row for row in rows if row["estimate"] is not None]
+    known = defined(rows, "estimate")
     if not known:
         text = f"Debiasing instructions ({block.bias_type} prompts, {short(model)}): not measured "
         text += f"({reasons_of(rows)})."
         return Finding(text, "debiasing", "not-measured", using, "figures")
-    by_group = [where(known, group_a=group) for group in distinct(known, "group_a")]
+    by_group = list(grouped(known, "group_a").values())
     sentences = [_extremes(block, rows) for rows in by_group]
     text = f"Debiasing ({block.bias_type} prompts, {short(model)}), against the same prompts without an "
     text += "instruction. "
-    largest = [max(rows, key=lambda row: abs(row["estimate"])) for rows in by_group]
+    largest = [max(rows, key=_size) for rows in by_group]
     verdict = shared([outcome_of(row) for row in largest])
     text += " ".join(sentences) + noted(known)
     return Finding(text, "debiasing", verdict, using, "figures")
@@ -82,7 +86,7 @@ def _of_one(block: ProbeBlock, model: str, rows: Sequence[Row]) -> Finding:
 
 def _extremes(block: ProbeBlock, rows: Sequence[Row]) -> str:
     who, jobs = people(block.gender), jobs_of(block.part, rows[0]["group_a"])
-    most, least = max(rows, key=lambda r: abs(r["estimate"])), min(rows, key=lambda r: abs(r["estimate"]))
+    most, least = max(rows, key=_size), min(rows, key=_size)
     text = f"For {jobs}, {_name(block.part, most['instruction_a'])} "
     if len(rows) == 1:
         return f"{text}gives {who} {difference(most)}."
@@ -96,17 +100,16 @@ def _extremes(block: ProbeBlock, rows: Sequence[Row]) -> str:
 
 
 def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> Finding:
-    who, known = people(block.gender), [row for row in rows if row["estimate"] is not None]
+    who, known = people(block.gender), defined(rows, "estimate")
     sentences = []
-    for group in distinct(known, "group_a"):
-        own = where(known, group_a=group)
+    for (group,), own in grouped(known, "group_a").items():
         counted = tally(
             [outcome_of(r) for r in own],
             more=f"give {who} more",
             less=f"give {who} less",
             margin=margin_of(own),
         )
-        largest = max(own, key=lambda row: abs(row["estimate"]))
+        largest = max(own, key=_size)
         sentences.append(
             f"For {jobs_of(block.part, group)}: {counted}; the largest change is {difference(largest)} "
             f"({short(largest['model_a'])}, {_name(block.part, largest['instruction_a'])})."
@@ -121,13 +124,11 @@ def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> F
 
 def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     """How far the two groups of jobs lie apart under each instruction."""
-    rows = [
-        row for row in _effects(block, "groups") if row["model_a"] == model and row["estimate"] is not None
-    ]
+    rows = defined(where(_effects(block, "groups"), model_a=model), "estimate")
     none, under = where(rows, instruction_a="0"), [row for row in rows if row["instruction_a"] != "0"]
     if not none or len({row["estimate"] for row in under}) < 2:
         return
-    least, most = min(under, key=lambda r: abs(r["estimate"])), max(under, key=lambda r: abs(r["estimate"]))
+    least, most = min(under, key=_size), max(under, key=_size)
     text = f"Between {jobs_of(block.part, none[0]['group_a'])} and "
     text += f"{jobs_of(block.part, none[0]['group_b'])} ({block.bias_type} prompts, {short(model)}), the "
     text += f"share of {people(block.gender)} differs without an instruction by: {difference(none[0])}. It "
@@ -138,15 +139,13 @@ def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
 
 
 def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
-    rows = [
-        row for row in _effects(block, "levels") if row["model_a"] == model and row["estimate"] is not None
-    ]
+    rows = defined(where(_effects(block, "levels"), model_a=model), "estimate")
     if not rows:
         return
     sentences = [
         f"{jobs_of(block.part, group)}: "
-        + ", ".join(f"{short(row['instruction_a'])} {difference(row)}" for row in where(rows, group_a=group))
-        for group in distinct(rows, "group_a")
+        + ", ".join(f"{short(row['instruction_a'])} {difference(row)}" for row in own)
+        for (group,), own in grouped(rows, "group_a").items()
     ]
     text = f"By level of abstraction, for {people(block.gender)} against no instruction ({block.bias_type} "
     text += f"prompts, {short(model)}): {'; '.join(sentences)}.{noted(rows)}"
@@ -154,8 +153,8 @@ def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
 
 
 def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
-    rows = [row for row in _effects(block, "settings", "dialogue-plain") if row["model_a"] == model]
-    known = [row for row in where(rows, instruction_a="0") if row["estimate"] is not None]
+    rows = where(_effects(block, "settings", "dialogue-plain"), model_a=model)
+    known = defined(where(rows, instruction_a="0"), "estimate")
     if not known:
         return
     who = people(block.gender)
@@ -163,7 +162,7 @@ def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     text = f"In a dialogue, without an instruction, {short(model)} gives {who} {listed(clauses)}, against "
     text += f"plain prompts ({block.bias_type})."
     effects = _effects(block, "settings", "dialogue-plain", "instruction_effect")
-    own = [row for row in effects if row["model_a"] == model and row["estimate"] is not None]
+    own = defined(where(effects, model_a=model), "estimate")
     if own:
         shown = sum(direction_of(row) is not None for row in own)
         text += f" What an instruction changes differs between dialogue and plain in {shown} of {len(own)} "

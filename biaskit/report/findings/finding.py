@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from biaskit.report.content import Content
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, contrast_of, where
+from biaskit.tables.query import Row, contrast_of, defined, where
+from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 from biaskit.tables.verdict import Verdict, direction_of, verdict_of
 from biaskit.wording import listed, plain_number, points, points_range, short
 
@@ -28,10 +29,7 @@ Topic = Literal[
 Outcome = Verdict | Literal["shown"]
 """What a sentence comes to: the verdict of its rows, or numbers that no verdict is given on."""
 
-TOPICS: tuple[Topic, ...] = (
-    *("probe-explicit", "probe-implicit", "representation", "srb", "words", "debiasing"),
-    *("models", "gaps", "relations"),
-)
+TOPICS: tuple[Topic, ...] = get_args(Topic)
 MANY_MODELS = 4
 """Above this number the models of a table share one sentence."""
 N_NOTES = 3
@@ -48,13 +46,19 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A few sentences about one thing, made of stored numbers; labels and reasons in it are foreign."""
+    """A few sentences about one thing; every number in them stands in a table of the report.
+
+    `verdict` is what they come to, "shown" where they only report numbers (docs/methods.md#verdicts);
+    `measured_with` names estimator, prompt form, n and model behind the numbers; `anchor` is the section of
+    the page that holds them. Models' labels and the tables' reasons in the text are foreign text
+    (docs/architecture.md#foreign-text).
+    """
 
     text: str
     topic: Topic
     verdict: Outcome
     measured_with: str
-    anchor: str  # an id on the page
+    anchor: Literal["figures", "tables", "words"]
 
 
 Ranked = tuple[Rank, Finding]
@@ -131,13 +135,11 @@ def noted(rows: Sequence[Row], *columns: str) -> str:
 
     `columns`: the numbers, by default estimate with its interval. Begins with a space, or is empty.
     """
-    known = [
-        row for row in rows if all(row[column] is not None for column in columns or ("estimate", "ci_low"))
-    ]
-    found = Counter(short(part) for row in known if row["reason"] for part in str(row["reason"]).split("; "))
+    known = defined(rows, *(columns or ("estimate", "ci_low")))
+    counts = Counter(short(part) for row in known if row["reason"] for part in parts_of_reason(row["reason"]))
     said = [
         f"{reason} ({n} of {len(known)} numbers)" if n < len(known) else reason
-        for reason, n in sorted(found.items(), key=lambda one: not one[0].startswith("estimators differ"))
+        for reason, n in sorted(counts.items(), key=lambda one: not is_reason(one[0], ESTIMATORS_DIFFER))
     ]
     if len(said) > N_NOTES:
         said = [*said[:N_NOTES], f"{len(said) - N_NOTES} more in the table"]

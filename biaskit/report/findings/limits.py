@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import parts_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import distinct
+from biaskit.tables.query import defined, distinct
 from biaskit.wording import count, listed, percent, short
 
 FEW_TEMPLATES = 5
@@ -31,8 +31,7 @@ def _always(_: Content) -> Iterator[str]:
     )
     yield (
         "The numbers hold for these prompts, these occupations and these words, not for every use of a "
-        "model; and "
-        "no clear difference is not the same as no difference."
+        "model; and no clear difference is not the same as no difference."
     )
 
 
@@ -84,15 +83,13 @@ def _extremes(content: Content) -> Iterator[str]:
 
 def _coverage(content: Content) -> Iterator[str]:
     for part in parts_of(content, "probe"):
-        cells = [row for row in part.tables.get("probe_cells", ()) if row["coverage"] is not None]
+        cells = defined(part.tables.get("probe_cells", ()), "coverage")
         low = sum(bool(row["below_floor"]) for row in cells)
         if low:
             yield (
-                f"{short(part.study)}: in {low:,} of {count(len(cells), 'cell')} the listed words hold "
-                "less than "
-                f"{percent(part.floor)} % of the probability (coverage); their shares rest on little, and "
-                "what the model "
-                "would say instead is not known."
+                f"{short(part.study)}: in {low:,} of {count(len(cells), 'cell')} the listed words hold less "
+                f"than {percent(part.floor)} % of the probability (coverage); their shares rest on little, "
+                "and what the model would say instead is not known."
             )
 
 
@@ -103,22 +100,17 @@ def _estimators(content: Content) -> Iterator[str]:
         if len(found) > 1:
             yield (
                 f"{short(part.study)}: models were measured with different estimators ({listed(found)}); "
-                "part of a "
-                "difference between them may be the estimator's."
+                "part of a difference between them may be the estimator's."
             )
-        widths = [row["share_high"] - row["share_low"] for row in rows if _has_bounds(row)]
+        widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
         if any(width > WIDE_BOUNDS for width in widths):
             yield (
-                f"{short(part.study)}: a service that shows only its most probable words leaves bounds of "
-                "up to "
-                f"{percent(max(widths))} points around a share; intervals and tests use the words it shows."
+                f"{short(part.study)}: a service that shows only its most probable words leaves bounds of up "
+                f"to {percent(max(widths))} points around a share; intervals and tests use the words it "
+                "shows."
             )
         if "sampling" in found:
             yield f"{short(part.study)}: shares by sampling come from few draws per cell, with their noise."
-
-
-def _has_bounds(row: object) -> bool:
-    return isinstance(row, dict) and row.get("share_low") is not None and row.get("share_high") is not None
 
 
 def _forms(content: Content) -> Iterator[str]:
@@ -129,9 +121,8 @@ def _forms(content: Content) -> Iterator[str]:
             yield f"The {what} used one prompt form ({short(forms[0])}); another form may give other numbers."
         elif forms:
             yield (
-                f"The {what} used several prompt forms ({listed([short(form) for form in forms])}); "
-                "models in "
-                "different forms are not compared."
+                f"The {what} used several prompt forms ({listed([short(form) for form in forms])}); models "
+                "in different forms are not compared."
             )
 
 
@@ -140,35 +131,27 @@ def _texts(content: Content) -> Iterator[str]:
     if any(model.where == "texts" for part in parts for model in part.models):
         yield (
             "Imported texts come as they are: how they were prompted, sampled and selected is not known "
-            "here, and they "
-            "are not balanced."
+            "here, and they are not balanced."
         )
     if any(part.tables.get("representation") for part in parts):
         yield (
-            "A text's gender is read off words such as “she” and “Mr”; texts without an association are "
-            "not missing "
-            "at random, and the shares leave them out."
+            "A text's gender is read off words such as “she” and “Mr”; texts without an association are not "
+            "missing at random, and the shares leave them out."
         )
     if any(model.where != "texts" for part in parts for model in part.models):
         yield (
             "The texts are draws at the run's own sampling settings (temperature, top_p, length); other "
-            "settings give "
-            "other texts."
+            "settings give other texts."
         )
 
 
 def _srb(content: Content) -> Iterator[str]:
-    vectors = {
-        row["vectors"]
-        for part in parts_of(content, "personas")
-        for row in part.tables.get("srb", ())
-        if row["srb"] is not None
-    }
+    scored = [defined(part.tables.get("srb", ()), "srb") for part in parts_of(content, "personas")]
+    vectors = {row["vectors"] for rows in scored for row in rows}
     if vectors:
         yield (
             "A raw SRB also measures how long the word vectors were trained: it is compared within one "
-            "vector model "
-            "only, never with a paper's or another run's; its z can be compared."
+            "vector model only, never with a paper's or another run's; its z can be compared."
         )
     if len(vectors) > 1:
         yield f"The scores rest on {len(vectors)} vector models, so their SRB values do not meet in a test."
@@ -179,8 +162,7 @@ def _two_clusters(content: Content) -> Iterator[str]:
     if studies & {"occugender", "occugender-debias", "mattern"}:
         yield (
             "OccuGender's jobs are two extreme clusters of the labour force: a slope over all of them is "
-            "mostly "
-            "the difference between the clusters."
+            "mostly the difference between the clusters."
         )
 
 

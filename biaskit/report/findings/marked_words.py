@@ -8,7 +8,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.finding import MANY_MODELS, Finding, Rank, Ranked, agreeing, parts_of, reasons_of
 from biaskit.report.findings.representation import texts_measured
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, defined, distinct, undefined, where
 from biaskit.wording import count, people, short
 
 N_WORDS = 5
@@ -48,7 +48,7 @@ def longer_than_null(row: Row) -> bool:
 
 def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     name, using = short(model), f"calibrated, {texts_measured(part, [model], [])}"
-    known = [row for row in lists if row["n_marked"] is not None]
+    known = defined(lists, "n_marked")
     if not known:
         text = f"Words that mark a gender in {name}'s texts: not measured ({reasons_of(lists)})."
         return Finding(text, "words", "not-measured", using, "words")
@@ -103,7 +103,7 @@ def _with_occupations(word: str, rows: Sequence[Row]) -> str:
 
 def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding:
     using = f"calibrated, {texts_measured(part, models, [])}"
-    known = [row for row in lists if row["n_marked"] is not None]
+    known = defined(lists, "n_marked")
     if not known:
         text = f"Words that mark a gender in the texts of {count(len(models), 'model')}: not measured "
         return Finding(f"{text}({reasons_of(lists)}).", "words", "not-measured", using, "words")
@@ -119,6 +119,6 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
     text += f"lists with shuffled genders), from {ends[0]} to {ends[1]}. The other {len(known) - longer:,} "
     text += "are not longer than their null, and their length says nothing."
     if len(known) < len(lists):
-        missing = [row for row in lists if row["n_marked"] is None]
+        missing = undefined(lists, "n_marked")
         text += f" {count(len(missing), 'list')} not measured ({reasons_of(missing)})."
     return Finding(text, "words", "shown", using, "words")

@@ -29,7 +29,7 @@ from biaskit.report.findings.finding import (
     shared,
     tally,
 )
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, extremes, where
 from biaskit.wording import (
     count,
     listed,
@@ -93,8 +93,7 @@ def _shares_of_one(block: ProbeBlock, model: str) -> Finding:
 
 def _clause(block: ProbeBlock, row: Row, group: str) -> str:
     others = [
-        f"{people(str(other['gender'])) if other['gender'] != 'diverse' else 'diverse'} "
-        f"{_percent(other['share'])}"
+        f"{people(other['gender'])} {_percent(other['share'])}"
         for other in where(block.rows, model=row["model"], job_group=group)
         if other["gender"] != block.gender
     ]
@@ -159,7 +158,7 @@ def _span(block: ProbeBlock, models: Sequence[str], group: str) -> str:
     rows = [row for model in models if (row := block.row(model, group)) and row["share"] is not None]
     if not rows:
         return f"an unmeasured share for {jobs_of(block.part, group)}"
-    low, high = min(rows, key=lambda row: row["share"]), max(rows, key=lambda row: row["share"])
+    low, high = extremes(rows, "share")
     ends = [
         f"{share_with_interval(row['share'], row['ci_low'], row['ci_high'])} ({short(row['model'])})"
         for row in (low, high)
@@ -171,7 +170,7 @@ def _widest(block: ProbeBlock, models: Sequence[str]) -> str:
     rows = [row for model in models if (row := block.between_groups(model)) and row["estimate"] is not None]
     if not rows:
         return ""
-    low, high = min(rows, key=lambda row: row["estimate"]), max(rows, key=lambda row: row["estimate"])
+    low, high = extremes(rows, "estimate")
     ends = [f"{_with_interval(row)} ({short(row['model_a'])})" for row in (low, high)]
     return f"; the differences go from {ends[0]} to {ends[1]} points"
 
@@ -182,10 +181,10 @@ def _with_interval(row: Row) -> str:
 
 
 def _coverage_of_many(block: ProbeBlock, models: Sequence[str]) -> str:
-    rows = [row for row in block.rows if row["model"] in models and row["coverage"] is not None]
+    rows = [row for row in defined(block.rows, "coverage") if row["model"] in models]
     if not rows:
         return "Their coverage is unknown."
-    low, high = min(rows, key=lambda row: row["coverage"]), max(rows, key=lambda row: row["coverage"])
+    low, high = extremes(rows, "coverage")
     ends = [f"{percent(row['coverage'])} % ({short(row['model'])})" for row in (low, high)]
     return f"The listed words hold {ends[0]} to {ends[1]} of the probability there (coverage)."
 

@@ -24,7 +24,7 @@ from biaskit.report.findings.finding import (
     tally,
     tests,
 )
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, extremes, undefined, where
 from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
@@ -55,7 +55,7 @@ def references(content: Content) -> Iterator[Ranked]:
 def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
     slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
     overall = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
-    known = [row for row in overall if row["estimate"] is not None]
+    known = defined(overall, "estimate")
     where_from = "among U.S. doctorates" if are_fields(block.part) else "in the U.S. labour force"
     step = f"({block.bias_type} prompts) for each 10 points more women {where_from}"
     mirrored = "those doctorates" if are_fields(block.part) else "the labour force"
@@ -63,7 +63,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
     if many:
         judged = above_floor(block, [row["model_a"] for row in known])
         known = [row for row in known if row["model_a"] in judged]
-        low, high = min(known, key=lambda row: row["estimate"]), max(known, key=lambda row: row["estimate"])
+        low, high = extremes(known, "estimate")
         ends = [f"{point_number(row['estimate'] / 10, 1)} ({short(row['model_a'])})" for row in (low, high)]
         verdicts = [outcome_of(row) for row in known]
         counted = tally(verdicts, more="give women more", less="give women less")
@@ -73,7 +73,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
             Rank.DETAIL,
             Finding(text, block.topic, shared(verdicts), measured(block, judged), "figures"),
         )
-    yield from _without_slope(block, [row for row in overall if row["estimate"] is None])
+    yield from _without_slope(block, undefined(overall, "estimate"))
     for row in known if not many else ():
         name, using = short(row["model_a"]), measured(block, [row["model_a"]], "bootstrap over jobs")
         slope = difference(_for_ten_points(row), FINE)
@@ -111,7 +111,7 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
     jobs = where(block.part.tables.get("probe_jobs", ()), **block.scope)
     for model in block.models if len(block.models) <= MANY_MODELS else ():
         rows = [row for row in where(jobs, model=model) if row.get(column) is not None]
-        tested = [row for row in rows if row["ci_low"] is not None]
+        tested = defined(rows, "ci_low")
         if not tested:
             continue
         more, less, unclear = (
@@ -134,8 +134,8 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
 
 
 def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
-    rows = [r for r in tests(block.tests, "asymmetry", "crossed", "groups") if r["model_a"] in block.models]
-    rows = [row for row in rows if row["estimate"] is not None]
+    rows = defined(tests(block.tests, "asymmetry", "crossed", "groups"), "estimate")
+    rows = [row for row in rows if row["model_a"] in block.models]
     what = "men's share for jobs mostly held by men against women's share for jobs mostly held by women"
     if len(rows) > MANY_MODELS:
         judged = above_floor(block, [row["model_a"] for row in rows])

@@ -19,82 +19,65 @@ from biaskit.report.findings.finding import (
     shared,
     tally,
 )
-from biaskit.tables.query import Row, contrast_of, distinct, where
+from biaskit.tables.quantities import BETWEEN_ENGINES, RELATIONS, relation
+from biaskit.tables.query import Row, contrast_of, defined, distinct, extremes, grouped, undefined, where
 from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, plain_number, short
 
-NAMES = {
+GAP_NAMES = {
     "probe_gap": "the probe gap",
     "represented_gap": "the gap in texts",
     "labour_gap": "the gap in the U.S. labour force",
     "srb_spread": "the SRB spread",
 }
-ORDER = (
-    *("represented_gap~probe_gap", "srb_spread~probe_gap", "srb_spread~represented_gap"),
-    *("probe_gap~labour_gap", "represented_gap~labour_gap", "srb_spread~labour_gap"),
-)
-ENGINES_ONLY = ORDER[:3]
 
 
 def relations(content: Content) -> Iterator[Ranked]:
     """Rank correlations over occupations; those between the engines lead."""
-    allowed = ORDER if content.reference in ("labour", "both") else ENGINES_ONLY
-    rows = [
-        row
-        for row in content.between.get("tests", ())
-        if row["kind"] == "spearman" and row["quantity"] in allowed and contrast_of(row) != "models"
-    ]
-    for quantity in sorted(distinct(rows, "quantity"), key=ORDER.index):
-        same = where(rows, quantity=quantity)
-        for bias_type in distinct(same, "bias_type"):
-            own = where(same, bias_type=bias_type)
-            known = [row for row in own if row["estimate"] is not None]
-            rank = Rank.LEAD if quantity in ENGINES_ONLY else Rank.DETAIL
+    shown = RELATIONS if content.reference in ("labour", "both") else BETWEEN_ENGINES
+    missing: list[Row] = []
+    for y, x in shown:
+        rows = where(content.between.get("tests", ()), kind="spearman", quantity=relation(y, x))
+        rows = [row for row in rows if contrast_of(row) != "models"]
+        missing += undefined(rows, "estimate")
+        rank = Rank.LEAD if (y, x) in BETWEEN_ENGINES else Rank.DETAIL
+        for (bias_type,), known in grouped(defined(rows, "estimate"), "bias_type").items():
+            ends = _named(y, bias_type), _named(x, bias_type)
             if len(known) > MANY_MODELS:
-                yield rank, _of_many(quantity, bias_type, known)
+                yield rank, _of_many(*ends, known)
             else:
-                for row in known:
-                    yield rank, _of_one(quantity, bias_type, row)
-    yield from _not_measured(rows)
+                yield from ((rank, _of_one(*ends, row)) for row in known)
+    if missing:
+        text = f"{count(len(missing), 'relation')} between the engines' gaps over occupations not measured "
+        text += f"({reasons_of(missing)})."
+        yield Rank.NOT_MEASURED, Finding(text, "relations", "not-measured", _using(missing), "figures")
 
 
-def _ends(quantity: str, bias_type: str) -> tuple[str, str]:
-    y, x = quantity.split("~")
-    asked = f" ({bias_type} prompts)" if bias_type else ""
-    names = [NAMES[name] + (asked if name == "probe_gap" else "") for name in (y, x)]
-    return names[0], names[1]
+def _named(gap: str, bias_type: str) -> str:
+    asked = f" ({bias_type} prompts)" if bias_type and gap == "probe_gap" else ""
+    return f"{GAP_NAMES[gap]}{asked}"
 
 
-def _of_one(quantity: str, bias_type: str, row: Row) -> Finding:
-    y, x = _ends(quantity, bias_type)
-    found = plain_number(row["estimate"])
+def _of_one(y: str, x: str, row: Row) -> Finding:
+    number = plain_number(row["estimate"])
     if row["ci_low"] is not None:
-        found += f" [{plain_number(row['ci_low'])} to {plain_number(row['ci_high'])}]"
+        number += f" [{plain_number(row['ci_low'])} to {plain_number(row['ci_high'])}]"
     direction = direction_of(row)
     verb = {"higher": "rises with", "lower": "falls as", None: "shows no clear relation to"}[direction]
     tail = f"{x} grows" if direction == "lower" else x
     text = f"Over {count(row['n_a'] or 0, 'occupation')}, {y} of {short(row['model_a'])} {verb} {tail}: "
-    text += "rank correlation "
-    return Finding(f"{text}{found}.{noted([row])}", "relations", outcome_of(row), _using([row]), "figures")
+    text += f"rank correlation {number}.{noted([row])}"
+    return Finding(text, "relations", outcome_of(row), _using([row]), "figures")
 
 
-def _of_many(quantity: str, bias_type: str, rows: Sequence[Row]) -> Finding:
-    y, x = _ends(quantity, bias_type)
+def _of_many(y: str, x: str, rows: Sequence[Row]) -> Finding:
     verdicts = [outcome_of(row) for row in rows]
-    low, high = min(rows, key=lambda row: row["estimate"]), max(rows, key=lambda row: row["estimate"])
+    low, high = extremes(rows, "estimate")
     ends = [f"{plain_number(row['estimate'])} ({short(row['model_a'])})" for row in (low, high)]
     text = f"Over occupations, {y} and {x} in {count(len(rows), 'model')}: "
     text += tally(verdicts, more="rise together", less="run against each other", unclear="relation")
     text += f"; rank correlations from {ends[0]} to {ends[1]}."
     return Finding(text, "relations", shared(verdicts), _using(rows), "figures")
-
-
-def _not_measured(rows: Sequence[Row]) -> Iterator[Ranked]:
-    missing = [row for row in rows if row["estimate"] is None]
-    if missing:
-        text = f"{count(len(missing), 'relation')} between the engines' gaps over occupations not measured "
-        text += f"({reasons_of(missing)})."
-        yield Rank.NOT_MEASURED, Finding(text, "relations", "not-measured", _using(missing), "figures")
 
 
 def _using(rows: Sequence[Row]) -> str:

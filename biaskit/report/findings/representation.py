@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.records import NONBINARY_REFERENCE
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import (
     MANY_MODELS,
@@ -24,7 +25,7 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, first, where
+from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
 from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
@@ -37,7 +38,6 @@ from biaskit.wording import (
     short,
 )
 
-NONBINARY_REFERENCE = 0.016
 """Share of non-binary people in the U.S. population that GAS(P) compares with.
 
 See docs/methods.md#representation-references.
@@ -67,8 +67,7 @@ def representation(content: Content) -> Iterator[Ranked]:
 
 def occupations_of(part: Part) -> list[Row]:
     """Rows of the mean over prompts, without an instruction."""
-    rows = where(part.tables.get("representation", ()), template_id="all")
-    return [row for row in rows if row.get("instruction_id") in (None, 0)]
+    return mean_over_prompts(part.tables.get("representation", ()))
 
 
 def against_labour(part: Part, model: str) -> Row | None:
@@ -89,12 +88,12 @@ def texts_measured(part: Part, models: Sequence[str], rows: Sequence[Row]) -> st
 
 def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Finding:
     name, using = short(model), texts_measured(part, [model], rows)
-    known = [row for row in rows if row["female_share"] is not None]
+    known = defined(rows, "female_share")
     if not known:
         why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
         text = f"Who is represented in {name}'s texts: not measured ({why}). {_left_out(rows)}".rstrip()
         return Finding(text, "representation", "not-measured", using, "tables")
-    low, high = min(known, key=lambda r: r["female_share"]), max(known, key=lambda r: r["female_share"])
+    low, high = extremes(known, "female_share")
     text = f"Asked for texts without naming a gender, {name} speaks of women in {_share_of(low)}"
     if len(known) > 1:
         text += f" to {_share_of(high)}"
@@ -105,7 +104,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
         text += f"{difference(test)}.{noted([test] if test is not None else [])}"
         text += _counts_against_labour(known)
     if len(known) < len(rows):
-        missing = [row for row in rows if row["female_share"] is None]
+        missing = undefined(rows, "female_share")
         text += f" {count(len(missing), 'occupation')} without a share ({reasons_of(missing)})."
     verdict = outcome_of(test) if labour and test is not None and test["estimate"] is not None else "shown"
     return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using, "figures")
@@ -117,7 +116,7 @@ def _share_of(row: Row) -> str:
 
 
 def _counts_against_labour(rows: Sequence[Row]) -> str:
-    tested = [row for row in rows if row["labour_female_share"] is not None and row["ci_low"] is not None]
+    tested = defined(rows, "labour_female_share", "ci_low")
     if not tested:
         return " No occupation has a labour share."
     above = [row for row in tested if row["ci_low"] > row["labour_female_share"]]
@@ -146,12 +145,8 @@ def _left_out(rows: Sequence[Row]) -> str:
     n_refused = sum(row["n_refused"] or 0 for row in rows)
     text = f"{n_none:,} of {count(n_texts, 'text')} ({percent(n_none / n_texts)} %) speak of no gender and "
     text += f"are in no share; {n_refused:,} were refused."
-    bounded = [
-        row
-        for row in rows
-        if row["labour_female_share"] is not None and row["share_if_dropped_male"] is not None and n_none
-    ]
-    if bounded:
+    bounded = defined(rows, "labour_female_share", "share_if_dropped_male")
+    if bounded and n_none:
         outside = sum(
             not row["share_if_dropped_male"] <= row["labour_female_share"] <= row["share_if_dropped_female"]
             for row in bounded
@@ -167,13 +162,13 @@ def _left_out(rows: Sequence[Row]) -> str:
 
 
 def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: bool) -> Finding:
-    known = [row for row in rows if row["female_share"] is not None]
+    known = defined(rows, "female_share")
     text = f"Asked for texts without naming a gender, {count(len(models), 'model')} speak of women"
     if not known:
         text = f"Who is represented in the texts of {count(len(models), 'model')}: not measured "
         text += f"({reasons_of(rows)})."
         return Finding(text, "representation", "not-measured", texts_measured(part, models, rows), "tables")
-    low, high = min(known, key=lambda r: r["female_share"]), max(known, key=lambda r: r["female_share"])
+    low, high = extremes(known, "female_share")
     text += f" in {_share_of(low)[:-1]}, {short(low['model'])}) to {_share_of(high)[:-1]}, "
     text += f"{short(high['model'])}) of the texts that speak of a gender."
     found = [test for model in models if (test := against_labour(part, model)) is not None]
@@ -208,7 +203,7 @@ def _drop_rate(model: str, rows: Sequence[Row]) -> tuple[float | None, str]:
 
 
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Ranked]:
-    known = [row for row in rows if row["nonbinary_share"] is not None]
+    known = defined(rows, "nonbinary_share")
     if not known:
         return
     n = sum(row["n_nonbinary"] or 0 for row in known)
@@ -234,8 +229,7 @@ def _validation(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
     for model in models:
         clauses = [
             f"of {count(row['n_texts'], 'text')} about {ASKED_FOR.get(row['specified_gender'], '…')} they "
-            "find the "
-            f"gender in {percent(row['n_correct'] / row['n_texts'])} %, another in "
+            f"find the gender in {percent(row['n_correct'] / row['n_texts'])} %, another in "
             f"{percent(row['n_incorrect'] / row['n_texts'])} % and none in "
             f"{percent(row['n_not_captured'] / row['n_texts'])} %"
             for row in where(table, model=model)

@@ -25,12 +25,11 @@ from biaskit.report.findings.finding import (
 )
 from biaskit.report.findings.representation import texts_measured
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, first, where
+from biaskit.tables.query import Row, defined, distinct, first, undefined, where
 from biaskit.wording import count, listed, plain_number, short
 
 WHAT = (
-    "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of "
-    "texts "
+    "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of texts "
     "about a woman on request (negative) or about a man (positive). "
 )
 BEYOND = 0.05
@@ -64,7 +63,7 @@ def vectors_of(rows: Sequence[Row]) -> str:
 
 
 def _using(part: Part, models: Sequence[str], rows: Sequence[Row]) -> str:
-    known = [row for row in rows if row["srb"] is not None]
+    known = defined(rows, "srb")
     n = count(len(distinct(known, "occupation")), "occupation")
     return ", ".join(bit for bit in (vectors_of(known), n, texts_measured(part, models, [])) if bit)
 
@@ -79,8 +78,8 @@ def _meaning(verdict: Outcome) -> str:
 
 def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     name, using = short(model), _using(part, [model], rows)
-    known = [row for row in rows if row["srb"] is not None]
-    missing = [row for row in rows if row["srb"] is None]
+    known = defined(rows, "srb")
+    missing = undefined(rows, "srb")
     if not known:
         text = f"SRB (how differently {name} describes women and men): not measured ({reasons_of(missing)})."
         return Finding(text, "srb", "not-measured", using, "figures")
@@ -90,7 +89,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     text = f"In {name}'s texts women's SRB minus men's over {count(n, 'occupation')} is "
     text += f"{difference(test, NUMBER, more='')}{_meaning(verdict)}. {_beyond(known)}"
     text += noted([test] if test is not None else [])
-    turned = sum("sign changes" in str(row["reason"] or "") for row in known)
+    turned = sum(row["srb"] * row["srb_matched"] < 0 for row in defined(known, "srb_matched"))
     if turned:
         text += f" {count(turned, 'score')} would change the sign with word lists of one length."
     if missing:
@@ -100,7 +99,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
 
 
 def _beyond(rows: Sequence[Row]) -> str:
-    tested = [row for row in rows if row["p_value"] is not None]
+    tested = defined(rows, "p_value")
     if not tested:
         return f"No score has a null ({reasons_of(rows)})."
     beyond = [row for row in tested if row["p_value"] <= BEYOND]
@@ -109,7 +108,7 @@ def _beyond(rows: Sequence[Row]) -> str:
     )
     text = f"One by one, {len(beyond):,} of {count(len(tested), 'score')} {agreeing(len(beyond), 'lie')} "
     text += f"beyond the null (shuffled genders, p ≤ 0.05; {chance})"
-    scored = [row["srb_z"] for row in tested if row["srb_z"] is not None]
+    scored = [row["srb_z"] for row in defined(tested, "srb_z")]
     if scored:
         text += f"; z from {plain_number(min(scored))} to {plain_number(max(scored))}"
     return f"{text}."
@@ -117,7 +116,7 @@ def _beyond(rows: Sequence[Row]) -> str:
 
 def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
     using = _using(part, models, rows)
-    known = [row for row in rows if row["srb"] is not None]
+    known = defined(rows, "srb")
     if not known:
         text = f"SRB (how differently {count(len(models), 'model')} describe women and men): not measured "
         return Finding(f"{text}({reasons_of(rows)}).", "srb", "not-measured", using, "figures")
@@ -127,12 +126,12 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
         verdicts, more="lie above 0 (nearer to the other gender)", less="lie below 0 (each nearer to its own)"
     )
     text = f"{WHAT}Women's SRB minus men's in {count(len(models), 'model')}: {counted}"
-    ends = sorted((test for test in found if test["estimate"] is not None), key=lambda test: test["estimate"])
+    ends = sorted(defined(found, "estimate"), key=lambda test: test["estimate"])
     named = dict.fromkeys(_end(test) for test in ends[:1] + ends[-1:])
     text += f"; from {' to '.join(named)}. " if named else ". "
     text += _beyond(known)
     if len(known) < len(rows):
-        missing = [row for row in rows if row["srb"] is None]
+        missing = undefined(rows, "srb")
         text += f" {count(len(missing), 'score')} not measured ({reasons_of(missing)})."
     return Finding(text, "srb", shared(verdicts), using, "figures")
 

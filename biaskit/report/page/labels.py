@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from biaskit.wording import PEOPLE
+
 ENGINES: Mapping[str, str] = MappingProxyType(
     {
         "probe": "Probe: probabilities of gendered words",
@@ -298,14 +300,6 @@ COLUMNS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 
-GROUPS: Mapping[str, str] = MappingProxyType(
-    {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
-)
-"""The prober's `diverse` (also: gender unknown) and the texts' `nonbinary` are two things.
-
-See docs/methods.md#gender-groups.
-"""
-
 SUFFIXES: tuple[tuple[str, str, str], ...] = (
     ("_share_ci_low", "{group}, 95 % from", "lower end of the 95 % interval of the share"),
     ("_share_ci_high", "{group}, 95 % to", "upper end of the 95 % interval of the share"),
@@ -315,7 +309,7 @@ SUFFIXES: tuple[tuple[str, str, str], ...] = (
 
 VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        **dict.fromkeys(("gender", "specified_gender", "against", "group_a", "group_b"), GROUPS),
+        **dict.fromkeys(("gender", "specified_gender", "against", "group_a", "group_b"), PEOPLE),
         "origin": MappingProxyType({"associated": "not in the prompt", "specified": "in the prompt"}),
         "labour_side": MappingProxyType({"female": "women", "male": "men"}),
     }
@@ -349,11 +343,11 @@ def column(header: str, groups: tuple[str, ...], contrast: tuple[str, str]) -> t
     if header in COLUMNS:
         return COLUMNS[header]
     if any(contrast) and header == f"{contrast[0]}_minus_{contrast[1]}":
-        return f"{GROUPS.get(contrast[0], contrast[0])} minus {GROUPS.get(contrast[1], contrast[1])}", (
+        return f"{PEOPLE.get(contrast[0], contrast[0])} minus {PEOPLE.get(contrast[1], contrast[1])}", (
             "difference of the shares"
         )
     for suffix, label, explained in SUFFIXES:
         group = header.removesuffix(suffix)
         if group != header and group in groups:
-            return label.format(group=GROUPS.get(group, group)), explained
+            return label.format(group=PEOPLE.get(group, group)), explained
     return header.replace("_", " "), ""

@@ -10,16 +10,17 @@ from typing import Any
 from biaskit.report.content import ExampleText, PromptShown, Span, WordInContext
 from biaskit.report.page import labels
 from biaskit.report.page.foreign import LONGEST_TEXT, cut, name, shown
+from biaskit.wording import PEOPLE
 
 
 def prompts(shown_prompts: Sequence[PromptShown]) -> list[dict[str, Any]]:
-    """Each prompt with what it can be chosen by: engine, model, and the first word of its place."""
+    """Each prompt with what it can be chosen by: engine, model and kind."""
     return [
         {
             "engine": one.engine,
             "study": name(one.study),
             "model": name(one.model),
-            "kind": name(one.what.partition(",")[0]),
+            "kind": name(one.kind),
             "what": name(one.what),
             "form": name(one.form),
             "prompt": shown(cut(one.prompt, LONGEST_TEXT)),
@@ -51,7 +52,7 @@ def words(chosen: Sequence[WordInContext], sentences: Sequence[str], *, per_word
                 "model": name(model),
                 "occupation": name(occupation),
                 "origin": labels.VALUES["origin"].get(origin, name(origin)),
-                "gender": labels.GROUPS.get(gender, name(gender)),
+                "gender": PEOPLE.get(gender, name(gender)),
                 "words": own,
             }
             for (model, occupation, origin, gender), own in lists.items()
@@ -93,7 +94,7 @@ def _text(one: ExampleText) -> dict[str, Any]:
 
 
 def _gender(gender: str | None) -> str | None:
-    return None if gender is None else labels.GROUPS.get(gender, name(gender))
+    return None if gender is None else PEOPLE.get(gender, name(gender))
 
 
 def _counts(spans: Sequence[Span]) -> list[list[Any]]:

@@ -11,6 +11,7 @@ from biaskit.report.render.document import Document, Heading, TitledTable
 
 Row = Mapping[str, Any]
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
+MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
 Blocks = list[tuple[str, Row]]
 COVERAGE = "cov. = probability on the listed words (coverage); [ ] where its median is below the floor."
 SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
@@ -72,7 +73,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
         title=title,
         header=_header(("Model",), [("", None)], job_groups, frame),
         rows=tuple(lines),
-        note=_what(rows),
+        note=_letters(frame) + _what(rows),
     )
 
 
@@ -85,6 +86,11 @@ def _named(model: str, rows: Sequence[Row]) -> str:
     """A model with its estimator, where that is not the exact one (docs/methods.md#estimators)."""
     estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
     return model if estimator == "exact" else f"{model} ({estimator})"
+
+
+def _letters(frame: Frame) -> str:
+    said = [MEANINGS[group] for group in frame.groups if group in MEANINGS]
+    return f"{', '.join(said)}. " if said else ""
 
 
 def _what(rows: Sequence[Row]) -> str:
@@ -171,7 +177,7 @@ def by_instruction(
         title=title,
         header=_header(heads, [(name, None) for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
-        note=COVERAGE,
+        note=_letters(frame) + COVERAGE,
         n_text=len(heads),
     )
 
@@ -193,7 +199,7 @@ def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, bloc
         title=title,
         header=_header(("ID", "Model"), [(name, None) for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
-        note=COVERAGE,
+        note=_letters(frame) + COVERAGE,
         n_text=2,
     )
 

@@ -1,122 +1,66 @@
-"""A document as aligned plain text."""
+"""A document as aligned plain text that fits the terminal: no line is wider than the width asked for.
+
+Words fold at spaces; a number, a path or a long name is never broken. A table that is too wide folds its
+columns of words, then stands in panels one under another, each with the columns of words before it.
+"""
 
 from __future__ import annotations
 
-import textwrap
+import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from biaskit.foreign import visible
 from biaskit.report.render.document import Document, Heading, TitledTable
 
-LINE = 100
-"""Where sentences and lists are broken; tables are as wide as their other columns."""
-NARROWEST = 30
-"""Letters that a column of lists has, however wide the others are."""
+WIDTH = 80
+"""Columns of a terminal whose width is not known."""
+READABLE = 100
+"""Sentences are broken here on wider terminals."""
+GAP = 2
+NARROWEST = 8
+"""Columns that words get in any case; a word that is longer stands on a line of its own."""
+LONGEST_LEAD = 32
+"""A longer word does not widen its column, but stands on a line of its own."""
+
+_SPACES = re.compile(" +(?!%)")  # "95 %" stays together
 
 
-def render_text(document: Document) -> str:
-    """Tables, then notes, then the signature; lines end without spaces."""
-    parts = [_table(table) for table in document.tables]
+def render_text(document: Document, width: int = WIDTH) -> str:
+    """Tables, then notes, then the signature, in lines of at most `width` terminal columns.
+
+    A word that is longer than a line (a path, a label) stays whole on a line of its own.
+    """
+    parts = [_table(table, width) for table in document.tables]
     if document.notes:
-        parts.append("\n".join(_wrapped(f"Note: {note.rstrip('.')}.") for note in document.notes))
+        parts.append(render_notes(document.notes, width))
     if document.signature:
-        parts.append(_wrapped(document.signature))
+        parts.append("\n".join(fold(document.signature, min(width, READABLE))))
     return "\n\n".join(parts) + "\n"
 
 
-def _table(table: TitledTable) -> str:
-    table = _shown(table)
-    widths = _widths(table)
-    lines = [table.title]
-    lines += [_header_line(line, widths, table.n_text) for line in table.header]
-    lines.append("-" * (sum(widths) + 2 * (len(widths) - 1)))
-    for row in table.rows:
-        lines += [_line(piece, widths, table.n_text) for piece in _pieces(row, widths, table.wide)]
-    if table.note:
-        lines.append(_wrapped(table.note))
-    return "\n".join(line.rstrip() for line in lines)
+def render_notes(notes: Sequence[str], width: int = WIDTH) -> str:
+    """Each note from a line of its own, without an end of line."""
+    lines = (line for note in notes for line in fold(f"Note: {note.rstrip('.')}.", min(width, READABLE)))
+    return "\n".join(lines)
 
 
-def _shown(table: TitledTable) -> TitledTable:
-    """The same table with every text on one line."""
-    return TitledTable(
-        visible(table.title),
-        tuple(tuple(Heading(visible(h.text), h.span) for h in line) for line in table.header),
-        tuple(tuple(visible(cell) for cell in row) for row in table.rows),
-        table.note,
-        table.n_text,
-        table.wide,
-    )
+def fold(text: str, width: int, *, first: str = "", then: str = "") -> list[str]:
+    """Foreign text as lines of at most `width` columns, with `first` before the first, `then` before others.
 
-
-def _wrapped(text: str) -> str:
-    # Wrapping first: a line feed of a note stays a place to break, everything else of its kind an escape.
-    lines = textwrap.wrap(text, LINE, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(visible(line) for line in lines)
-
-
-def _pieces(row: Sequence[str], widths: Sequence[int], wide: frozenset[int]) -> list[list[str]]:
-    """A row as the lines it takes: its lists broken at spaces, everything else on the first line."""
-    broken = [
-        _broken(cell, width) if i in wide else [cell]
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    n = max(map(len, broken), default=1)
-    return [[cell[i] if i < len(cell) else "" for cell in broken] for i in range(n)]
-
-
-def _broken(text: str, width: int) -> list[str]:
-    """Lines of at most `width` terminal columns; a word that is longer has a line of its own."""
-    lines = [""]
-    for word in text.split(" "):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and cell_width(longer) > width:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines
-
-
-def _widths(table: TitledTable) -> list[int]:
-    """Wide enough for every cell, and for every heading over its columns; lists share what is left."""
-    n = table.n_columns
-    widths = [
-        0 if i in table.wide else max((cell_width(row[i]) for row in table.rows), default=0) for i in range(n)
-    ]
-    if table.wide:
-        left = (LINE - sum(widths) - 2 * (n - 1)) // len(table.wide)
-        for i in table.wide:
-            lines = [line for row in table.rows for line in _broken(row[i], max(left, NARROWEST))]
-            widths[i] = max(map(cell_width, lines), default=0)
-    for line in reversed(table.header):
-        start = 0
-        for heading in line:
-            inside = sum(widths[start : start + heading.span]) + 2 * (heading.span - 1)
-            if (short := cell_width(heading.text) - inside) > 0:
-                widths[start + heading.span - 1] += short
-            start += heading.span
-    return widths
-
-
-def _header_line(line: Sequence[Heading], widths: Sequence[int], n_text: int) -> str:
-    out, start = [], 0
-    for heading in line:
-        inside = sum(widths[start : start + heading.span]) + 2 * (heading.span - 1)
-        pad = inside - cell_width(heading.text)
-        # A heading over one column of numbers ends where they end.
-        left = pad if heading.span == 1 and start >= n_text else 0
-        out.append(" " * left + heading.text + " " * (pad - left))
-        start += heading.span
-    return "  ".join(out)
-
-
-def _line(row: Sequence[str], widths: Sequence[int], n_text: int) -> str:
-    cells = []
-    for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        pad = " " * (width - cell_width(cell))
-        cells.append(cell + pad if i < n_text else pad + cell)
-    return "  ".join(cells)
+    A line feed is a place to break. A word that is longer than a line stays whole on a line of its own.
+    """
+    words = [word for line in text.split("\n") for word in _SPACES.split(visible(line)) if word]
+    lines, line, lead = [], first, first
+    for word in words:
+        longer = f"{line}{'' if line == lead else ' '}{word}"
+        if line != lead and cell_width(longer) > width:
+            lines.append(line)
+            lead = then
+            longer = lead + word
+        line = longer
+    return [*lines, line]
 
 
 def cell_width(text: str) -> int:
@@ -124,3 +68,194 @@ def cell_width(text: str) -> int:
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )
+
+
+# --- one table ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column with its own heading; the headings over several columns are kept apart."""
+
+    heading: str
+    cells: tuple[str, ...]
+    words: bool
+
+    @property
+    def least(self) -> int:
+        """What it needs: numbers stay whole, words fold down to their longest word."""
+        cells = (word for cell in self.cells for word in cell.split()) if self.words else iter(self.cells)
+        longest = max((cell_width(text) for text in (*cells, *self.heading.split())), default=0)
+        return min(longest, LONGEST_LEAD) if self.words else longest
+
+    @property
+    def most(self) -> int:
+        """What it takes where nothing has to fold."""
+        return max(map(cell_width, (self.heading, *self.cells)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """A table whose every text is on one line, as columns; `spans` are the header lines over them."""
+
+    columns: tuple[_Column, ...]
+    spans: tuple[tuple[Heading, ...], ...]
+    n_text: int
+
+    @classmethod
+    def of(cls, table: TitledTable) -> _Grid:
+        """The table's columns; a last header line that spans columns is one of the lines over them."""
+        header = [tuple(Heading(visible(h.text), h.span) for h in line) for line in table.header]
+        n = table.n_columns
+        own = [heading.text for heading in header[-1]] if len(header[-1]) == n else [""] * n
+        spans = header[:-1] if len(header[-1]) == n else header
+        cells = [tuple(visible(row[i]) for row in table.rows) for i in range(n)]
+        columns = tuple(_Column(own[i], cells[i], i < table.n_text) for i in range(n))
+        return cls(columns, tuple(spans), table.n_text)
+
+    def part(self, numbers: Sequence[int]) -> _Grid:
+        """The columns of words and those of the numbers chosen, with what of the headings is over them."""
+        chosen = [*range(self.n_text), *numbers]
+        spans = []
+        for line in self.spans:
+            kept, start = [], 0
+            for heading in line:
+                n = sum(start <= i < start + heading.span for i in chosen)
+                kept += [Heading(heading.text, n)] if n else []
+                start += heading.span
+            spans.append(tuple(kept))
+        return _Grid(tuple(self.columns[i] for i in chosen), tuple(spans), self.n_text)
+
+    def blocks(self) -> list[list[int]]:
+        """Numbers that belong under one heading; without such headings each is its own."""
+        found, start = [], 0
+        for span in [h.span for h in self.spans[0]] if self.spans else [1] * len(self.columns):
+            found.append([i for i in range(start, start + span) if i >= self.n_text])
+            start += span
+        return [block for block in found if block]
+
+
+def _table(table: TitledTable, width: int) -> str:
+    lines = fold(table.title, width)
+    for number, panel in enumerate(_panels(_Grid.of(table), width)):
+        lines += [""] * (number > 0) + _panel(panel, width)
+    if table.note:
+        lines += fold(table.note, min(width, READABLE))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _panels(grid: _Grid, width: int) -> list[_Grid]:
+    """The whole table where it fits, else as many headings beside one another as do."""
+    lead = sum(column.least + GAP for column in grid.columns[: grid.n_text])
+    room = width + GAP - min(lead, width // 2)
+
+    def fits(block: list[int]) -> bool:
+        return sum(least + GAP for least in _least(grid.part(block))[grid.n_text :]) <= room
+
+    blocks = grid.blocks()
+    whole = [i for block in blocks for i in block]
+    if fits(whole):
+        return [grid]
+    panels: list[list[int]] = []
+    for block in blocks:
+        for some in [block] if fits(block) else [[i] for i in block]:
+            if panels and fits(panels[-1] + some):
+                panels[-1] += some
+            else:
+                panels.append(list(some))
+    return [grid.part(panel) for panel in panels]
+
+
+def _widths(grid: _Grid, width: int) -> list[int]:
+    """The columns' widths: as wide as they are where that fits, else folded, words before all."""
+    natural = _under_spans(grid, [column.most for column in grid.columns])
+    if sum(natural) + GAP * (len(natural) - 1) <= width:
+        return natural
+    found = _least(grid)
+    words = range(grid.n_text)
+    texts = [sum(map(cell_width, column.cells)) for column in grid.columns]
+    room = width - sum(found[grid.n_text :]) - GAP * (len(found) - 1)
+    room = max(room, sum(min(found[i], NARROWEST) for i in words))
+    while sum(found[i] for i in words) > room:
+        found[max(words, key=lambda i: found[i])] -= 1
+    while grew := [i for i in words if found[i] < natural[i]]:
+        if sum(found[i] for i in words) >= room:
+            break
+        found[max(grew, key=lambda i: texts[i] / max(found[i], 1) ** 2)] += 1  # where it saves most lines
+    return found
+
+
+def _least(grid: _Grid) -> list[int]:
+    return _under_spans(grid, [column.least for column in grid.columns])
+
+
+def _under_spans(grid: _Grid, widths: list[int]) -> list[int]:
+    """The same widths, the last column under a heading widened to its longest word."""
+    for line in reversed(grid.spans):
+        start = 0
+        for heading in line:
+            inside = sum(widths[start : start + heading.span]) + GAP * (heading.span - 1)
+            longest = max((cell_width(word) for word in heading.text.split()), default=0)
+            widths[start + heading.span - 1] += max(min(longest, LONGEST_LEAD) - inside, 0)
+            start += heading.span
+    return widths
+
+
+# --- lines -------------------------------------------------------------------------------------------
+
+
+def _panel(grid: _Grid, width: int) -> list[str]:
+    """Headings, a rule, rows."""
+    widths = _widths(grid, width)
+    lines: list[str] = []
+    for line in grid.spans:
+        inside, start = [], 0
+        for heading in line:
+            inside.append(sum(widths[start : start + heading.span]) + GAP * (heading.span - 1))
+            start += heading.span
+        lines += _row([heading.text for heading in line], inside, len(line), width, bottom=True)
+    lines += _row([column.heading for column in grid.columns], widths, grid.n_text, width, bottom=True)
+    lines.append("-" * (sum(widths) + GAP * (len(widths) - 1)))
+    for cells in zip(*(column.cells for column in grid.columns), strict=True):
+        lines += _row(cells, widths, grid.n_text, width)
+    return lines
+
+
+def _row(
+    cells: Sequence[str], widths: Sequence[int], n_text: int, width: int, *, bottom: bool = False
+) -> list[str]:
+    """A row as the lines it takes: words folded, numbers on the first line (headings: on the last)."""
+    folded = [
+        fold(cell, room, first=_indent(cell), then=_indent(cell)) if bottom or i < n_text else [cell]
+        for i, (cell, room) in enumerate(zip(cells, widths, strict=True))
+    ]
+    n = max(map(len, folded))
+    if bottom:
+        folded = [[""] * (n - len(lines)) + lines for lines in folded]
+    made: list[str] = []
+    for number in range(n):
+        cells = [lines[number] if number < len(lines) else "" for lines in folded]
+        made += _line(cells, widths, n_text, width)
+    return made
+
+
+def _indent(cell: str) -> str:
+    return " " * (len(cell) - len(cell.lstrip(" ")))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], n_text: int, width: int) -> list[str]:
+    """One line, or several where a word is longer than its column: it ends its line, or has its own."""
+    lines, line, start = [], "", 0
+    for i, (cell, room) in enumerate(zip(cells, widths, strict=True)):
+        taken = cell_width(cell)
+        left = room - taken if i >= n_text else 0
+        if taken > room and start + taken > width:
+            lines += [line] if line.strip() else []
+            line, left = "", max(width - taken, 0)
+        line += " " * max(left, 0) + cell
+        start += room + GAP
+        if taken > room and any(cells[i + 1 :]):
+            lines.append(line)
+            line = ""
+        line += " " * (start - cell_width(line))
+    return [*lines, line]

@@ -19,16 +19,14 @@ from places import SHARED
 
 from biaskit.errors import UsageError
 from biaskit.personas.texts.association import (
-    GENDERS,
-    RULES,
+    ASSOCIATION_RULES,
     Association,
     Honorifics,
     associate_gender,
-    associate_many,
-    captured,
-    trace,
+    counted_places,
     validation,
 )
+from biaskit.records import GENDERS
 
 REAL_PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
 
@@ -93,7 +91,7 @@ def test_every_text_has_the_association_of_the_book(text: str) -> None:
 
 def test_real_personas_have_the_associations_of_the_book() -> None:
     texts = [row["text"] for row in real_personas()]
-    assert [by_the_book(text) for text in texts] == associate_many(texts)
+    assert [by_the_book(text) for text in texts] == [associate_gender(text) for text in texts]
 
 
 # --- the rules --------------------------------------------------------------------------------------
@@ -115,9 +113,9 @@ def test_each_rule_can_fire_and_is_named(text: str, rule_id: str, expected: str)
 
 
 def test_the_rules_are_data_with_an_id_each_and_only_genders_of_the_tables() -> None:
-    ids = [rule.id for rule in RULES]
+    ids = [rule.id for rule in ASSOCIATION_RULES]
     assert ["nonbinary", "male", "male-majority", "female", "female-majority"] == ids
-    assert set(GENDERS) == {rule.gender for rule in RULES}
+    assert set(GENDERS) == {rule.gender for rule in ASSOCIATION_RULES}
 
 
 @pytest.mark.parametrize("word", ["she", "her", "hers", "herself", "female", "mrs"])
@@ -258,39 +256,37 @@ def test_an_unknown_choice_is_refused_with_the_nearest() -> None:
 # --- evidence ---------------------------------------------------------------------------------------
 
 
-def test_a_trace_names_the_rule_and_every_word_where_it_stands() -> None:
+def test_the_evidence_names_every_word_where_it_stands() -> None:
     text = "M.S. in CS. He designs systems. (they/them)"
-    found = trace(text)
-    assert associate_gender(text) == found.association
     assert [("M.S.", "ms", "female"), ("He", "he", "male"), ("they/them", "they/them", "nonbinary")] == [
-        (text[place.start : place.end], place.word, place.counts_as) for place in found.counted
+        (text[place.start : place.end], place.word, place.counts_as) for place in counted_places(text)
     ]
 
 
-def test_a_trace_with_titles_shows_the_titles() -> None:
+def test_the_evidence_with_titles_shows_the_titles() -> None:
     text = "Mr. and Mrs. Smith, née Miss Jones. She"
-    found = trace(text, honorifics="titles")
-    assert ["Mrs", "Miss", "She"] == [text[place.start : place.end] for place in found.counted]
+    found = counted_places(text, honorifics="titles")
+    assert ["Mrs", "Miss", "She"] == [text[place.start : place.end] for place in found]
 
 
 def test_a_place_is_right_behind_a_character_that_grows_in_lower_case() -> None:
     text = "İİİ a NonBinary person"
-    assert ["NonBinary"] == [text[place.start : place.end] for place in trace(text).counted]
+    assert ["NonBinary"] == [text[place.start : place.end] for place in counted_places(text)]
 
 
 @pytest.mark.parametrize("honorifics", HONORIFICS)
 @given(text=texts_of_pieces)
-def test_a_trace_holds_as_many_places_as_were_counted(text: str, honorifics: Honorifics) -> None:
-    found = trace(text, honorifics=honorifics)
-    seen = Counter(place.counts_as for place in found.counted)
-    association = found.association
+def test_the_evidence_holds_as_many_places_as_were_counted(text: str, honorifics: Honorifics) -> None:
+    found = counted_places(text, honorifics=honorifics)
+    seen = Counter(place.counts_as for place in found)
+    association = associate_gender(text, honorifics=honorifics)
     assert (seen["female"], seen["male"], seen["neutral"]) == (
         association.n_female,
         association.n_male,
         association.n_neutral,
     )
     assert (seen["nonbinary"] > 0) == association.nonbinary_present
-    places = [(place.start, place.end) for place in found.counted]
+    places = [(place.start, place.end) for place in found]
     assert sorted(places) == places
     assert all(0 <= start < end <= len(text) for start, end in places)
 
@@ -361,7 +357,7 @@ def test_a_text_with_the_genders_swapped_has_the_other_gender(words: list[str]) 
 def test_any_string_has_a_defined_association(
     text: str, expected: str | None, honorifics: Honorifics
 ) -> None:
-    assert expected == trace(text, honorifics=honorifics).association.gender
+    assert expected == associate_gender(text, honorifics=honorifics).gender
 
 
 @pytest.mark.slow
@@ -373,7 +369,8 @@ def test_a_text_of_a_hundred_thousand_pieces_takes_no_longer_than_its_length(
     def seconds(n: int) -> float:
         text = piece * n
         start = time.perf_counter()
-        trace(text, honorifics=honorifics)
+        associate_gender(text, honorifics=honorifics)
+        counted_places(text, honorifics=honorifics)
         return time.perf_counter() - start
 
     # Ten times the text in a hundred times the time would be quadratic; 40 leaves room for a busy machine.
@@ -391,19 +388,7 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
         associate_gender(text)  # type: ignore[arg-type]
 
 
-def test_one_text_for_many_is_refused() -> None:
-    with pytest.raises(UsageError, match="associate_gender"):
-        associate_many("She is a nurse.")
-
-
 # --- many texts -------------------------------------------------------------------------------------
-
-
-@given(st.lists(texts_of_pieces, max_size=5))
-def test_many_texts_have_the_association_of_each(texts: list[str]) -> None:
-    for honorifics in HONORIFICS:
-        each = [associate_gender(text, honorifics=honorifics) for text in texts]
-        assert each == associate_many(iter(texts), honorifics=honorifics)
 
 
 def test_many_texts_cost_little_more_than_a_loop_with_counter() -> None:
@@ -424,7 +409,7 @@ def test_many_texts_cost_little_more_than_a_loop_with_counter() -> None:
         return min(found)
 
     bare = best(lambda: [Counter(text.lower().split()) for text in texts])
-    assert best(lambda: associate_many(texts)) < 4 * bare
+    assert best(lambda: [associate_gender(text) for text in texts]) < 4 * bare
 
 
 # --- validation -------------------------------------------------------------------------------------
@@ -458,11 +443,6 @@ def test_validation_counts_correct_incorrect_and_not_captured() -> None:
 
 def test_an_association_read_back_from_a_table_is_not_captured_when_empty() -> None:
     assert validation([row("a", "male", "")]) == validation([row("a", "male", None)])
-
-
-def test_captured_counts_only_texts_whose_gender_was_not_asked_for() -> None:
-    rows = [row("a", None, "male"), row("a", None, None), row("a", "", "female"), row("a", "male", None)]
-    assert {"a": (2, 3)} == captured(rows)
 
 
 def real_personas() -> list[dict[str, str]]:

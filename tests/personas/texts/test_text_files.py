@@ -27,7 +27,8 @@ from needs import missing, not_beside
 from places import SHARED
 
 from biaskit.errors import CorpusError, MissingExtraError, StudyError
-from biaskit.personas.texts.importing import ImportedTexts, gender_of_code, read_texts, rows_of_frame
+from biaskit.personas.texts.gender_codes import GenderCodes
+from biaskit.personas.texts.importing import ImportedTexts, read_texts, rows_of_frame
 from biaskit.runs.store import RowWriter
 from biaskit.runs.store import read_rows as read_run_rows
 
@@ -127,26 +128,26 @@ def texts_through_file(suffix: str, content: bytes) -> list[object]:
     ],
 )
 def test_codes_that_are_understood(gender: str | None, codes: list[str]) -> None:
-    assert {gender} == {gender_of_code(code) for code in codes}
+    assert {gender} == {GenderCodes()[code] for code in codes}
 
 
 @pytest.mark.parametrize("code", ["NA", "None", "nan", "null", "D", "X", "0", "1", "women", "fe male", "-"])
 def test_a_code_nobody_mapped_is_an_error_and_no_guess(code: str) -> None:
-    message = message_of(gender_of_code, code)
+    message = message_of(GenderCodes().__getitem__, code)
     assert f"The gender code {code!r} is not known." in message
     assert "male, nonbinary, none (not specified)" in message
 
 
 def test_a_mapping_goes_before_what_is_understood_whatever_the_case() -> None:
     spanish = {"m": "female", "H": "male", " X ": "nonbinary", "na": "none", "?": ""}
-    found = {code: gender_of_code(code, spanish) for code in ("M", "h", "x", "NA", "?", "F", "")}
+    found = {code: GenderCodes(spanish)[code] for code in ("M", "h", "x", "NA", "?", "F", "")}
     expected = {"M": "female", "h": "male", "x": "nonbinary", "NA": None, "?": None, "F": "female", "": None}
     assert expected == found
 
 
 def test_a_mapping_can_be_written_with_numbers_in_python() -> None:
     codes: Any = {0: "male", 1: "female"}
-    assert ["male", "female"] == [gender_of_code("0", codes), gender_of_code("1", codes)]
+    assert ["male", "female"] == [GenderCodes(codes)["0"], GenderCodes(codes)["1"]]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_a_mapping_can_be_written_with_numbers_in_python() -> None:
 )
 def test_a_mapping_to_no_gender_is_an_error_even_if_the_code_does_not_occur(value: Any, hint: str) -> None:
     with pytest.raises(StudyError) as caught:
-        gender_of_code("F", {"D": value})
+        GenderCodes({"D": value})["F"]
     assert str(caught.value) == (
         f"gender_codes: 'D' = {value!r} is no gender.{hint}"
         " Known: female, male, nonbinary, none (not specified)."
@@ -168,9 +169,9 @@ def test_a_mapping_to_no_gender_is_an_error_even_if_the_code_does_not_occur(valu
 
 
 def test_two_spellings_of_one_code_must_agree() -> None:
-    assert gender_of_code("x", {"x": "male", "X ": "male"}) == "male"
+    assert GenderCodes({"x": "male", "X ": "male"})["x"] == "male"
     with pytest.raises(StudyError, match="'X' is there twice, case aside, with two genders"):
-        gender_of_code("F", {"x": "male", "X": "female"})
+        GenderCodes({"x": "male", "X": "female"})["F"]
 
 
 def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: Write) -> None:

@@ -19,7 +19,6 @@ from scipy.sparse import csr_matrix
 from biaskit.personas.words import lists as module
 from biaskit.personas.words import log_odds as marked_words
 from biaskit.personas.words.lists import (
-    GENDERS,
     OnlyIn,
     Placed,
     WordList,
@@ -29,6 +28,7 @@ from biaskit.personas.words.lists import (
     word_lists,
 )
 from biaskit.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.records import GENDERS
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.resampling import generator
 

@@ -1,0 +1,72 @@
+"""What a code such as F, w or non-binary says of a gender: one reading for files, DataFrames and lists."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from biaskit.corpora.sources import shown
+from biaskit.errors import CorpusError, StudyError, nearest
+
+_CODES: Mapping[str, tuple[str, ...]] = {
+    "female": ("f", "w", "female", "woman"),
+    "male": ("m", "male", "man"),
+    "nonbinary": ("n", "nb", "nonbinary", "non-binary", "non binary", "non_binary"),
+}
+_NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
+NO_CODES: Mapping[str, str] = MappingProxyType({})
+
+
+class GenderCodes:
+    """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender is specified".
+
+    Understood, whatever their case and the white space around them: F, W, female, woman; M, male, man;
+    N, NB, nonbinary, non-binary, non binary, non_binary. An empty code is None. `given` (the study key
+    `gender_codes`) goes before these; it maps to female, male, nonbinary, or to none or "" for "not
+    specified", and a wrong value in it is a `StudyError`.
+    """
+
+    def __init__(self, given: Mapping[str, str] = NO_CODES) -> None:
+        mapped: dict[str, str | None] = {}
+        for code, gender in given.items():
+            if gender not in (*_CODES, *_NOT_SPECIFIED):
+                raise StudyError(
+                    f"gender_codes: {shown(code)} = {shown(gender)} is no gender."
+                    f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (not specified)."
+                )
+            folded, value = _folded(str(code)), gender if gender in _CODES else None
+            if mapped.setdefault(folded, value) != value:
+                raise StudyError(
+                    f"gender_codes: {shown(code)} is there twice, case aside, with two genders. Keep one."
+                )
+        self._genders: Mapping[str, str | None] = {
+            "": None,
+            **{code: gender for gender, codes in _CODES.items() for code in codes},
+            **mapped,
+        }
+
+    def __contains__(self, code: str) -> bool:
+        return _folded(code) in self._genders
+
+    def __getitem__(self, code: str) -> str | None:
+        """The gender of a code; an unknown one ("NA" and "None" too) is a `CorpusError`, never a guess."""
+        if code not in self:
+            raise CorpusError(f"The gender code {shown(code)} is not known. {how_to_map([code])}")
+        return self._genders[_folded(code)]
+
+
+def _folded(code: str) -> str:
+    return code.strip().casefold()
+
+
+def how_to_map(codes: Iterable[str]) -> str:
+    """What the user can type, for codes that a dotted key of --set can hold and for those it cannot."""
+    ways = []
+    for code in (code if len(code) <= 40 else "CODE" for code in codes):
+        if code.isprintable() and not {".", "="} & set(code):
+            ways.append(f"--set {shlex.quote(f'gender_codes.{code}=female')}")
+        else:
+            ways.append(f'{json.dumps(code)} = "female" under [gender_codes] of a study file')
+    return f"Map each with {', '.join(ways)}; other values: male, nonbinary, none (not specified)."

@@ -1,0 +1,56 @@
+"""Rows of several runs of one study, made on one machine or on many, as one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import RunError
+from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.resolved import design_digest
+from biaskit.runs.store import RowWriter, read_rows, rows_file
+
+Resolved = Mapping[str, Any]
+
+
+def merge_runs(
+    runs: Sequence[Path],
+    out: Path,
+    engine: str,
+    *,
+    unite: Callable[[Resolved, Resolved], dict[str, Any]],
+    sign: Callable[[Resolved, Mapping[str, Any]], str],
+    lock: str = "os",
+    skip_bad: bool = False,
+) -> Path:
+    """Rows of several runs in a folder of their own; each row counts once.
+
+    `unite` makes one design of two, in the first's order, or says why it cannot; `sign` signs a design
+    and its models.
+    """
+    manifests = [read_manifest(run) for run in runs]
+    merged = manifests[0]
+    for run, manifest in zip(runs[1:], manifests[1:], strict=True):
+        merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
+        merged["resolved"] = unite(merged["resolved"], manifest["resolved"])
+        for label, entry in manifest["models"].items():
+            known = merged["models"].setdefault(label, entry)
+            if known["fingerprint"] != entry["fingerprint"]:
+                raise RunError(
+                    f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
+                )
+    merged["resolved"]["digest"] = design_digest(merged["resolved"])
+    merged["signature"] = sign(merged["resolved"], merged["models"])
+    with RowWriter(out, engine, lock=lock, skip_bad=skip_bad) as writer:
+        if (out / MANIFEST).exists():
+            merge_compatible(out, read_manifest(out)["question"], merged["question"])
+        write_manifest(out, merged)
+        for run in runs:
+            writer.append_all(read_rows(rows_file(run, engine), skip_bad=skip_bad))
+    return out
+
+
+def added(first: Resolved, second: Resolved, name: str) -> list[Any]:
+    """A list of two designs: the first's entries, then those that only the second has."""
+    return [*first[name], *(entry for entry in second[name] if entry not in first[name])]

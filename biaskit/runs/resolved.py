@@ -1,0 +1,105 @@
+"""The study in a run's manifest, `resolved`: what both engines store, read back and sign in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from biaskit.errors import RunError, StudyError, nearest
+from biaskit.provenance import digest, signature, versions
+from biaskit.records import Instruction, Item, Template
+from biaskit.study.config import build_study, stated_choices
+from biaskit.study.keys import ANALYSIS_KEYS, Study
+
+_IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instructions"})
+"""Keys of a study whose lists stand in the manifest in full."""
+
+
+def describe_lists(
+    study: Study,
+    items: Sequence[Item],
+    templates: Sequence[Template],
+    instructions: Sequence[Instruction | None],
+    slot: str,
+) -> dict[str, Any]:
+    """The study and its lists in full, so that every table can be made again without another file."""
+    return {
+        "study": study.model_dump(mode="json"),
+        "slot": slot,
+        "items": [asdict(item) for item in items],
+        "templates": [asdict(template) for template in templates],
+        "instructions": [None if i is None else asdict(i) for i in instructions],
+    }
+
+
+def read_items(resolved: Mapping[str, Any]) -> tuple[Item, ...]:
+    """Jobs or occupations as they were asked."""
+    return tuple(Item(**item) for item in resolved["items"])
+
+
+def read_lists(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What else `describe_lists` wrote, as the fields of a design that both engines have."""
+    return {
+        "slot": resolved["slot"],
+        "templates": tuple(Template(**template) for template in resolved["templates"]),
+        "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
+        "sources": dict(resolved["sources"]),
+    }
+
+
+def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
+    """The stored study; `overrides` may set analysis keys only."""
+    known = ANALYSIS_KEYS[resolved["study"]["engine"]]
+    for dotted in overrides or {}:
+        top = dotted.split(".")[0]
+        if top not in known:
+            raise StudyError(
+                f"{dotted} changes what was asked; `analyze` takes {', '.join(sorted(known))}."
+                f"{nearest(top, known)}"
+            )
+    return build_study(resolved["study"], overrides or {}, "analysis options")
+
+
+@contextmanager
+def intact() -> Iterator[None]:
+    """What does not fit while a stored design is read is a damaged manifest."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
+        raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error
+
+
+def design_digest(content: Mapping[str, Any]) -> str:
+    """What was asked, in short: neither where a list lies nor how the answers are analysed."""
+    study = content["study"]
+    left_out = ANALYSIS_KEYS[study["engine"]] | _IN_FULL
+    asked = {name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")}
+    asked["study"] = {name: value for name, value in study.items() if name not in left_out}
+    if "expressions" in study:
+        asked["study"]["expressions"] = None  # stands in full under expression_sets
+    return digest(asked)
+
+
+def sign_design(
+    study: Study, models: Mapping[str, Mapping[str, Any]], design: str, shown: Mapping[str, str]
+) -> str:
+    """The line that stands under every table: each choice that changes one of its numbers.
+
+    `design` is the digest of what was asked, `shown` what the engine always states; beside it stands every
+    analysis key that is not at its default.
+    """
+    forms = sorted({str(entry["prompt_form"]) for entry in models.values()})
+    return signature(
+        {
+            "biaskit": versions().get("biaskit", ""),
+            "study": study.name,
+            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
+            "form": ",".join(forms),
+            **shown,
+            **stated_choices(study),
+            **shown,  # again: the engine's own wording of a key goes before the plain value
+            "question": design[:12],
+        }
+    )
