@@ -1,4 +1,4 @@
-"""A run on disk: manifest, append-only rows, lock, resume (docs/architecture.md#run-on-disk).
+"""A run on disk: manifest, append-only rows, lock, resume (docs/reading.md#run-folder).
 
 Rows are a store, the study is the question: rows are found by key, in whatever order they lie.
 """

@@ -341,7 +341,7 @@ class _Sampler:
             self.done.count_failures(self.label, answers)
 
     def _row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (docs/architecture.md#rows)."""
+        """A row of generations.jsonl (docs/reading.md#rows)."""
         series, request = self._of_key[answer.key]
         return {
             "key": answer.key,

@@ -34,7 +34,7 @@ from biaskit.personas.words.calibration import (
 from biaskit.personas.words.log_odds import Prior
 
 PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
-COLUMNS = [  # docs/reading.md#calibration-table
+COLUMNS = [  # docs/reading.md#table-calibration
     "model", "occupation", "prior", "c", "alpha", "gender", "against", "n_marked", "n_criterion", "n_common",
     "n_names", "gained", "lost", "words_differing", "stability", "recommended", "reason",
 ]  # fmt: skip
