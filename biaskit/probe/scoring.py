@@ -254,7 +254,7 @@ def _run_model(
 
 
 def row_of(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> dict[str, Any]:
-    """A row of probe.jsonl (docs/architecture.md#rows)."""
+    """A row of probe.jsonl (docs/reading.md#rows)."""
     row = {
         "key": answer.key,
         **{name: value for name, value in asdict(cell).items() if name != "labour_female_share"},

@@ -310,6 +310,7 @@ def p_of_fit(found: Sequence[int], shares: np.ndarray[Any, Any]) -> float:
 SAMPLINGS = [(1.0, 1.0), (0.5, 1.0), (1.0, 0.8), (0.5, 0.8), (2.0, 0.9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("temperature", "top_p"), SAMPLINGS)
 def test_first_tokens_are_as_frequent_as_a_plain_forward_says(
     tiny: Saved, temperature: float, top_p: float

@@ -506,6 +506,7 @@ def texts(figure: Figure) -> list[str]:
 # --- what is drawn is what the tables say --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_kind_is_drawn_or_says_why(usual: Content) -> None:
     made = draw_all(usual)
     assert KINDS == set(named(made))

@@ -378,6 +378,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_run_say_what_its_stored_tables_say(runs: list[Path]) -> None:
     tables = {file.stem: read_table_rows(file) for file in (runs[1] / "tables").glob("*.csv")}
     made = paper_tables(tables)

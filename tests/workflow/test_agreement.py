@@ -32,6 +32,8 @@ from biaskit.study.config import load_probe_study
 from biaskit.workflow import agreement as module
 from biaskit.workflow.agreement import AgreementResult, agreement, chance_to_hold
 
+pytestmark = pytest.mark.slow
+
 Z = 1.959963984540054
 FOUR_SIGMA = 4.0
 SMALL = {"jobs": "1-6", "templates": "1-10", "device": "cpu"}

@@ -304,7 +304,7 @@ class _Sampler:
             self.session.outcome.count_failures(self.label, answers)
 
     def _row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (docs/architecture.md#rows)."""
+        """A row of generations.jsonl (docs/reading.md#rows)."""
         series, request = self._of_key[answer.key]
         return {
             "key": answer.key,

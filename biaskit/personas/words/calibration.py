@@ -109,7 +109,7 @@ class Calibration:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of calibration.csv, one for each step and ordered pair of genders.
 
-        See docs/reading.md#calibration-table.
+        See docs/reading.md#table-calibration.
 
         `prior` is `topic` (alpha 1) or `english` (alpha 0) for each prior alone at every C of the grid, with
         the numbers of words only; `hybrid` for each alpha at its C. `stability` is the mean over pairs, the

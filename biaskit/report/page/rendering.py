@@ -2,7 +2,7 @@
 
 Findings, limits, models, deviations and provenance are plain HTML. Tables, drawings, prompts, texts and words
 are JSON, deflated, base64, in inert elements that the page's one script unpacks; the script only ever writes
-text. Whatever is foreign passes `foreign.shown` on its way in (docs/architecture.md#foreign-text).
+text. Whatever is foreign passes `foreign.shown` on its way in (docs/reading.md#foreign-text).
 """
 
 from __future__ import annotations

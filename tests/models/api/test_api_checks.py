@@ -292,6 +292,7 @@ HANGING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HANGING)
 def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
     hangs, known = HANGING[name]

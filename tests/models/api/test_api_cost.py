@@ -129,6 +129,7 @@ HABITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("habit", HABITS)
 def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit: str) -> None:
     behaviour, faults = HABITS[habit]
@@ -159,6 +160,7 @@ def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit:
             assert usage["cost_unsure"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> None:
     with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
         first = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "9", "--yes")
@@ -213,6 +215,7 @@ def test_texts_have_the_same_cap(cli: Ask, fifty: None, folder: Path) -> None:
         assert cost(server) <= whole.usage["cost"] + whole.usage["cost_unsure"] + 1e-6
 
 
+@pytest.mark.slow
 def test_the_models_of_a_run_share_its_cap(cli: Ask, fifty: None) -> None:
     with ApiServer() as one, ApiServer() as other:
         models = (f"toy=api:toy@{one.url}", f"two=api:toy@{other.url}")

@@ -131,6 +131,7 @@ def test_a_fault_that_happens_once(kind: str, impatient: None, monkeypatch: pyte
             assert 7 == server.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_that_does_not_end(kind: str, impatient: None) -> None:
     started = time.monotonic()
@@ -156,6 +157,7 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None) -> None:
     assert time.monotonic() - started < 8
 
 
+@pytest.mark.slow
 def test_a_fault_in_a_cell_is_asked_again_alone(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     allow(monkeypatch, 2.0)
     kinds = [kind for kind in FAULTS if kind in LASTING or kind in SILENT]
@@ -437,6 +439,7 @@ def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
     return starts, {row["key"]: row["text"] for row in rows}
 
 
+@pytest.mark.slow
 def test_a_run_through_every_fault_is_the_run_without(tmp_path: Path, impatient: None) -> None:
     """Over 1,000 requests, a fifth of them with a fault of any kind; every row is synced to the disk."""
     behaviour = {"seeds": "content", "canned": {" nurse": "She is a nurse."}}

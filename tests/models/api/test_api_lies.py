@@ -253,6 +253,7 @@ def test_every_lie_is_in_the_table() -> None:
     assert set(OUTCOMES) == set(WAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
 def test_no_lie_becomes_a_number(name: str) -> None:
     assert OUTCOMES[name] == outcomes(WAYS[name], OUTCOMES[name])

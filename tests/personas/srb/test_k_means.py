@@ -200,7 +200,7 @@ def test_equally_many_lists_are_numbered_by_words() -> None:
 
 
 def test_rows_have_the_columns_of_the_public_tables() -> None:
-    """docs/reading.md#clusters-table."""
+    """docs/reading.md#table-clusters."""
     header = "model cluster words n_occupations_female n_occupations_male female_share kept category reason"
     assert header.split() == [field.name for field in fields(ClusterRow)]
     assert ["k", "silhouette", "chosen"] == list(asdict(four().curve[0]))

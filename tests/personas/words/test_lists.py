@@ -192,6 +192,7 @@ def corpora(draw: st.DrawFn) -> Corpus:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(corpora(), st.sampled_from((0.01, 0.15, 1.0)))
 def test_any_texts_give_a_list_or_a_reason_and_no_word_that_the_target_lacks(
@@ -576,6 +577,7 @@ def test_q_values_equal_a_plain_loop(p_values: list[float]) -> None:
 # --- statistical truth ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_a_difference_the_permutation_tests_keep_their_level() -> None:
     n = 400
     found = rejected_without_difference(n)
