@@ -15,10 +15,10 @@ from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit
 from biaskit.compare.requirement import CONTRASTS, Requirement
 from biaskit.errors import UsageError, nearest
-from biaskit.report.render.contrasts import verdict
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
 from biaskit.study.config import parse_setting
+from biaskit.tables.verdict import verdict_of
 from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
@@ -167,6 +167,19 @@ def _named(row: Any) -> str:
     )
     models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
     return f"{models}, {where}{instruction}"
+
+
+def verdict(row: Any) -> str:
+    """A row as a verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
+    found = verdict_of(row)
+    if found == "not-measured":
+        return f"not measured ({row['reason'] or 'no interval'})"
+    if found == "equivalent":
+        return f"equivalent within ±{row['margin']:g}"
+    if found == "no-clear-difference":
+        return "no clear difference"
+    low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
+    return f"{found} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _numbers(row: Any) -> str:

@@ -169,6 +169,18 @@ def content_of(
     return _content(_paths(runs), texts, groups, aliases, dict(settings or {}))[0]
 
 
+def stored_content(*runs: str | Path | RunResult) -> Content:
+    """What the stored tables of runs hold, for findings: no row is read, no model held against another."""
+    collection = gather([find_run(str(run)) for run in _paths(runs)])
+    return Content(
+        title=_title(collection.parts),
+        parts=collection.parts,
+        between={},
+        notes=collection.notes,
+        reference=_reference(collection),
+    )
+
+
 def _content(
     runs: Sequence[str | Path],
     texts: bool,
