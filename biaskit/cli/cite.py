@@ -23,7 +23,7 @@ from biaskit.runs.store import find_run
     help="How the references are printed.",
 )
 def command(run: str | None, output_format: str) -> None:
-    """The signature line of a RUN and BibTeX of the papers whose instruments it used; without RUN, of all."""
+    """Print the signature line of a RUN and BibTeX of the papers it used; without RUN, of all papers."""
     signature = None
     if run is None:
         names = [corpus.name for corpus in list_corpora() if corpus.bibtex.strip()]

@@ -40,7 +40,7 @@ SHOWN = 5
 @click.option(
     "--require",
     metavar="equivalent[=CONTRAST]",
-    help="Leave with exit code 4 unless every row of the contrast (default models) that has a margin is"
+    help="Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
     " equivalent within it.",
 )
 @with_sides
@@ -49,7 +49,7 @@ SHOWN = 5
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="margin.QUANTITY=NUMBER, such as margin.share=0.03: how near is equivalent; repeatable.",
+    help="margin.QUANTITY=NUMBER, such as margin.share=0.03: how close counts as equivalent. Repeatable.",
 )
 @with_format
 def command(
@@ -61,11 +61,11 @@ def command(
     settings: tuple[str, ...],
     output_format: str,
 ) -> None:
-    """Models of several RUNs, or of one, side by side: tests between them and what ties the engines together.
+    """Set the models of several RUNs, or of one, side by side, with tests between them.
 
-    Reads stored tables alone; no model is loaded. Differences are later named minus earlier named. Without
-    RUN the newest run of this folder is taken, if it has several models. Exit codes: 0 done, 1 failed,
-    2 wrong use, 4 what --require asks for does not hold.
+    Only stored tables are read; no model is loaded. A difference is the model named later minus the one
+    named earlier. Without RUN, the newest run in this folder is used if it has several models. Exit codes:
+    0 done, 1 failed, 2 wrong use, 4 not equivalent as --require demands.
     """
     contrast = _contrast(require) if require is not None else None
     margins = dict(parse_setting(setting) for setting in settings)
