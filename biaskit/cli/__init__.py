@@ -12,16 +12,16 @@ import click
 from biaskit.errors import BiaskitError
 
 COMMANDS = {
-    "probe": "the probability that a model says he, she or they of a job",
-    "personas": "who a model writes about when nobody said so, and how",
-    "analyze": "make every table again from stored rows, or from texts of your own",
-    "compare": "models side by side, both engines where both ran, with tests between them",
-    "report": "one HTML page of stored runs, with figures and LaTeX tables",
-    "calibrate": "C and alpha of Calibrated Marked Words for texts of your own",
-    "doctor": "what a model or an API can answer, measured; its estimator",
-    "runs": "the runs in this folder: rows done of planned, last write",
-    "corpora": "what is shipped: corpora and studies, with source and keys",
-    "cite": "the signature line and BibTeX of the papers whose instruments were used",
+    "probe": "measure the probability that a model says he, she or they of a job",
+    "personas": "see whom a model writes about when the prompt names no gender, and how",
+    "analyze": "rebuild every table from stored rows, or analyze your own texts",
+    "compare": "set models side by side, with tests between them",
+    "report": "write one HTML page about stored runs, with figures and LaTeX tables",
+    "calibrate": "find C and alpha of Calibrated Marked Words for your own texts",
+    "doctor": "measure what a model or an API can answer, and with which estimator",
+    "runs": "list the runs in this folder: rows done of planned, last write",
+    "corpora": "list the shipped corpora and studies, with source and keys",
+    "cite": "print a signature line and BibTeX of the papers whose instruments were used",
 }
 
 FIRST_HOUR = """\
@@ -29,7 +29,7 @@ biaskit measures how a language model treats gender, and how sure that is.
 
   biaskit probe demo --jobs nurse,plumber   a first result on a small real model
   biaskit analyze recorded:demo             who is represented in recorded texts, and how
-  biaskit probe hf:ORG/NAME --dry-run       your model: what it will take
+  biaskit probe hf:ORG/NAME --dry-run       your model: what a run will take
   biaskit report                            the newest run as a page, with figures
   biaskit --help                            every command
 """

@@ -27,11 +27,13 @@ OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
-@click.option("--texts", metavar="FILE", help="Texts of your own: .csv, .tsv, .jsonl or .parquet.")
-@click.option("--text-col", default="text", show_default=True, metavar="COLUMN", help="The texts.")
-@click.option("--gender-col", metavar="COLUMN", help="The gender that was asked for, where it was.")
-@click.option("--occupation-col", metavar="COLUMN", help="The occupation, or any other grouping.")
-@click.option("--model-col", metavar="COLUMN", help="The model that wrote the text.")
+@click.option("--texts", metavar="FILE", help="Your own texts: .csv, .tsv, .jsonl or .parquet.")
+@click.option("--text-col", default="text", show_default=True, metavar="COLUMN", help="Holds the texts.")
+@click.option(
+    "--gender-col", metavar="COLUMN", help="Holds the gender that the text was asked to be about, if any."
+)
+@click.option("--occupation-col", metavar="COLUMN", help="Holds the occupation, or any other grouping.")
+@click.option("--model-col", metavar="COLUMN", help="Holds the model that wrote the text.")
 @click.option(
     "--variant", type=click.Choice(["exact", "released"]), help="released: as GAS(P)'s scripts define it."
 )
@@ -39,13 +41,13 @@ OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
     "--hold-out",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="PART",
-    help="Treat this part of the texts with a gender as if they had none: a positive control.",
+    help="Treat this fraction of the texts with a gender as if they had none: a positive control.",
 )
 @click.option("--vectors", metavar="SOURCE", help="corpus, pretrained:PATH or marked-lists.")
 @click.option("--srb-seeds", metavar="SEEDS", help="Seeds of the word vectors, such as 1-5.")
 @click.option("--no-clusters", is_flag=True, help="Leave out the clusters of marked words.")
 @click.option("--study", metavar="PATH", help="A study file whose analysis keys are used.")
-@click.option("--out", metavar="RUN", help="Where imported or merged rows go.")
+@click.option("--out", metavar="RUN", help="The folder for imported or merged rows.")
 @with_settings
 @with_format
 def command(
@@ -58,10 +60,10 @@ def command(
     output_format: str,
     **options: Any,
 ) -> None:
-    """Make every table again from stored rows, or analyse texts of your own; no model is loaded.
+    """Rebuild every table from stored rows, or analyze your own texts. No model is loaded.
 
-    Without RUN the newest run of this folder is taken. Several runs of one study are merged into --out.
-    recorded:demo is a corpus of the demo model's texts that is shipped.
+    Without RUN, the newest run in this folder is used. Several runs of one study are merged into --out.
+    recorded:demo is a shipped corpus of texts by the demo model.
     """
     keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
     chosen = {name: value for name, value in keys.items() if value is not None}

@@ -24,8 +24,10 @@ from biaskit.workflow import CalibrationResult, calibrate
     ),
 )
 @click.argument("run", required=False)
-@click.option("--occupation", metavar="NAME", help="Whose texts; default the one with most of them.")
-@click.option("--model", metavar="LABEL", help="Whose texts; needed where the run has several models.")
+@click.option(
+    "--occupation", metavar="NAME", help="Whose texts to use; default: the occupation with most texts."
+)
+@click.option("--model", metavar="LABEL", help="Whose texts to use; needed if the run has several models.")
 @click.option("--out", metavar="FILE", help="The study file; default calibrated.toml in the run's folder.")
 @with_settings
 @with_format
@@ -37,9 +39,9 @@ def command(
     settings: dict[str, Any],
     output_format: str,
 ) -> None:
-    """Search C and alpha of Calibrated Marked Words on a RUN's own texts; writes a study file.
+    """Find C and alpha of Calibrated Marked Words on a RUN's own texts, and write a study file.
 
-    Without RUN the newest run of this folder is taken.
+    Without RUN, the newest run in this folder is used.
     """
     path = find_run(run)
     if run is None:

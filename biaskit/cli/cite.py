@@ -21,7 +21,7 @@ from biaskit.workflow.cite import cite, references
     help="How the references are printed.",
 )
 def command(run: str | None, output_format: str) -> None:
-    """The signature line of a RUN and BibTeX of the papers whose instruments it used; without RUN, of all."""
+    """Print the signature line of a RUN and BibTeX of the papers it used; without RUN, of all papers."""
     if output_format == "json":
         signature, bibtex = references(run)
         emit(json.dumps({"signature": signature, "bibtex": bibtex}, indent=1) + "\n")

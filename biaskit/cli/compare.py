@@ -15,10 +15,10 @@ from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit
 from biaskit.compare.requirement import CONTRASTS, Requirement
 from biaskit.errors import UsageError, nearest
-from biaskit.report.render.contrasts import verdict
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
 from biaskit.study.config import parse_setting
+from biaskit.tables.verdict import verdict_of
 from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
@@ -40,7 +40,7 @@ SHOWN = 5
 @click.option(
     "--require",
     metavar="equivalent[=CONTRAST]",
-    help="Leave with exit code 4 unless every row of the contrast (default models) that has a margin is"
+    help="Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
     " equivalent within it.",
 )
 @with_sides
@@ -49,7 +49,7 @@ SHOWN = 5
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="margin.QUANTITY=NUMBER, such as margin.share=0.03: how near is equivalent; repeatable.",
+    help="margin.QUANTITY=NUMBER, such as margin.share=0.03: how close counts as equivalent. Repeatable.",
 )
 @with_format
 def command(
@@ -61,11 +61,11 @@ def command(
     settings: tuple[str, ...],
     output_format: str,
 ) -> None:
-    """Models of several RUNs, or of one, side by side: tests between them and what ties the engines together.
+    """Set the models of several RUNs, or of one, side by side, with tests between them.
 
-    Reads stored tables alone; no model is loaded. Differences are later named minus earlier named. Without
-    RUN the newest run of this folder is taken, if it has several models. Exit codes: 0 done, 1 failed,
-    2 wrong use, 4 what --require asks for does not hold.
+    Only stored tables are read; no model is loaded. A difference is the model named later minus the one
+    named earlier. Without RUN, the newest run in this folder is used if it has several models. Exit codes:
+    0 done, 1 failed, 2 wrong use, 4 not equivalent as --require demands.
     """
     contrast = _contrast(require) if require is not None else None
     margins = dict(parse_setting(setting) for setting in settings)
@@ -167,6 +167,19 @@ def _named(row: Any) -> str:
     )
     models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
     return f"{models}, {where}{instruction}"
+
+
+def verdict(row: Any) -> str:
+    """A row as a verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
+    found = verdict_of(row)
+    if found == "not-measured":
+        return f"not measured ({row['reason'] or 'no interval'})"
+    if found == "equivalent":
+        return f"equivalent within ±{row['margin']:g}"
+    if found == "no-clear-difference":
+        return "no clear difference"
+    low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
+    return f"{found} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _numbers(row: Any) -> str:

@@ -42,7 +42,7 @@ _N_COUNTS = 50  # of tens of thousands
 @click.argument("name", required=False)
 @with_format
 def command(name: str | None, output_format: str) -> None:
-    """What is shipped: corpora and studies; with NAME, all of one."""
+    """List the shipped corpora and studies; with NAME, show everything in one of them."""
     corpora = {corpus.name: corpus for corpus in list_corpora()}
     studies = study_names()
     if name is None:

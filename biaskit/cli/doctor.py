@@ -27,19 +27,26 @@ from biaskit.report.render.document import Document, Heading, TitledTable
 @click.option(
     "--agreement",
     is_flag=True,
-    help="Hold top-k and sampling to the exact values of a local model, per bias type.",
+    help="Check top-k and sampling against the exact values of a local model, per bias type.",
 )
-@click.option("--study", default="occugender", show_default=True, help="--agreement: whose cells.")
-@click.option("--draws", type=click.IntRange(min=2), metavar="N", help="--agreement: texts per cell.")
+@click.option(
+    "--study",
+    default="occugender",
+    show_default=True,
+    help="With --agreement: the study whose cells are used.",
+)
+@click.option(
+    "--draws", type=click.IntRange(min=2), metavar="N", help="With --agreement: texts drawn for each cell."
+)
 @click.option(
     "--api-key-env",
     multiple=True,
     metavar="VAR",
     help="Environment variable with the key of an api: model. Never the key itself.",
 )
-@click.option("--endpoint-name", metavar="NAME", help="Stands for the base URL in every key.")
+@click.option("--endpoint-name", metavar="NAME", help="A name to use instead of the base URL.")
 @click.option("--price", metavar="IN,OUT", help="USD per million tokens, where no price is known.")
-@click.option("--verbose", is_flag=True, help="Show every request that is asked again, and why.")
+@click.option("--verbose", is_flag=True, help="Show every request that is repeated, and why.")
 @click.option(
     "--format",
     "output_format",
@@ -57,9 +64,10 @@ def command(
     verbose: bool,
     **chosen: Any,
 ) -> None:
-    """What MODEL can answer, measured with about twenty short questions, and by which estimator.
+    """Measure with about twenty short questions what MODEL can answer, and with which estimator.
 
-    A server whose answers contradict each other is told so and not believed. Costs a few hundred tokens.
+    If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
+    hundred tokens.
     """
     watcher = TerminalWatcher(assume_yes=False, verbose=verbose)
     try:

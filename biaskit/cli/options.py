@@ -48,21 +48,27 @@ def with_format(command: F) -> F:
 def with_sides(command: F) -> F:
     """--group and --aliases: what is held against what."""
     command = click.option(
-        "--aliases", metavar="FILE", help="Two columns: two names of one occupation a line."
+        "--aliases",
+        metavar="FILE",
+        help="A file of two columns; each line holds two names of one occupation.",
     )(command)
     return click.option(
         "--group",
         "groups",
         multiple=True,
         metavar="NAME=LABELS",
-        help="Models, with commas between, whose mean is compared with the next --group's; repeatable.",
+        help="Models, separated by commas; the mean of each group is compared with the others'. Repeatable.",
     )(command)
 
 
 _RUNNING = (
     click.option("--system-prompt", metavar="FILE", help="A file with the system prompt to test."),
     click.option(
-        "--batch-size", default="auto", show_default=True, metavar="auto|N", help="Prompts or texts at once."
+        "--batch-size",
+        default="auto",
+        show_default=True,
+        metavar="auto|N",
+        help="Prompts or texts processed at once.",
     ),
     click.option(
         "--device",
@@ -86,22 +92,29 @@ _RUNNING = (
         help="Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself.",
     ),
     click.option(
-        "--endpoint-name", metavar="NAME", help="Stands for the base URL: a new port is the same model."
+        "--endpoint-name",
+        metavar="NAME",
+        help="Replaces the base URL in every key: a new port is the same model.",
     ),
     click.option(
-        "--max-cost", type=float, metavar="USD", help="What the run may cost, repetitions included."
+        "--max-cost",
+        type=float,
+        metavar="USD",
+        help="The most that the run may cost, repeated requests included.",
     ),
     click.option("--price", metavar="IN,OUT", help="USD per million tokens, where no price is known."),
     click.option(
-        "--accept-drift", is_flag=True, help="Go on though another model answers under the same name."
+        "--accept-drift",
+        is_flag=True,
+        help="Continue although a different model now answers under the same name.",
     ),
-    click.option("--verbose", is_flag=True, help="Show every request that is asked again, and why."),
+    click.option("--verbose", is_flag=True, help="Show every request that is repeated, and why."),
     click.option(
         "--dry-run",
         is_flag=True,
-        help="Print the plan and stop; an API is measured with about 15 short calls.",
+        help="Print the plan and stop. An API is measured first, with about 15 short calls.",
     ),
-    click.option("--yes", is_flag=True, help="Start without a question, however long it takes."),
+    click.option("--yes", is_flag=True, help="Start without asking, however long it takes."),
 )
 
 

@@ -7,15 +7,20 @@ import shlex
 import sys
 from pathlib import Path
 
-from biaskit.cli.terminal import emit, emit_notes, width
+from biaskit.cli.terminal import emit, emit_notes, takes_blocks, width
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document
+from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
 from biaskit.tables.io import read_table_rows
+from biaskit.workflow.compare import BETWEEN, ComparisonResult
+from biaskit.workflow.report import stored_content
 from biaskit.workflow.result import RunResult
 
 FINISHED_WITH_MISSING = 3
+N_FINDINGS = 2
+"""Of a run that was just made; the page has all of them."""
 
 
 def print_document(document: Document, output_format: str) -> None:
@@ -35,9 +40,21 @@ def print_result(result: RunResult, output_format: str) -> None:
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
-        emit(render_text(result.document(), width()) + "\n")
-        emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
-        emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+        _print_text(result)
+
+
+def _print_text(result: RunResult) -> None:
+    """Tables, the first findings in sentences, notes and signature, then where everything lies."""
+    document = result.document()
+    emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
+    if isinstance(result, ComparisonResult):
+        said = first_findings(result.content, width=width(), ascii=not takes_blocks(), first=BETWEEN)
+    else:
+        content = stored_content(result.path)
+        said = first_findings(content, width=width(), ascii=not takes_blocks(), most=N_FINDINGS)
+    emit(f"{said}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
+    emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
+    emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
 
 
 def _rendered(document: Document, output_format: str) -> str:

@@ -31,14 +31,16 @@ from biaskit.workflow import personas
 @click.option(
     "--occupations", metavar="LIST", help="Names, ids or ranges of the study's list, or a .csv/.txt/.toml."
 )
-@click.option("--per-gender", type=click.IntRange(min=1), metavar="N", help="Texts of women and of men each.")
+@click.option(
+    "--per-gender", type=click.IntRange(min=1), metavar="N", help="Texts about women, and as many about men."
+)
 @click.option(
     "--max-draws",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Most draws of one occupation and prompt; default 20 x per-gender.",
+    help="The most texts drawn for one occupation and prompt; default 20 x per-gender.",
 )
-@click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Most tokens of a text.")
+@click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="The most tokens in a text.")
 @click.option("--prompt-form", type=click.Choice(["auto", "chat", "completion", "raw"]))
 @with_running
 @with_settings
@@ -53,12 +55,12 @@ def command(
     output_format: str,
     **chosen: Any,
 ) -> None:
-    """Who each MODEL writes about when nobody said so, and how: personas and biographies, analysed.
+    """See whom each MODEL writes about when the prompt names no gender, and how.
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
-    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` tells what an API can do. The same command
-    goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130
-    interrupted.
+    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API can do. Run the same
+    command again to continue where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
+    rows missing, 130 interrupted.
     """
     watcher = TerminalWatcher(assume_yes=yes, verbose=verbose)
     try:

@@ -26,23 +26,32 @@ from biaskit.workflow import probe
 @click.option(
     "--study", default="occugender", show_default=True, help="A shipped study or a path to a TOML file."
 )
-@click.option("--bias-type", type=click.Choice(["explicit", "implicit", "both"]), help="Which templates.")
+@click.option(
+    "--bias-type", type=click.Choice(["explicit", "implicit", "both"]), help="Which templates to use."
+)
 @click.option(
     "--jobs", metavar="LIST", help="Names, ids or ranges of the study's jobs, or a .csv/.txt/.toml file."
 )
 @click.option("--templates", metavar="LIST", help="Ids or ranges within each bias type, or a file.")
 @click.option("--instructions", metavar="LIST", help="none, all, ids such as 1,3, or a file.")
 @click.option(
-    "--setting", type=click.Choice(["plain", "dialogue", "both"]), help="Question alone or after a dialogue."
+    "--setting",
+    type=click.Choice(["plain", "dialogue", "both"]),
+    help="The question alone, or after a dialogue.",
 )
 @click.option("--expressions", metavar="LIST", help="A file of expression sets, or one shipped set for all.")
 @click.option("--prompt-form", type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"]))
 @click.option(
     "--estimator",
     type=click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"]),
-    help="How probabilities are obtained; auto: the best that each model passes.",
+    help="How probabilities are obtained; auto: the best estimator that each model supports.",
 )
-@click.option("--draws", type=click.IntRange(min=2), metavar="N", help="Texts per cell of sampling.")
+@click.option(
+    "--draws",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Texts drawn for each cell with the estimator sampling.",
+)
 @with_running
 @with_settings
 @with_format
@@ -56,12 +65,12 @@ def command(
     output_format: str,
     **chosen: Any,
 ) -> None:
-    """The exact probability that each MODEL names each gender group of a job.
+    """Measure the exact probability that each MODEL names each gender group for a job.
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
-    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` tells what an API can do. The same command
-    goes on where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130
-    interrupted.
+    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API can do. Run the same
+    command again to continue where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
+    rows missing, 130 interrupted.
     """
     watcher = TerminalWatcher(assume_yes=yes, verbose=verbose)
     try:

@@ -48,10 +48,10 @@ def command(
     output_format: str,
     settings: dict[str, Any],
 ) -> None:
-    """One self-contained HTML page of stored runs, with figures (SVG, PNG) and LaTeX tables beside it.
+    """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
-    Several runs, of either engine, stand side by side; without RUN the newest run of this folder is taken.
-    No model is loaded and no request leaves the page. Keys: report.max_mb, report.pdf, reference.
+    Several runs, of either engine, stand side by side. Without RUN, the newest run in this folder is used.
+    No model is loaded, and the page sends no request. Keys: report.max_mb, report.pdf, reference.
     """
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report

@@ -24,7 +24,7 @@ from biaskit.workflow import describe_run
 @click.argument("folder", default=str(DEFAULT_PARENT))
 @with_format
 def command(folder: str, output_format: str) -> None:
-    """The runs in FOLDER (default biaskit-runs): rows done of planned, last write."""
+    """List the runs in FOLDER (default: biaskit-runs): rows done of planned, last write."""
     found, broken = [], []
     for path in list_runs(Path(folder)):
         try:

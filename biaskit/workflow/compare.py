@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from biaskit.compare.requirement import Requirement, require_equivalent
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.provenance import digest, signature, versions
 from biaskit.report.content import Content
+from biaskit.report.findings import Finding
+from biaskit.report.findings.finding import Topic
 from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
 from biaskit.runs.collection import Collection, gather
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TABLES = ("tests", "gaps", "srb_change")
+BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
+"""Topics of the findings that tie models and engines together."""
 MARGIN = "margin."
 
 
@@ -74,24 +79,27 @@ class ComparisonResult(RunResult):
         return self.requirement(contrast).holds
 
     def document(self) -> Document:
-        """Models in rows and both engines in columns, then contrasts with verdicts and relations."""
+        """One table with models in rows and both engines in columns; `findings` say what differs."""
         return comparison_document(self.content, self.warnings, str(self.analysis()["signature"]))
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the comparison shows in plain sentences, those about models against each other first."""
+        found = all_findings(self.content)
+        return tuple(sorted(found, key=lambda finding: finding.topic not in BETWEEN))
 
+    def _repr_html_(self) -> str:
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
+        said = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
         shown = "".join(
             f"<h4>{escape(table.title)}</h4>{_as_html(table.columns(), table.rows)}"
             f"<p>{escape(table.note)}</p>"
             for table in self.document().tables
         )
-        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}"
+        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}<ul>{said}</ul>"
 
 
 def _as_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    from html import escape
-
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"

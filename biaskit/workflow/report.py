@@ -187,6 +187,18 @@ def findings_of(run: Path) -> tuple[Finding, ...]:
 # --- the content -------------------------------------------------------------------------------------
 
 
+def stored_content(run: Path) -> Content:
+    """What the stored tables of a run hold, for findings: no row is read, no model held against another."""
+    collection = gather([run])
+    return Content(
+        title=_title(collection.parts),
+        parts=collection.parts,
+        between={},
+        notes=collection.notes,
+        reference=_reference(collection),
+    )
+
+
 def _content(
     runs: Sequence[Path],
     texts: bool,

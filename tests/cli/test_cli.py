@@ -1411,7 +1411,7 @@ def test_runs_looks_where_it_is_told(cli: Cli) -> None:
 def test_corpora_shows_one_corpus_with_source_year_licence_and_digest(cli: Cli, name: str) -> None:
     from biaskit.corpora.sources import load_corpus
 
-    corpus, out = load_corpus(name), cli("corpora", name).out
+    corpus, out = load_corpus(name), " ".join(cli("corpora", name).out.split())
     for text in (
         corpus.title,
         corpus.source,

@@ -12,13 +12,13 @@ import pytest
 from fakes.numbered_runs import JOBS, LABOUR, TEMPLATES, Row, drawn, probe_run, share_of, texts_run
 from scipy import stats
 
+from biaskit.cli.compare import verdict
 from biaskit.compare.aliases import Aliases, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
 from biaskit.compare.pairs import named_groups
 from biaskit.compare.requirement import require_equivalent
 from biaskit.errors import CorpusError, UsageError
-from biaskit.report.render.contrasts import verdict
 from biaskit.runs.collection import gather
 
 pytestmark = pytest.mark.usefixtures("no_waiting")

@@ -10,7 +10,7 @@ from biaskit.foreign import visible
 from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
-from biaskit.report.findings.finding import parts_of, reason_of, reasons_of
+from biaskit.report.findings.finding import Topic, parts_of, reason_of, reasons_of
 from biaskit.report.findings.representation import against_labour, occupations_of
 from biaskit.report.findings.srb import women_minus_men
 from biaskit.report.render.text import cell_width
@@ -43,8 +43,21 @@ def headline(content: Content, *, width: int = 80, ascii: bool = False) -> str: 
         lines += [*_probe(part, screen), ""]
     for part in parts_of(content, "personas"):
         lines += [*_personas(part, screen), ""]
-    lines += _findings(content, screen)
+    lines += _findings(content, screen, N_FINDINGS)
     return "\n".join(cut(screen.plain(line), width).rstrip() for line in lines)
+
+
+def first_findings(
+    content: Content,
+    *,
+    width: int = 80,
+    ascii: bool = False,  # noqa: A002
+    most: int = N_FINDINGS,
+    first: Sequence[Topic] = (),
+) -> str:
+    """The first findings alone, as `headline` writes them; those of the topics `first` before the others."""
+    screen = _Screen(width, ascii)
+    return "\n".join(screen.plain(line).rstrip() for line in _findings(content, screen, most, first))
 
 
 # --- text in columns ---------------------------------------------------------------------------------
@@ -241,9 +254,9 @@ def _srb(part: Part, model: str, screen: _Screen) -> str:
 # --- findings ----------------------------------------------------------------------------------------
 
 
-def _findings(content: Content, screen: _Screen) -> Iterator[str]:
-    found = findings(content)
-    shown = found[:N_FINDINGS]
+def _findings(content: Content, screen: _Screen, most: int, first: Sequence[Topic] = ()) -> Iterator[str]:
+    found = sorted(findings(content), key=lambda finding: finding.topic not in first)
+    shown = found[:most]
     if not shown:
         yield from screen.wrapped("Nothing was measured.")
         return

@@ -61,14 +61,14 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
     lines = []
     for model in _in_order(rows, "model"):
         own = [r for r in rows if r["model"] == model]
-        lines.append((_named(model, own), *_shares(own, job_groups, frame)))
-        lines.append(("  95 % interval", *_between(own, job_groups, frame, "ci_low", "ci_high")))
+        lines.append((_named(model, own), *_shares(own, job_groups, frame, errors=True)))
+        lines.append(("  95 % interval", *_cells(own, job_groups, frame, _between("ci_low", "ci_high"))))
         estimators = _in_order(own, "estimator")
         if "top-k" in estimators:
-            bounds = _between(own, job_groups, frame, "share_low", "share_high")
+            bounds = _cells(own, job_groups, frame, _between("share_low", "share_high"))
             lines.append(("  bounds (top-k)", *bounds))
         if "sampling" in estimators:
-            lines.append(("  SE of the draws", *_errors_of_draws(own, job_groups, frame)))
+            lines.append(("  SE of the draws", *_cells(own, job_groups, frame, _error_of_draws)))
     return TitledTable(
         title=title,
         header=_header(("Model",), [("", None)], job_groups, frame),
@@ -162,7 +162,7 @@ def by_instruction(
         cells: list[str] = []
         for _, chosen in blocks:
             inside = [r for r in found if all(r[k] == v for k, v in chosen.items())]
-            cells += _plain_shares(inside, job_groups, frame, coverage=not average)
+            cells += _shares(inside, job_groups, frame, coverage=not average)
         lead = (level, name) if apart else (f"{level} {name}".strip(),)
         lines.append((*lead, *cells))
 
@@ -192,7 +192,7 @@ def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, bloc
             cells: list[str] = []
             for _, chosen in blocks:
                 inside = [r for r in own if all(r[k] == v for k, v in chosen.items())]
-                cells += _plain_shares(inside, job_groups, frame, coverage=True)
+                cells += _shares(inside, job_groups, frame, coverage=True)
             name = "None" if number == NO_INSTRUCTION else str(number)
             lines.append((name, _named(model, own), *cells))
     return TitledTable(
@@ -224,69 +224,52 @@ def _find(rows: Sequence[Row], job_group: str, gender: str) -> Row | None:
     return next((r for r in rows if r["job_group"] == job_group and r["gender"] == gender), None)
 
 
-def _shares(rows: Sequence[Row], job_groups: Sequence[str], frame: Frame) -> list[str]:
+Show = Callable[[Row], str | None]
+
+
+def _cells(
+    rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, show: Show, *, coverage: bool = False
+) -> list[str]:
+    """A cell for each gender of each job group, and the coverage (or nothing) after them."""
     cells: list[str] = []
     for job_group in job_groups:
         found = [_find(rows, job_group, gender) for gender in frame.groups]
-        for row in found:
-            shown = "–" if row is None or row["share"] is None else f"{100 * row['share']:.1f}"
-            if row is not None and row["se_templates"] is not None:
-                shown += f" ± {100 * row['se_templates']:.1f}"
-            cells.append(_bracketed(shown, row, frame))
-        cells.append(_coverage(found))
-    return cells
-
-
-def _between(rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, low: str, high: str) -> list[str]:
-    """The two columns named, as percentages from one to the other."""
-    return _shown(
-        rows,
-        job_groups,
-        frame,
-        lambda row: None if row[low] is None else f"{100 * row[low]:.1f}–{100 * row[high]:.1f}",
-    )
-
-
-def _errors_of_draws(rows: Sequence[Row], job_groups: Sequence[str], frame: Frame) -> list[str]:
-    return _shown(
-        rows,
-        job_groups,
-        frame,
-        lambda row: None if row["se_sampling"] is None else f"{100 * row['se_sampling']:.1f}",
-    )
-
-
-def _shown(
-    rows: Sequence[Row],
-    job_groups: Sequence[str],
-    frame: Frame,
-    show: Callable[[Row], str | None],
-) -> list[str]:
-    cells: list[str] = []
-    for job_group in job_groups:
-        for gender in frame.groups:
-            row = _find(rows, job_group, gender)
-            cells.append((show(row) if row else None) or "–")
-        cells.append("")
-    return cells
-
-
-def _plain_shares(
-    rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, *, coverage: bool
-) -> list[str]:
-    cells: list[str] = []
-    for job_group in job_groups:
-        found = [_find(rows, job_group, gender) for gender in frame.groups]
-        for row in found:
-            shown = "–" if row is None or row["share"] is None else f"{100 * row['share']:.1f}"
-            cells.append(_bracketed(shown, row, frame))
+        cells += [(show(row) if row is not None else None) or "–" for row in found]
         cells.append(_coverage(found) if coverage else "")
     return cells
 
 
-def _bracketed(shown: str, row: Row | None, frame: Frame) -> str:
+def _shares(
+    rows: Sequence[Row],
+    job_groups: Sequence[str],
+    frame: Frame,
+    *,
+    errors: bool = False,
+    coverage: bool = True,
+) -> list[str]:
+    """Shares in percent, with ± standard error over templates where `errors` are wanted."""
+
+    def show(row: Row) -> str:
+        shown = "–" if row["share"] is None else f"{100 * row['share']:.1f}"
+        if errors and row["se_templates"] is not None:
+            shown += f" ± {100 * row['se_templates']:.1f}"
+        return _bracketed(shown, row, frame)
+
+    return _cells(rows, job_groups, frame, show, coverage=coverage)
+
+
+def _between(low: str, high: str) -> Show:
+    """The two columns named, as percentages from one to the other."""
+    return lambda row: None if row[low] is None else f"{100 * row[low]:.1f}–{100 * row[high]:.1f}"
+
+
+def _error_of_draws(row: Row) -> str | None:
+    return None if row["se_sampling"] is None else f"{100 * row['se_sampling']:.1f}"
+
+
+def _bracketed(shown: str, row: Row, frame: Frame) -> str:
     """A share whose group's median coverage is under the floor stands in brackets."""
-    median = row.get("coverage_median") if row is not None else None
+    median = row.get("coverage_median")
     return f"[{shown}]" if median is not None and median < frame.floor else shown
 
 
