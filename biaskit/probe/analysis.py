@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.probe.design import ProbeDesign
+from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.scoring import plan_cells
-from biaskit.probe.shares.cells import cell_shares
+from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
-from biaskit.records import CellShares
+from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
@@ -30,8 +32,8 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     design = read_design(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
-    cells, rows_digest, n_unused = _read_cells(run, manifest, design, reading, answerers)
-    study = design.study
+    stored = _read_cells(run, manifest, design, reading, answerers)
+    cells, study = stored.cells, design.study
     made = effect_tables(
         cells,
         groups=design.groups,
@@ -49,9 +51,9 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         else:
             path.unlink(missing_ok=True)  # a table that was not made is absent
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
-    notes += [*_prefix_notes(manifest), *_notes(cells, made, study.coverage_floor)]
-    if n_unused:
-        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
+    notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    if stored.n_unused:
+        notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
     choices = {
         name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")
     }
@@ -62,7 +64,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             "methods": METHODS_VERSION,
             "scoring": SCORING_VERSION,
             "signature": design_signature(design, manifest["models"]),
-            "rows_digest": rows_digest,
+            "rows_digest": stored.digest,
             "n_cells": len(cells),
             "answered": answerers.record(),
             "notes": notes,
@@ -72,36 +74,82 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     return notes
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredCells:
+    """What the rows of a run say of the cells that its design needs."""
+
+    cells: list[CellShares]  # in study order
+    digest: str  # of the rows used
+    n_unused: int  # rows that were not needed
+    expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
+    """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
+
+
 def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
-) -> tuple[list[CellShares], str, int]:
-    """Every needed cell in study order, a digest of the rows used, and how many rows were not needed."""
-    wanted = [
-        (cell, request.key)
-        for label, entry in manifest["models"].items()
-        for cell, request in zip(*_asked(design, label, entry), strict=True)
-    ]
-    places: dict[str, list[int]] = {}
-    for i, (_, key) in enumerate(wanted):
-        places.setdefault(key, []).append(i)
-    found: list[CellShares | None] = [None] * len(wanted)
-    digests: list[bytes] = [b""] * len(wanted)
-    unused = 0
+) -> _StoredCells:
+    cells, places = _places(manifest, design)
+    found: list[CellShares | None] = [None] * len(cells)
+    digests: list[bytes] = [b""] * len(cells)
+    expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
+    n_unused = 0
     boundary = design.study.word_boundary
     rows = read_rows(_rows_of(run), skip_bad=design.study.skip_bad_lines, reading=reading)
     for row in answerers.counting(rows):
         numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
-        unused += row["key"] not in places
-        for i in places.get(row["key"], ()):
+        own = places(row)
+        n_unused += not own
+        for i in own:
             found[i] = cell_shares(
-                wanted[i][0], row, design.groups, word_boundary=boundary, contrast=design.contrast
+                cells[i], row, design.groups, word_boundary=boundary, contrast=design.contrast
             )
             digests[i] = hashlib.sha256(numbers).digest()
-    cells = [
-        shares or cell_shares(cell, None, design.groups)
-        for shares, (cell, _) in zip(found, wanted, strict=True)
-    ]
-    return cells, hashlib.sha256(b"".join(digests)).hexdigest(), unused
+            expressions.setdefault(_wording(cells[i]), row["expressions"])
+    answers = [x or cell_shares(cell, None, design.groups) for x, cell in zip(found, cells, strict=True)]
+    digest = hashlib.sha256(b"".join(digests)).hexdigest()
+    return _StoredCells(answers, digest, n_unused, expressions)
+
+
+def _wording(cell: Cell) -> tuple[str, str, int]:
+    return cell.model, cell.bias_type, cell.template_id
+
+
+_CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+
+
+def _places(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
+    """Every cell of every model, and which of them a row answers: two labels of one model share its rows."""
+    cells: list[Cell] = []
+    places: dict[tuple[object, ...], list[int]] = {}
+    for label, entry in manifest["models"].items():
+        shared = model_key(entry["fingerprint"], design.study, entry.get("estimator", "exact"))
+        for cell, *_ in product(design, label, entry["prompt_form"]):
+            places.setdefault((shared, *(getattr(cell, name) for name in _CELL)), []).append(len(cells))
+            cells.append(cell)
+
+    @cache
+    def by_key() -> dict[str, list[int]]:
+        """For rows of before they held a `model_key`: every prompt is put together and its key made again."""
+        found: dict[str, list[int]] = {}
+        requests = (
+            request
+            for label, entry in manifest["models"].items()
+            for request in plan_cells(
+                design, label, entry["prompt_form"], entry["fingerprint"], entry.get("estimator", "exact")
+            ).requests
+        )
+        for i, request in enumerate(requests):
+            found.setdefault(request.key, []).append(i)
+        return found
+
+    def of(row: Mapping[str, Any]) -> Sequence[int]:
+        if "model_key" not in row:
+            return by_key().get(row["key"], ())
+        return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+
+    return cells, of
 
 
 def _answered(row: Mapping[str, Any]) -> list[Any]:
@@ -116,20 +164,14 @@ def _rows_of(run: Path) -> Path:
     return path
 
 
-def _asked(design: ProbeDesign, label: str, entry: Mapping[str, Any]) -> tuple[Any, Any]:
-    estimator = entry.get("estimator", "exact")
-    asked = plan_cells(design, label, entry["prompt_form"], entry["fingerprint"], estimator)
-    return asked.cells, asked.requests
-
-
-def _prefix_notes(manifest: Mapping[str, Any]) -> list[str]:
-    """One line a model where expressions begin those of other groups; the pairs stand in the manifest."""
-    found = []
-    for label, entry in manifest["models"].items():
-        pairs = [note for note in entry.get("notes") or () if note.endswith("counts without it")]
-        if pairs:
-            found.append(f"{label}: {pairs[0]} ({len(pairs)} such pairs in manifest.json)")
-    return found
+def _prefix_notes(stored: _StoredCells, word_boundary: str) -> list[str]:
+    """One line for each model in whose tokens an expression begins one of another group."""
+    found: dict[str, dict[str, None]] = {}  # model → its pairs, each once
+    for wording in dict.fromkeys(_wording(one.cell) for one in stored.cells):
+        for short, long in begun_by_other_groups(stored.expressions.get(wording, ()), word_boundary):
+            begun = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
+            found.setdefault(wording[0], {})[f"{begun}: {short['text']!r} counts without it"] = None
+    return [f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)" for model, pairs in found.items()]
 
 
 def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], floor: float) -> list[str]:

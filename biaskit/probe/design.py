@@ -223,12 +223,11 @@ def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
 # --- cells and their prompts -------------------------------------------------------------------------
 
 
-def cells(
+def product(
     design: ProbeDesign, model: str, form: PromptForm
-) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
-    """Every cell of one model in study order, with its prompt and expressions."""
+) -> Iterator[tuple[Cell, Template, Instruction | None, Item]]:
+    """Every cell of one model in study order, with what its prompt is made of."""
     for template in design.templates:
-        expressions = design.expressions[(template.bias_type, template.id)]
         for setting in design.settings:
             for instruction in design.instructions:
                 for item in design.items:
@@ -243,11 +242,16 @@ def cells(
                         setting=setting,
                         prompt_form=form,
                     )
-                    yield (
-                        cell,
-                        build_prompt(design, template, item, instruction, setting, form),
-                        expressions,
-                    )
+                    yield cell, template, instruction, item
+
+
+def cells(
+    design: ProbeDesign, model: str, form: PromptForm
+) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
+    """Every cell of one model in study order, with its prompt and expressions."""
+    for cell, template, instruction, item in product(design, model, form):
+        prompt = build_prompt(design, template, item, instruction, cell.setting, form)
+        yield cell, prompt, design.expressions[(template.bias_type, template.id)]
 
 
 def build_prompt(
@@ -296,13 +300,27 @@ def cell_key(
     """
     return key_of(
         {
-            "row_format": ROW_FORMAT,
-            "scoring": SCORING_VERSION,
-            "model": fingerprint,
+            **_model_in_key(fingerprint, study, estimator),
             "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
             "prompt": asdict(prompt),
             "expressions": [[e.group, e.text] for e in expressions],
-            "word_boundary": study.word_boundary,
-            "estimator": estimator,
         }
     )
+
+
+def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:
+    """What the keys of a model's rows have in common: those of one `model_key` differ by cell alone.
+
+    That holds inside a folder, where a second prompt for the same cell is refused (`compatibility`).
+    """
+    return key_of(_model_in_key(fingerprint, study, estimator))
+
+
+def _model_in_key(fingerprint: str, study: ProbeStudy, estimator: object) -> dict[str, object]:
+    return {
+        "row_format": ROW_FORMAT,
+        "scoring": SCORING_VERSION,
+        "model": fingerprint,
+        "word_boundary": study.word_boundary,
+        "estimator": estimator,
+    }

@@ -69,6 +69,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
     texts = {f"{t.bias_type} template {t.id}": [t.question, t.opening] for t in design.templates}
     dialogue = {"dialogue": asdict(design.dialogue)} if design.dialogue else {}
     listed = {f"instruction {i.id}": i.text for i in design.instructions if i is not None}
+    stated = {item.name: item.article for item in design.items} if study.articles == "grammatical" else {}
     return {
         "study": study.name,
         "slot": design.slot,
@@ -76,6 +77,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
         "instruction_position": study.instruction_position,
         "system_prompt": study.system_prompt,
         "articles": study.articles,
+        **({"article of": stated} if stated else {}),
         "word_boundary": study.word_boundary,
         "groups": list(design.groups),
         "texts": {**texts, **listed, **dialogue},

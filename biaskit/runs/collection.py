@@ -226,7 +226,7 @@ def _one_study(group: Sequence[StoredRun], run: StoredRun) -> bool:
 
 
 def _entries_apart(a: Mapping[str, Any], b: Mapping[str, Any], name: str) -> list[str]:
-    """Entries that both questions have and that say different things."""
+    """Entries that both have and that say different things."""
     one, two = a.get(name, {}), b.get(name, {})
     return [entry for entry in one if entry in two and one[entry] != two[entry]]
 

@@ -20,7 +20,7 @@ COMPARISON = "compare"
 
 MANIFEST = "manifest.json"
 
-PROMISED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
+REQUIRED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
 
 
 def is_comparison(path: Path) -> bool:
@@ -46,7 +46,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise RunError(
             f"{path} has run format {number}, this biaskit reads up to {RUN_FORMAT}: install a newer biaskit."
         )
-    if lacking := [name for name in PROMISED if name not in manifest]:
+    if lacking := [name for name in REQUIRED if name not in manifest]:
         raise RunError(f"{file} lacks {', '.join(lacking)}: it is damaged. Restore it from a backup.")
     return dict(manifest)
 
@@ -102,7 +102,7 @@ def start_manifest(
     resolved: Mapping[str, Any],
     command: str,
 ) -> dict[str, Any]:
-    """The stored manifest brought up to this question, or a new one."""
+    """The stored manifest brought up to this design, or a new one; `question` is its compatibility."""
     stored: dict[str, Any] = {"models": {}}
     asked: dict[str, Any] = json.loads(json.dumps(question))  # as it reads back, so that both compare equal
     if (run / MANIFEST).exists():
@@ -126,7 +126,7 @@ def start_manifest(
 
 
 def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Both questions as one; what both name must agree, or the folder would mix two studies.
+    """Two compatibilities as one; what both name must agree, or the folder would mix two studies.
 
     Values are compared by name, and inside a table by entry: an entry that only one of them has (another
     template, another instruction) adds rows and disturbs none.

@@ -1,6 +1,6 @@
 """A run on disk: manifest, append-only rows, lock, resume (docs/reading.md#run-folder).
 
-Rows are a store, the study is the question: rows are found by key, in whatever order they lie.
+Rows lie in whatever order they came; a study finds those that it needs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ ROWS_AT_ONCE = 2_000
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 
 
-def default_run_path(engine: str, study: str, question: object) -> Path:
-    """`biaskit-runs/<engine>-<study>-<8 hex>`: the same question finds the same folder."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(question)[:8]}"
+def default_run_path(engine: str, study: str, asked: object) -> Path:
+    """`biaskit-runs/<engine>-<study>-<8 hex>`: what was asked before finds the same folder."""
+    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}"
 
 
 def slug(label: str) -> str:
@@ -77,7 +77,7 @@ def find_run(given: str | None) -> Path:
     path = Path(given)
     if not (path / MANIFEST).is_file():
         raise RunError(
-            f"{path} is no run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
+            f"{path} is not a run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
         )
     return path
 

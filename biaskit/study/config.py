@@ -47,7 +47,7 @@ def read_study_file(name: str) -> dict[str, Any]:
     except OSError as error:
         raise StudyError(f"{path}: the study file cannot be read: {error.strerror or error}.") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{path} is no valid TOML: {error}.") from error
+        raise StudyError(f"{path} is not valid TOML: {error}.") from error
     for where in _sources(content):
         where[0][where[1]] = _beside(path.parent, where[0][where[1]])
     return content
@@ -79,7 +79,7 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     engine = merged.setdefault("engine", "probe")
     if engine not in STUDIES:
         raise StudyError(
-            f"{where}: engine = {str(engine)[:60]!r} is none.{nearest(str(engine), STUDIES)}"
+            f"{where}: there is no engine {str(engine)[:60]!r}.{nearest(str(engine), STUDIES)}"
             f" Write one of {', '.join(STUDIES)}."
         )
     try:

@@ -31,7 +31,7 @@ class TemplateChoice(Choice):
 
 
 class InstructionChoice(_Strict):
-    """Debiasing instructions; 0 is none."""
+    """Debiasing instructions; 0 means no instruction."""
 
     source: str | None = Field(default=None, description="corpus:NAME/FILE, or a path; none: no instructions")
     select: str | tuple[str, ...] = Field(

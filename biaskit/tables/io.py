@@ -1,4 +1,4 @@
-"""The one writer and the one reader of the public tables; `layouts` says what each holds.
+"""The one writer and the one reader of the public tables; `schema` says what each holds.
 
 See docs/reading.md#tables.
 
@@ -145,7 +145,7 @@ def _field(value: object, column: Column, where: str) -> str:
         return str(int(value))
     elif column.kind == "text" and isinstance(value, str):
         return _reason(value) if column.name == "reason" else _name(value, column, where)
-    raise TableError(f"{where}: {column.name} is {value!r}, and that is no {column.kind}.")
+    raise TableError(f"{where}: {column.name} is {value!r}, expected: {column.kind}.")
 
 
 def _quoted(field: str) -> str:

@@ -1458,7 +1458,7 @@ def test_cite_prints_bibtex_of_all_or_of_a_runs_papers(cli: Cli) -> None:
 def test_a_path_that_is_no_run_is_an_error_of_one_line(cli: Cli, command: str) -> None:
     said = cli(command, "nothing")
     assert 1 == said.code
-    assert "nothing is no run" in one_line(said)
+    assert "nothing is not a run" in one_line(said)
 
 
 def test_the_printed_signature_is_that_of_the_analysis_made_last(cli: Cli) -> None:

@@ -29,7 +29,8 @@ from needs import require_demo
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.generator import GenerationOptions, GumbelNoise, TransformersGenerator
+from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
+from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Draw, DrawRequest, Failed, Prompt, PromptForm, Sampling
 
@@ -39,8 +40,8 @@ Saved = Callable[..., Tiny]
 
 
 def generator_for(folder: Path, batch_size: int | None = 8) -> TransformersGenerator:
-    options = GenerationOptions(device="cpu", dtype="float32", batch_size=batch_size)
-    return TransformersGenerator(check_folder(folder), label="tiny", spec=f"hf:{folder}", options=options)
+    local = LocalOptions(device="cpu", dtype="float32", batch_size=batch_size)
+    return TransformersGenerator(check_folder(folder), label="tiny", spec=f"hf:{folder}", local=local)
 
 
 def draws_of(
@@ -642,8 +643,8 @@ BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career
 
 
 def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[DrawRequest]) -> dict[str, str]:
-    options = GenerationOptions(batch_size=batch_size)
-    model = TransformersGenerator(demo, label="demo", spec="demo", options=options)
+    local = LocalOptions(batch_size=batch_size)
+    model = TransformersGenerator(demo, label="demo", spec="demo", local=local)
     assert {batch_size} == {len(batch) for batch in model.plan_draws(requests).batches}
     return texts(answers(model, requests))
 

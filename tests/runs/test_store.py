@@ -497,7 +497,7 @@ def test_a_manifest_is_as_readable_as_any_file(tmp_path: Path) -> None:
 
 def test_a_path_that_is_no_run_is_an_error(tmp_path: Path) -> None:
     for name in ("nothing", "."):
-        with pytest.raises(RunError, match="is no run"):
+        with pytest.raises(RunError, match="is not a run"):
             find_run(str(tmp_path / name))
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +155,12 @@ def test_a_wrong_match_is_seen(
 def test_the_exact_value_of_the_other_word_boundary_is_seen(
     compare: Callable[..., AgreementResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = module._Asking.rows
-    monkeypatch.setattr(module._Asking, "rows", lambda self, *all_, word_boundary="": usual(self, *all_))
+    usual = module._ModelRows.by
+    monkeypatch.setattr(
+        module._ModelRows,
+        "by",
+        lambda self, some, how: usual(self, some, replace(how, word_boundary="token")),
+    )
     assert missed_by_sampling(compare)
 
 

@@ -122,6 +122,18 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
     )
 
 
+def begun_by_other_groups(
+    expressions: Sequence[Mapping[str, Any]], word_boundary: str
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Pairs of a row's expressions: one whose tokens begin the other's, which is of another group."""
+    return [
+        (short, expressions[j])
+        for short, extensions in zip(expressions, _extensions(expressions, word_boundary), strict=True)
+        for j in extensions
+        if short["group"] != expressions[j]["group"]
+    ]
+
+
 def _extensions(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
     ids = _token_ids(expressions)
     if ids is None:

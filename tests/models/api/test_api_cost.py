@@ -32,6 +32,7 @@ from biaskit.errors import AskingStopped
 from biaskit.models.api import controller
 from biaskit.models.api.meter import Meter, Purse
 from biaskit.models.api.prices import Price
+from biaskit.models.options import Account
 from biaskit.runs import usage
 from biaskit.runs.usage import Usage, spent
 
@@ -356,7 +357,7 @@ def test_the_sum_never_passes_the_cap_and_nobody_waits_for_ever(data: st.DataObj
     chance = random.Random(data.draw(st.integers(0, 10_000)))
     told: list[float] = []
     # Amounts whose sum does not come back to exactly 0: who waits for that waits for ever.
-    meter = Meter(Price(1e5 / 3, 0.0, "", ""), cap / 30, purse=Purse(), promise=told.append)
+    meter = Meter(Price(1e5 / 3, 0.0, "", ""), cap / 30, Account(promise=told.append), purse=Purse())
 
     async def one(size: int) -> bool:
         try:

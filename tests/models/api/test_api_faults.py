@@ -38,8 +38,8 @@ from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.options import ApiOptions
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.draws import draw_texts
-from biaskit.progress import Silent
 from biaskit.records import Draw, Failed, Scored
+from biaskit.runs.session import Session
 from biaskit.study.config import load_personas_study
 
 IMPATIENT = Policy(first_wait=0.002, longest_wait=0.01, dead_after=0.3, longest_call=0.5)
@@ -415,16 +415,18 @@ def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
         assert starts < 200
         outcome = draw_texts(
             design,
-            {"toy": f"api:toy@{url}"},
-            run,
-            open_model=lambda label, spec, earlier: open_api_generator(
-                spec,
-                label=label,
-                options=ApiOptions(endpoint_name="toy", policy=policy),
-                earlier=earlier,
-                batch_size=1,
+            Session(
+                run,
+                {"toy": f"api:toy@{url}"},
+                lambda label, spec, known, account: open_api_generator(
+                    spec,
+                    label=label,
+                    options=ApiOptions(endpoint_name="toy", policy=policy),
+                    known=known,
+                    account=account,
+                    batch_size=1,
+                ),
             ),
-            watcher=Silent(),
         )
         if (
             not (outcome.stopped if hasattr(outcome, "stopped") else outcome.failed_models)
