@@ -223,6 +223,7 @@ def test_the_readme_shows_what_the_first_command_prints(tmp_path: Path) -> None:
         assert float(expected) == pytest.approx(float(found), abs=POINT)
 
 
+@pytest.mark.slow
 def test_the_documents_show_what_the_recorded_texts_give(tmp_path: Path) -> None:
     """All but the vectors' last digits, which another machine's arithmetic may round otherwise."""
     shown = [printed_by(text, "biaskit analyze recorded:demo") for text in (README, READING)]

@@ -420,6 +420,7 @@ def test_the_oracle_notices(trap: Trap, tiny: Callable[..., Tiny]) -> None:
     assert BROKEN < broken
 
 
+@pytest.mark.slow
 def test_the_table_of_traps(tiny: Callable[..., Tiny]) -> None:
     print(f"\n{'largest error when broken':>26}  {'as it is':>8}  trap")
     for trap in TRAPS:

@@ -49,6 +49,7 @@ def test_with_genders_at_random_a_list_is_too_long_in_at_most_5_percent(rejected
     assert rejected.length[method] > 0  # a test that never rejects would pass too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_with_genders_at_random_the_largest_z_is_too_large_in_5_percent(rejected: Any, method: str) -> None:
     assert abs(rejected.max_z[method] / rejected.n - 0.05) < 3 * rejected.error()

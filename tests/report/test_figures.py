@@ -827,6 +827,7 @@ def test_one_model_and_one_job() -> None:
     assert KINDS - {"models", "srb-change"} == set(named(made))
 
 
+@pytest.mark.slow
 def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     labels = [f"model {i}" for i in range(20)]
     jobs = items(63)
@@ -970,6 +971,7 @@ def hostile() -> Content:
     return replace(made, parts=parts, between=between)
 
 
+@pytest.mark.slow
 def test_hostile_labels_words_and_instructions_are_only_shown() -> None:
     figures = named(draw_all(hostile()))
     assert KINDS <= set(figures)

@@ -480,6 +480,7 @@ def test_ten_models_fit() -> None:
     assert any("sentences" in note for note in made.notes)
 
 
+@pytest.mark.slow
 def test_things_are_left_out_in_order_and_said() -> None:
     many = content(["a", "b", "c"], [f"job {i}" for i in range(6)], n_words=20, n_texts=4)
     whole = len(page(many).html)

@@ -19,6 +19,8 @@ from biaskit.report.render.text import render_text
 from biaskit.runs.collection import Part, gather
 from biaskit.tables.io import read_table_rows
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 
 
@@ -378,7 +380,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
 
 
-@pytest.mark.slow
 def test_the_tables_of_a_run_say_what_its_stored_tables_say(runs: list[Path]) -> None:
     tables = {file.stem: read_table_rows(file) for file in (runs[1] / "tables").glob("*.csv")}
     made = paper_tables(tables)

@@ -61,6 +61,7 @@ def test_texts_of_specified_genders_alone_have_lists_and_no_score(tmp_path: Path
     assert not marked & {"he", *OWN_WORDS["male"].split()}
 
 
+@pytest.mark.slow
 def test_a_hold_out_is_a_positive_control(tmp_path: Path) -> None:
     made = bk.analyze_texts(
         texts(40), gender="gender", settings={**FAST, "hold_out": 0.5}, out=tmp_path / "r"

@@ -213,6 +213,7 @@ def test_what_was_found_is_right(name: str) -> None:
                     assert is_right(answer, request, k=estimator.k)
 
 
+@pytest.mark.slow
 def test_a_few_calls_are_enough() -> None:
     for name, most in (("plain", 10), ("llama.cpp", 10), ("vLLM", 10), ("OpenAI, chat only", 16)):
         with ApiServer(MODEL, Behaviour(**SHAPES[name].behaviour)) as server:

@@ -308,6 +308,7 @@ def timeless(plan: str) -> str:
     return re.sub(r"about \d+ (s|min|h)", "about _", plan)
 
 
+@pytest.mark.slow
 def test_a_dear_plan_needs_a_yes(cli: Ask) -> None:
     with ApiServer() as server:
         asked = cli(*probe(server, *CELLS), *PRICED)

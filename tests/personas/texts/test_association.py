@@ -391,6 +391,7 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
 # --- many texts -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_many_texts_cost_little_more_than_a_loop_with_counter() -> None:
     # The promise: 10,000 texts of 300 words in under 1 s, where the bare loop takes 0.5 s: compared as a
     # ratio.
