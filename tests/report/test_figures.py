@@ -1108,7 +1108,7 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 def test_save_writes_what_is_asked(tmp_path: Path) -> None:
     one = content(("A",), 2)
     made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(triangle.ternary, one).values()]
-    made.append(Missing("models", "Models", "There is one.", "figures"))
+    made.append(Missing("models", "Models", "There is one."))
     paths = save(made, tmp_path / "figures", pdf=True)
     assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == {
         p.name for p in paths
