@@ -2,6 +2,7 @@
 
 from biaskit.workflow.analyze import analyse, analysis_keys, describe_run, load, merge, result_of
 from biaskit.workflow.calibrate import CalibrationResult, calibrate
+from biaskit.workflow.cite import cite
 from biaskit.workflow.compare import ComparisonResult, compare
 from biaskit.workflow.doctor import Examination, doctor
 from biaskit.workflow.imported import analyze_texts, import_texts
@@ -23,6 +24,7 @@ __all__ = [
     "analysis_keys",
     "analyze_texts",
     "calibrate",
+    "cite",
     "compare",
     "describe_run",
     "doctor",

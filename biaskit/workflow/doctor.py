@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from biaskit.arguments import checked
 from biaskit.errors import UsageError
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
@@ -104,6 +105,7 @@ class Examination:
         return [*notes, f"this took {self.used.get('calls', 0):.0f} calls, {paid}"]
 
 
+@checked()
 def doctor(
     model: str,
     *,

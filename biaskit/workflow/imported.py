@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import TEXT, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import PersonasDesign, resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
@@ -23,8 +25,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked(text=TEXT, gender=TEXT)
 def analyze_texts(
-    df: pd.DataFrame,
+    texts: pd.DataFrame
+    | pd.Series
+    | Mapping[str, Sequence[Any]]
+    | Sequence[str]
+    | Sequence[Mapping[str, Any]],
     *,
     text: str = "text",
     gender: str | None = None,
@@ -34,26 +41,67 @@ def analyze_texts(
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
-    """Analyse a DataFrame of texts as `biaskit analyze --texts` does a file.
+    """Analyse texts that you have: which gender each is of, which words mark a gender, and SRB.
+
+    It is what `biaskit analyze --texts FILE` does with a file. No model is asked.
 
     Args:
-        text, gender, occupation, model: names of columns. Where the gender is given it counts as specified
-            in the prompt, where it is missing or empty the text is associated by its pronouns.
-        settings: any analysis key, such as `{"hold_out": 0.5}`.
-        out: the run's folder; by default one named after the texts.
+        texts: a DataFrame, a dict of columns, a list of dicts, or the texts alone as a list or Series.
+        text: the column that holds the texts.
+        gender: the column of genders that were asked for, as F, W, female, woman, M, male, man, N, NB or
+            nonbinary, in any case. A text whose gender is missing or empty is associated with one by its
+            pronouns (`bk.associate_gender`), and so is every text without this argument.
+        occupation: the column that divides the texts; by default they are one group.
+        model: the column that says who wrote each text; by default they are of one author.
+        settings: keys of the analysis (docs/studies.md), such as `{"hold_out": 0.5}`.
+        out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
+        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
+
+    Returns a `PersonasResult`. Raises `BiaskitError`: `CorpusError` for a missing column or text and for an
+    unknown gender, `StudyError` for an unknown key, `RunError` for a folder that cannot be written.
+
+    Example:
+        bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
     settings = dict(settings or {})
+    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     imported = rows_of_frame(
-        df,
+        _frame(texts, text),
         text_col=text,
         gender_col=gender,
         occupation_col=occupation,
         model_col=model,
         gender_codes=_codes(settings),
     )
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     with watching(watcher) as seen:
         return _analyse_imported(imported, columns, settings, out, seen)
+
+
+def _frame(texts: Any, column: str) -> pd.DataFrame:
+    """A row for each text, with its values as they are: pandas' own text type would change or refuse some."""
+    import pandas as pd
+
+    if isinstance(texts, pd.DataFrame):
+        return texts
+    if isinstance(texts, Mapping):
+        lists = {str(name): _listed(values, f"The column {name!r}") for name, values in texts.items()}
+        if len(lengths := {len(values) for values in lists.values()}) > 1:
+            raise UsageError(f"The columns have different lengths: {', '.join(map(str, sorted(lengths)))}.")
+        return pd.DataFrame(lists, dtype=object)
+    rows = _listed(texts, "analyze_texts")
+    dicts = [isinstance(row, Mapping) for row in rows]
+    if any(dicts) and not all(dicts):
+        raise UsageError("Some of the texts are dicts and some are not: give all as dicts, or all as texts.")
+    return pd.DataFrame(rows if any(dicts) else {column: rows}, dtype=object)
+
+
+def _listed(values: Any, what: str) -> list[Any]:
+    if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
+        raise UsageError(
+            f"{what} wants a list, not {type(values).__name__}: one text goes into a list, and a file to"
+            " `biaskit analyze --texts FILE`."
+        )
+    return list(values)
 
 
 def import_texts(

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import checked
 from biaskit.models.options import Dtype
 from biaskit.models.spec import open_generator
 from biaskit.personas.analysis import analyse_texts
@@ -15,7 +16,7 @@ from biaskit.personas.sampling.design import n_series, resolve_design
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import describe_design, read_design
-from biaskit.progress import Watcher
+from biaskit.progress import Watcher, watching
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
 from biaskit.runs.manifest import read_manifest
@@ -75,6 +76,7 @@ class PersonasResult(RunResult):
 # --- drawing -----------------------------------------------------------------------------------------
 
 
+@checked()
 def personas(
     *models: str,
     study: str = "gasp-pilot",
@@ -127,20 +129,21 @@ def personas(
         "system_prompt": system_prompt,
     }
     overrides |= {name: value for name, value in plain.items() if value is not None}
-    call = CallOptions(
-        out=out,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        api_key_env=api_key_env,
-        endpoint_name=endpoint_name,
-        max_cost=max_cost,
-        price=price,
-        accept_drift=accept_drift,
-        dry_run=dry_run,
-        watcher=watcher,
-    )
-    return personas_study(load_personas_study(study, {**overrides, **(settings or {})}), models, call)
+    with watching(watcher) as seen:
+        call = CallOptions(
+            out=out,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            api_key_env=api_key_env,
+            endpoint_name=endpoint_name,
+            max_cost=max_cost,
+            price=price,
+            accept_drift=accept_drift,
+            dry_run=dry_run,
+            watcher=seen,
+        )
+        return personas_study(load_personas_study(study, {**overrides, **(settings or {})}), models, call)
 
 
 def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import TEXT, checked
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
@@ -16,7 +17,7 @@ from biaskit.probe.design import resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
-from biaskit.progress import Watcher
+from biaskit.progress import Watcher, watching
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.render.document import Document
@@ -85,6 +86,7 @@ class ProbeResult(RunResult):
 # --- scoring -----------------------------------------------------------------------------------------
 
 
+@checked(expressions=TEXT)
 def probe(
     *models: str,
     study: str = "occugender",
@@ -156,20 +158,21 @@ def probe(
         "draws": draws,
     }
     overrides |= {name: value for name, value in plain.items() if value is not None}
-    call = CallOptions(
-        out=out,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        api_key_env=api_key_env,
-        endpoint_name=endpoint_name,
-        max_cost=max_cost,
-        price=price,
-        accept_drift=accept_drift,
-        dry_run=dry_run,
-        watcher=watcher,
-    )
-    return probe_study(load_probe_study(study, {**overrides, **(settings or {})}), models, call)
+    with watching(watcher) as seen:
+        call = CallOptions(
+            out=out,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            api_key_env=api_key_env,
+            endpoint_name=endpoint_name,
+            max_cost=max_cost,
+            price=price,
+            accept_drift=accept_drift,
+            dry_run=dry_run,
+            watcher=seen,
+        )
+        return probe_study(load_probe_study(study, {**overrides, **(settings or {})}), models, call)
 
 
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
@@ -216,6 +219,7 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
 # --- a scorer without a study -------------------------------------------------------------------------
 
 
+@checked()
 def score_continuations(
     model: str,
     prompts: Sequence[str],
@@ -243,7 +247,7 @@ def score_continuations(
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
     wanted: tuple[Expression, ...] = expressions_of(listed)
-    if not prompts or not wanted:
+    if not len(prompts) or not wanted:
         raise UsageError("Give at least one prompt and one expression.")
     scorer = open_scorer(
         model,

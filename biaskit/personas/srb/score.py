@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biaskit.arguments import TEXTS, checked
 from biaskit.errors import UsageError
 from biaskit.personas.words.lists import N_SHUFFLES, permuted_counts
 from biaskit.records import WOMEN_AND_MEN
@@ -26,7 +27,7 @@ from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 from biaskit.vectors.training import Vectors
-from biaskit.wording import PEOPLE
+from biaskit.wording import PEOPLE, short
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -122,6 +123,7 @@ def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
     return _mean_nearest(_distances(c, t))
 
 
+@checked(candidates=TEXTS, female=TEXTS, male=TEXTS)
 def srb(
     candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
 ) -> float | None:
@@ -133,6 +135,8 @@ def srb(
     Reference: docs/methods.md#srb; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
         women's minimum for the men.
     """
+    if not isinstance(vectors, Vectors):
+        raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model (biaskit.vectors).")
     c, f, m = (vectors.rows(words)[0] for words in (candidates, female, male))
     if not (len(c) and len(f) and len(m)):
         return None
@@ -152,7 +156,10 @@ def overlap_only(candidates: Collection[str], female: Collection[str], male: Col
 
 
 def _unit_rows(vectors: ArrayLike, what: str) -> FloatArray:
-    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    try:
+        rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The {what} are no array of vectors: {short(error)}.") from error
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not rows.size or not (lengths > 0).all():
         raise UsageError(f"The {what} are empty or hold a vector of zeros: leave such words out.")
