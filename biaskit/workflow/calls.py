@@ -1,4 +1,4 @@
-"""The course that `probe` and `personas` share: name models, find the run's folder, ask, analyse, sum up."""
+"""The course that `probe` and `personas` share: name models, find the run's folder, fill it, analyse it."""
 
 from __future__ import annotations
 
@@ -119,17 +119,17 @@ def run_study(
     *,
     digest: str,
     open_model: Callable[..., Any],
-    ask: Callable[[Session[Any]], Outcome],
+    fill: Callable[[Session[Any]], Outcome],
     analyse: Callable[[Path, Watcher], list[str]],
     unit: str,
     result: type[R],
 ) -> R:
-    """Name the models, find the run's folder, ask, analyse, and collect what a reader must know.
+    """Name the models, find the run's folder, fill it, analyse it, and collect what a reader must know.
 
     Args:
         digest: of the resolved study, for the default folder's name.
         open_model: `open_scorer` or `open_generator`, with what the study says of it.
-        ask: fills the run with rows. analyse: makes its tables and returns notes.
+        fill: scores or draws what has no row yet. analyse: makes its tables and returns notes.
         unit: what the notes call a request, such as "cells".
     """
     with watching(call.watcher) as watcher:
@@ -145,7 +145,7 @@ def run_study(
             run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
         )
         try:
-            outcome = ask(session)
+            outcome = fill(session)
             made = not call.dry_run and (run / MANIFEST).exists()
             notes = [*outcome.notes, *(analyse(run, watcher) if made else []), *failures(outcome, unit)]
         except KeyboardInterrupt as error:

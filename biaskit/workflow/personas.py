@@ -155,7 +155,7 @@ def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOption
         call,
         digest=describe_design(design)["digest"],
         open_model=open_generator,
-        ask=partial(draw_texts, design),
+        fill=partial(draw_texts, design),
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else analyse_personas(run, watcher=watcher),
         unit="draws",

@@ -124,8 +124,8 @@ def probe(
         prompt_form: auto, raw, chat-prefill or chat-continue.
         system_prompt: text for the system role.
         estimator: auto, or selected-ids, echo, top-k or sampling for API models
-        (docs/methods.md#estimators); top-k and
-            sampling bind local models too. draws: texts per cell of sampling.
+            (docs/methods.md#estimators); local models take top-k and sampling too.
+        draws: texts per cell of sampling.
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
@@ -192,7 +192,7 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         call,
         digest=describe_design(design)["digest"],
         open_model=partial(open_scorer, scoring=scoring),
-        ask=partial(score_cells, design),
+        fill=partial(score_cells, design),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
         result=ProbeResult,
