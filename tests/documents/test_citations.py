@@ -67,7 +67,9 @@ def unknown(root: Path) -> dict[str, set[str]]:
 
 def test_every_citation_leads_to_a_place_that_exists() -> None:
     missing = unknown(ROOT)
-    assert not missing, "\n".join(f"{place}: {', '.join(sorted(by))}" for place, by in sorted(missing.items()))
+    assert not missing, "\n".join(
+        f"{place}: {', '.join(sorted(by))}" for place, by in sorted(missing.items())
+    )
 
 
 def test_nothing_cites_a_document_that_is_not_in_the_repository() -> None:

@@ -139,7 +139,8 @@ def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = 
 def _classes(honorifics: str) -> Mapping[str, str]:
     if not isinstance(honorifics, str) or honorifics not in COUNTED_WORDS:
         raise UsageError(
-            f"honorifics is {short(repr(honorifics))}, not paper or titles.{nearest(honorifics, COUNTED_WORDS)}"
+            f"honorifics is {short(repr(honorifics))}, not paper or titles."
+            f"{nearest(honorifics, COUNTED_WORDS)}"
         )
     return COUNTED_WORDS[honorifics]
 
