@@ -281,11 +281,14 @@ ODD = [
 TEXTS = ["she is kind", "he is loud"]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_what_does_not_fit_raises_nothing_foreign(odd: Any, model: str) -> None:
     calls: list[partial[object]] = [
         *(partial(function, odd) for function in (bk.probe, bk.personas, bk.doctor, bk.load, bk.calibrate)),
-        *(partial(bk.probe, model, **{name: odd}) for name in ("study", "jobs", "settings", "price")),
+        *(
+            partial(bk.probe, model, dry_run=True, **{name: odd})
+            for name in ("study", "jobs", "settings", "price")
+        ),
         *(partial(bk.score_continuations, *three) for three in ((odd, ["A"], ["b"]), (model, odd, ["b"]))),
         partial(bk.score_continuations, model, ["A"], odd),
         *(partial(bk.analyze_texts, TEXTS, **{name: odd}) for name in ("text", "gender", "settings")),
