@@ -36,7 +36,16 @@ def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
 
 
 def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunResult:
-    """A stored run's tables, made again from its rows; needs no model."""
+    """A stored run's tables, made again from its rows; needs no model.
+
+    Args:
+        run: a run's folder, or an earlier result.
+        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
+
+    Returns a `ProbeResult` or `PersonasResult`. Raises `RunError` where the folder holds no run.
+
+    Example: `bk.load("biaskit-runs/probe-occugender-27bb5119").groups`.
+    """
     path = run_path(run)
     with watching(watcher) as seen:
         return result_of(path, analyse(path, watcher=seen))

@@ -119,6 +119,9 @@ def doctor(
     Args:
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
         api_key_env: the environment variable that holds the key of an `api:` model.
+        endpoint_name: stands for the base URL, as for `bk.probe`.
+        price: "IN,OUT" in USD per million tokens, for the cost of the questions.
+        watcher: is told of requests that are asked again.
 
     Returns what was found, and which estimator each prompt form gets (docs/methods.md#estimators). Raises
     `ModelError`

@@ -44,6 +44,8 @@ def marked_words(
         method: Calibrated Marked Words with the hybrid Brown prior, or Marked Personas.
         prompt: what each text answers; the null shuffles genders within it.
         prior: alpha and constants of the calibrated method; default alpha 0.15 as in GAS(P).
+        tokenizer: papers, the letters a-z alone; words, Unicode words with their hyphens.
+        permutations: shuffles of the null. seed: of the shuffles.
 
     Returns gender, against, rank, word, z (positive: marked for `gender`), q_value, count_target,
     count_unmarked, documents_target, documents_unmarked, list_p_value (of the list's length against

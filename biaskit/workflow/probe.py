@@ -128,6 +128,8 @@ def probe(
         draws: texts per cell of sampling.
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
+        device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
+            float16; texts at once, by default as many as fit.
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
@@ -236,9 +238,14 @@ def score_continuations(
         model: a spec such as `demo` or `hf:ORG/NAME`.
         prompts: raw text; each ends in a non-space, since the space belongs to the continuation.
         expressions: group → texts, or a list of texts (then the group is empty); scored as written.
+        device, dtype, batch_size: how a local model runs, as for `bk.probe`.
+        word_boundary: token, a space before each expression as in the papers; word, times the probability
+            that the word ends there.
 
     Returns one row per prompt and expression, in the order given: prompt_index, prompt, group, expression
-    (with its word boundary), log_prob.
+    (with its word boundary), log_prob (at most 0). Raises `ModelError` where the model cannot score a prompt.
+
+    Example: `bk.score_continuations("demo", ["The nurse said that"], {"female": ["she"], "male": ["he"]})`.
     """
     import pandas as pd
 

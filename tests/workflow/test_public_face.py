@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import inspect
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +71,13 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
     assert name == value.__name__
     assert value.__doc__
     assert name in dir(bk)
+
+
+@pytest.mark.parametrize("name", [name for name in bk.__all__ if name[0].islower()])
+def test_the_help_of_a_function_names_each_parameter(name: str) -> None:
+    function = getattr(bk, name)
+    words = set(re.findall(r"\w+", function.__doc__))
+    assert set(inspect.signature(function).parameters) <= words
 
 
 def test_each_name_comes_from_where_type_checkers_are_told() -> None:
@@ -247,6 +258,78 @@ def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
         assert "\n" not in str(refused.value)
     with pytest.raises(bk.BiaskitError, match="Name a model"):
         bk.probe()
+
+
+# --- what does not fit -------------------------------------------------------------------------------
+
+ODD = [
+    None,
+    [],
+    "",
+    3,
+    math.nan,
+    object(),
+    b"x",
+    "no/such",
+    "\0",
+    [None],
+    -1,
+    {1: 2},
+    "x" * 300,
+    pd.DataFrame(),
+]
+TEXTS = ["she is kind", "he is loud"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_what_does_not_fit_raises_nothing_foreign(odd: Any, model: str) -> None:
+    calls: list[partial[object]] = [
+        *(partial(function, odd) for function in (bk.probe, bk.personas, bk.doctor, bk.load, bk.calibrate)),
+        *(
+            partial(bk.probe, model, dry_run=True, **{name: odd})
+            for name in ("study", "jobs", "settings", "price")
+        ),
+        *(partial(bk.score_continuations, *three) for three in ((odd, ["A"], ["b"]), (model, odd, ["b"]))),
+        partial(bk.score_continuations, model, ["A"], odd),
+        *(partial(bk.analyze_texts, TEXTS, **{name: odd}) for name in ("text", "gender", "settings")),
+        partial(bk.analyze_texts, odd),
+        partial(bk.marked_words, odd, ["F", "M"]),
+        partial(bk.marked_words, TEXTS, odd),
+        partial(bk.associate_gender, odd),
+        partial(bk.associate_gender, "she", honorifics=odd),
+        partial(bk.chamfer_distance, odd, [[1.0]]),
+        partial(bk.srb, TEXTS, TEXTS, TEXTS, odd),
+    ]
+    for call in calls:
+        with suppress(bk.BiaskitError):
+            call()
+
+
+@pytest.mark.parametrize("name", ["load", "calibrate", "compare", "report", "cite"])
+def test_a_folder_that_is_no_run_is_named(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is no run"):
+        getattr(bk, name)(tmp_path)
+    with pytest.raises(bk.BiaskitError, match="give a result, or a run's folder"):
+        getattr(bk, name)(3)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pd.Series(TEXTS),
+        tuple(TEXTS),
+        {"text": TEXTS},
+        [{"text": text} for text in TEXTS],
+        pd.DataFrame({"text": TEXTS}),
+    ],
+    ids=lambda texts: type(texts).__name__,
+)
+def test_texts_come_in_any_shape_and_are_the_same_run(texts: Any, model: str) -> None:
+    fast = {"srb_seeds": "1", "clusters": False, "permutations": 19}
+    result = bk.analyze_texts(texts, settings=fast, watcher=bk.Silent())
+    same = bk.analyze_texts(TEXTS, settings=fast, watcher=bk.Silent())
+    assert result.path == same.path
+    assert ["female", "male"] == list(result.associations["gender"])
 
 
 # --- what is shown meanwhile ------------------------------------------------------------------------

@@ -118,6 +118,7 @@ def srb(
     """Subset Representational Bias score of a list of words, nothing removed from it.
 
     Formula: CH(candidates, female) − CH(candidates, male).
+    Arguments: three lists of words, and the word vectors (biaskit.vectors) in which they are compared.
     Returns: in [−2, 2]; negative = closer to `female`. Words without a vector are left out.
     Missing or empty input: None when a list has no word with a vector.
     Reference: docs/methods.md#srb; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
