@@ -69,7 +69,7 @@ class Interrupted(BiaskitError):
     exit_code = 130
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: object, known: Iterable[str]) -> str:
     """`" Did you mean 'x'?"`, or the empty string when nothing known is near."""
-    found = difflib.get_close_matches(word, [str(k) for k in known], n=1, cutoff=0.5)
+    found = difflib.get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)
     return f" Did you mean {found[0]!r}?" if found else ""

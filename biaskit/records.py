@@ -15,6 +15,9 @@ Tuning = Literal["base", "instruct", "unknown"]
 Where = Literal["local", "api", "scripted"]
 EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
+PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+"""The forms in which a probability can be asked for, the papers' own first."""
+
 ANSWERED_SEPARATOR = " | "
 """Between the model's name and the server's fingerprint in `answered_by`."""
 NO_INSTRUCTION = 0

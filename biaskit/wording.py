@@ -33,6 +33,12 @@ def listed(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
+def first_words(words: Sequence[str], most: int, separator: str = " ") -> str:
+    """'a b c and 4 more'."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return f"{separator.join(words[:most])}{more}"
+
+
 def percent(fraction: float) -> str:
     """A share in percent without its sign: whole, but one decimal below 1 and above 99.
 

@@ -53,7 +53,6 @@ def command(
     Several runs, of either engine, stand side by side; without RUN the newest run of this folder is taken.
     No model is loaded and no request leaves the page. Keys: report.max_mb, report.pdf, reference.
     """
-    from biaskit.report.findings import findings
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report
 
@@ -81,7 +80,7 @@ def command(
             "latex": [str(path) for path in made.latex],
             "findings": [
                 {"topic": f.topic, "verdict": f.verdict, "text": f.text, "measured_with": f.measured_with}
-                for f in findings(made.content)
+                for f in made.findings
             ],
             "notes": list(made.notes),
         }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from contextlib import contextmanager
+from typing import Protocol, TypeVar, runtime_checkable
 
 from biaskit.records import (
     Draw,
@@ -18,9 +19,8 @@ from biaskit.records import (
 )
 
 
-@runtime_checkable
-class ContinuationScorer(Protocol):
-    """Gives the probability of each expression as the continuation of a prompt."""
+class Model(Protocol):
+    """What a scorer and a generator share."""
 
     @property
     def identity(self) -> ModelIdentity:
@@ -29,7 +29,7 @@ class ContinuationScorer(Protocol):
 
     @property
     def batch_size(self) -> int:
-        """Prompts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        """Prompts or texts in a batch, resolved from `auto`; part of the manifest, of no key."""
         ...
 
     @property
@@ -40,6 +40,15 @@ class ContinuationScorer(Protocol):
     def used(self) -> Mapping[str, float | None]:
         """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
         ...
+
+    def close(self) -> None:
+        """Free what the model holds; it can be used again and then loads again."""
+        ...
+
+
+@runtime_checkable
+class ContinuationScorer(Model, Protocol):
+    """Gives the probability of each expression as the continuation of a prompt."""
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """How this model's probabilities are obtained in a prompt form; part of every key.
@@ -69,33 +78,10 @@ class ContinuationScorer(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Free what the model holds; it can be used again and then loads again."""
-        ...
-
 
 @runtime_checkable
-class TextGenerator(Protocol):
+class TextGenerator(Model, Protocol):
     """Samples texts, each of which depends on its own seed and prompt alone."""
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """What the model is; known before its weights are loaded."""
-        ...
-
-    @property
-    def batch_size(self) -> int:
-        """Texts in a batch, resolved from `auto`; part of the manifest, of no key."""
-        ...
-
-    @property
-    def whole_batches(self) -> bool:
-        """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
-        ...
-
-    def used(self) -> Mapping[str, float | None]:
-        """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
-        ...
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Check that every prompt can be rendered and has room for its answer, and cut the batches.
@@ -115,6 +101,18 @@ class TextGenerator(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Free what the model holds; it can be used again and then loads again."""
-        ...
+
+Answers = TypeVar("Answers")
+
+
+@contextmanager
+def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
+    """A model's stream of answers; at the end it is closed, which stops the model's work.
+
+    Ctrl-C and errors in the reader come through here too. A plain iterator has nothing to close.
+    """
+    try:
+        yield groups
+    finally:
+        if (close := getattr(groups, "close", None)) is not None:
+            close()

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.base import TextGenerator
+from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.models.matching import can_match, match
 from biaskit.provenance import key_of
 from biaskit.records import (
     ANSWERED_SEPARATOR,
+    PROBE_FORMS,
     Answered,
     Draw,
     DrawRequest,
@@ -30,7 +31,6 @@ from biaskit.records import (
     ScoreRequest,
 )
 
-FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 FEWEST_DRAWS = 2
 FEWEST_TOKENS = 4
 
@@ -47,8 +47,8 @@ def tokens_for(longest: int) -> int:
 class SampledScorer:
     """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per expression.
 
-    It estimates `word_boundary = word`. A batch is one cell, whole. A draw that fails is asked once more;
-    fails it again, so does its cell. Refusals and filtered texts are draws that say no expression.
+    It estimates `word_boundary = word`. A batch is one cell, whole. A draw that fails is repeated once; if
+    it fails again, so does its cell. Refusals and filtered texts are draws that say no expression.
     """
 
     whole_batches = False
@@ -64,7 +64,7 @@ class SampledScorer:
 
     @property
     def identity(self) -> ModelIdentity:
-        """The generator's, with the forms in which a word can be asked for."""
+        """The generator's, with the forms of the prober that it takes."""
         own = self._generator.identity
         return replace(own, forms=_forms_of(own))
 
@@ -136,18 +136,14 @@ class SampledScorer:
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer each cell as soon as all its draws are in, whatever the order they arrive in."""
-        asking = _Asking(iter(batches), self._batches, self._n)
-        while asking.goes_on:
-            groups = self._generator.generate(asking.draws())
-            try:
+        flight = _CellsInFlight(iter(batches), self._batches, self._n)
+        while flight.is_open:
+            with closing_stream(self._generator.generate(flight.draws())) as groups:
                 for group in groups:
-                    ready = [cell for answer in group if (cell := asking.take(answer)) is not None]
+                    ready = [cell for answer in group if (cell := flight.take(answer)) is not None]
                     if ready:
                         yield ready
-            finally:
-                if (close := getattr(groups, "close", None)) is not None:
-                    close()
-        if lost := asking.unanswered():
+        if lost := flight.unanswered():
             yield lost
 
     def close(self) -> None:
@@ -165,7 +161,7 @@ class _Open:
     failed: set[str] = field(default_factory=set)  # keys of draws that failed once
 
 
-class _Asking:
+class _CellsInFlight:
     """Which cells are in flight: draws go out cell by cell, answers come back in any order.
 
     A generator may pull `draws` from a thread of its own: what both sides touch is changed by single
@@ -187,8 +183,8 @@ class _Asking:
         self._started = False
 
     @property
-    def goes_on(self) -> bool:
-        """Whether there is something to ask: at first, and while draws failed after the last was sent."""
+    def is_open(self) -> bool:
+        """Whether there is something to draw: at first, and while draws failed after the last was sent."""
         return not self._started or bool(self._again)
 
     def draws(self) -> Iterator[Sequence[DrawRequest]]:
@@ -236,7 +232,7 @@ class _Asking:
         return None
 
     def unanswered(self) -> list[Scored | Failed]:
-        """Cells of which a draw never came back, after everything was asked."""
+        """Cells of which a draw never came back, after all were requested."""
         return [
             Failed(key, f"only {len(cell.drawn)} of {self._n} draws were answered")
             for key, cell in self._open.items()
@@ -300,7 +296,7 @@ def _forms_of(generator: ModelIdentity) -> tuple[PromptForm, ...]:
     takes = set(generator.forms)
     if "chat" in takes:
         takes |= {"chat-continue"} if generator.where == "api" else {"chat-prefill", "chat-continue"}
-    return tuple(form for form in FORMS if form in takes)
+    return tuple(form for form in PROBE_FORMS if form in takes)
 
 
 def _seed_of(key: str) -> int:

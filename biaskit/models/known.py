@@ -49,7 +49,7 @@ def _read(row: SourceRow) -> KnownModel:
     # Neither a kind of spec, nor a path, nor LABEL=SPEC: a bare name means nothing else.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", model.label) or model.label == "demo":
         raise CorpusError(
-            f"{row.where}: label {shown(model.label)} is no name of letters, digits, dots, hyphens."
+            f"{row.where}: label {shown(model.label)} is not a name of letters, digits, dots, hyphens."
         )
     openai = re.fullmatch(r"openai:[^\s@]+", model.spec) is not None
     if not openai and not re.fullmatch(r"api:[^\s@]+@https://[^\s@?#,]+", model.spec):
@@ -57,7 +57,9 @@ def _read(row: SourceRow) -> KnownModel:
             f"{row.where}: spec {shown(model.spec)} is neither openai:NAME nor api:NAME@https://HOST/v1."
         )
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*", model.api_key_env):
-        raise CorpusError(f"{row.where}: api_key_env {shown(model.api_key_env)} is no name of a variable.")
+        raise CorpusError(
+            f"{row.where}: api_key_env {shown(model.api_key_env)} is not the name of a variable."
+        )
     # This list decides which key goes where without asking: OpenAI's never leaves OpenAI.
     if openai != (model.api_key_env == _OPENAI):
         raise CorpusError(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, get_args
 
 from biaskit.errors import ModelError
 from biaskit.provenance import digest
@@ -17,6 +17,7 @@ from biaskit.records import (
     DrawRequest,
     Estimator,
     Failed,
+    Finish,
     LogProb,
     ModelIdentity,
     Plan,
@@ -26,7 +27,6 @@ from biaskit.records import (
     ScoreRequest,
 )
 
-FINISHES = ("stop", "length", "refusal", "filter")
 ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""
 
@@ -185,7 +185,7 @@ def read_script(name: str) -> list[dict[str, Any]]:
         if line.strip():
             lines.append(_check_line(line, f"{path}, line {number}"))
     if not lines:
-        raise ModelError(f"{path} holds no line to answer with.")
+        raise ModelError(f"{path} has no line to answer with.")
     return lines
 
 
@@ -206,6 +206,6 @@ def _check_line(text: str, where: str) -> dict[str, Any]:
     texts = line.get("texts", [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ModelError(f'{where}: texts is a list of texts, like ["She is a nurse."].')
-    if line.get("finish", "stop") not in FINISHES:
-        raise ModelError(f"{where}: finish is one of {', '.join(FINISHES)}.")
+    if line.get("finish", "stop") not in get_args(Finish):
+        raise ModelError(f"{where}: finish is one of {', '.join(get_args(Finish))}.")
     return line

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.known import find_known
+from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
 
 KINDS = ("demo", "hf", "gguf", "openai", "api", "scripted")
 API = ("openai", "api")
-NOTHING: Mapping[str, Any] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class LocalOptions:
-    """How models run: nothing here is part of a key but the dtype, through the fingerprint."""
-
-    device: str = "auto"
-    dtype: str = "auto"
-    batch_size: int | None = None  # None: auto
-    word_boundary: str = "token"
-    on_prefix: str = "exclusive"
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Which estimator a probability is obtained by, and its settings (docs/methods.md#estimators)."""
-
-    estimator: str = "auto"
-    k: int = 20
-    draws: int = 10
-    longest: int = 14  # characters of the longest expression
 
 
 def split_label(text: str) -> tuple[str, str]:
@@ -54,20 +33,21 @@ def open_scorer(
     spec: str,
     *,
     label: str,
-    options: LocalOptions,
-    asking: Asking = Asking(),
+    local: LocalOptions = LocalOptions(),
+    scoring: ScoringOptions = ScoringOptions(),
     api: ApiOptions | None = None,
-    earlier: Mapping[str, Any] = NOTHING,
+    known: Mapping[str, Any] = NEW,
+    account: Account = Account(),
 ) -> ContinuationScorer:
-    """The model behind a spec as a scorer: found and checked; its weights load when it is first asked.
+    """The model behind a spec as a scorer, found and checked; its weights load at the first use.
 
-    A forced estimator binds API models; a local one stays exact unless it is top-k or sampling.
+    `known`: the model's entry in the run's manifest; `account`: what the run has spent.
     """
     kind, name = _kind(spec)
     if kind == "scripted":
         from biaskit.models.scripted import ScriptedScorer
 
-        return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=options.batch_size)
+        return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer
 
@@ -75,56 +55,39 @@ def open_scorer(
             f"{kind}:{name}",
             label=label,
             options=_api_options(spec, label, api),
-            earlier=earlier,
-            estimator=asking.estimator,
-            k=asking.k,
-            draws=asking.draws,
-            longest=asking.longest,
-            batch_size=options.batch_size,
+            known=known,
+            account=account,
+            scoring=scoring,
+            batch_size=local.batch_size,
         )
-    if asking.estimator == "sampling":
+    if scoring.estimator == "sampling":
         from biaskit.models.counting import SampledScorer
 
         # The draws come from the numbers that the exact scorer would use.
-        exact = LocalOptions(options.device, _scoring_dtype(options.dtype), options.batch_size)
-        generator = open_generator(spec, label=label, options=exact)
-        return SampledScorer(generator, draws=asking.draws, longest=asking.longest)
+        exact = replace(local, dtype="float32") if local.dtype == "auto" else local
+        generator = open_generator(spec, label=label, local=exact)
+        return SampledScorer(generator, draws=scoring.draws, longest=scoring.longest)
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.scorer import ScoringOptions, TransformersScorer
+    from biaskit.models.huggingface.scorer import TransformersScorer
 
-    return TransformersScorer(
-        folder,
-        label=label,
-        spec=spec,
-        options=ScoringOptions(
-            device=options.device,
-            dtype=options.dtype,
-            batch_size=options.batch_size,
-            word_boundary="word" if options.word_boundary == "word" else "token",
-            on_prefix="refuse" if options.on_prefix == "refuse" else "exclusive",
-            top_k=asking.k if asking.estimator == "top-k" else None,
-        ),
-    )
-
-
-def _scoring_dtype(dtype: str) -> str:
-    return "float32" if dtype == "auto" else dtype
+    return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
 
 
 def open_generator(
     spec: str,
     *,
     label: str,
-    options: LocalOptions,
+    local: LocalOptions = LocalOptions(),
     api: ApiOptions | None = None,
-    earlier: Mapping[str, Any] = NOTHING,
+    known: Mapping[str, Any] = NEW,
+    account: Account = Account(),
 ) -> TextGenerator:
-    """The model behind a spec as a generator: found and checked; its weights load when it is first asked."""
+    """The model behind a spec as a generator; arguments as `open_scorer`'s."""
     kind, name = _kind(spec)
     if kind == "scripted":
         from biaskit.models.scripted import ScriptedGenerator
 
-        return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=options.batch_size)
+        return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     if kind in API:
         from biaskit.models.api.opening import open_api_generator
 
@@ -132,18 +95,14 @@ def open_generator(
             f"{kind}:{name}",
             label=label,
             options=_api_options(spec, label, api),
-            earlier=earlier,
-            batch_size=options.batch_size,
+            known=known,
+            account=account,
+            batch_size=local.batch_size,
         )
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.generator import GenerationOptions, TransformersGenerator
+    from biaskit.models.huggingface.generator import TransformersGenerator
 
-    return TransformersGenerator(
-        folder,
-        label=label,
-        spec=spec,
-        options=GenerationOptions(options.device, options.dtype, options.batch_size),
-    )
+    return TransformersGenerator(folder, label=label, spec=spec, local=local)
 
 
 def full_spec(spec: str) -> str:
@@ -174,7 +133,7 @@ def _kind(spec: str) -> tuple[str, str]:
         return kind, name
     hint = nearest(kind, KINDS) or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise ModelError(
-        f"{hide_urls(spec)!r} is no model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
+        f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
         " api:NAME@URL or scripted:FILE."
     )
 

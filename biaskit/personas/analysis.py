@@ -12,7 +12,6 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
 from biaskit.personas.representation import (
-    RepresentedText,
     decile_rows,
     nonbinary_summary,
     representation_rows,
@@ -75,12 +74,12 @@ def analyse_texts(
     made = make_tables(documents, design, forms, watcher)
     scoped = bool(design.templates)
     for name in TABLE_NAMES:
-        target, found = run / "tables" / f"{name}.csv", made.tables.get(name)
-        if found:
-            write_table(target, name, found, scoped=scoped)
+        target, rows = run / "tables" / f"{name}.csv", made.tables.get(name)
+        if rows:
+            write_table(target, name, rows, scoped=scoped)
         else:
             target.unlink(missing_ok=True)  # a table that was not made is absent
-    notes = [*reading.notes, *answerers.notes(manifest["models"]), *documents.notes, *made.notes]
+    notes = [*reading.notes, *answerers.notes(manifest["models"]), *made.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     record = _record(design, manifest, documents, made, notes) | {"answered": answerers.record()}
@@ -211,18 +210,18 @@ def _score(
 
 
 def _association(text: Any, scoped: bool) -> Row:
-    found = text.association
+    association = text.association
     row: Row = {
         "model": text.model,
         "occupation": text.occupation,
         "template_id": text.template_id,
         "origin": text.origin,
         "specified_gender": text.specified_gender,
-        "gender": found.gender,
-        "rule_id": found.rule_id,
-        "n_female": found.n_female,
-        "n_male": found.n_male,
-        "n_neutral": found.n_neutral,
+        "gender": association.gender,
+        "rule_id": association.rule_id,
+        "n_female": association.n_female,
+        "n_male": association.n_male,
+        "n_neutral": association.n_neutral,
         "key": text.key,
     }
     return {**row, "instruction_id": text.instruction_id, "setting": text.setting} if scoped else row
@@ -238,20 +237,7 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
     if design.templates:
         scopes = [(i.id if i else 0, "plain") for i in design.instructions]
     return representation_rows(
-        (
-            RepresentedText(
-                model=text.model,
-                occupation=text.occupation,
-                template_id=text.template_id,
-                draw=text.draw,
-                gender=text.association.gender,
-                finish=text.finish,
-                empty=text.empty,
-                instruction_id=text.instruction_id,
-                setting=text.setting,
-            )
-            for text in unspecified
-        ),
+        unspecified,
         {item.name: (item.labour_female_share, item.year) for item in design.occupations},
         models=documents.models,
         occupations=documents.occupations,
@@ -270,17 +256,13 @@ def _representation_notes(rows: Sequence[Row], made: Made) -> Iterator[str]:
     if note and deciles:
         yield note
     whole = [row for row in rows if row["template_id"] == "all"]
-    texts, dropped = (sum(_int(row[name]) for row in whole) for name in ("n_texts", "n_unassociated"))
+    texts, dropped = (sum(row[name] for row in whole) for name in ("n_texts", "n_unassociated"))
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (
             f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) speak of no gender and are in no"
             " share; they are not missing at random: share_if_dropped_* are the bounds"
         )
-    refused, empty = (sum(_int(row[name]) for row in whole) for name in ("n_refused", "n_empty"))
+    refused, empty = (sum(row[name] for row in whole) for name in ("n_refused", "n_empty"))
     if refused or empty:
         yield f"{refused} texts were refused or filtered and {empty} are empty: they count for no gender"
     made.record["nonbinary"] = [asdict(summary) for summary in nonbinary_summary(rows)]
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) else 0

@@ -12,7 +12,7 @@ import numpy as np
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, where
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
@@ -37,13 +37,13 @@ def test_rows(
 def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:
     """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     scores = {
-        gender: {str(row["occupation"]): row["srb"] for row in srb if _is(row, model, gender)}
+        gender: {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
         for gender in WOMEN_AND_MEN
     }
     women, men = (scores[gender] for gender in WOMEN_AND_MEN)
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
     left_out = len(women) - len(common)
-    a, b = (np.array([found[o] for o in common], dtype=np.float64) for found in (women, men))
+    a, b = (np.array([of_gender[o] for o in common], dtype=np.float64) for of_gender in (women, men))
     return within_units(
         a,
         b,
@@ -64,23 +64,19 @@ def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], se
     )
 
 
-def _is(row: Row, model: str, gender: str) -> bool:
-    return (row["model"], row["gender"]) == (model, gender)
-
-
 def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     """Share of women in the texts minus their share in the labour force, over occupations."""
-    for found in labour_contrast(representation):
-        if not found.occupations and not any(r["labour_female_share"] is not None for r in representation):
+    for contrast in labour_contrast(representation):
+        if not contrast.occupations and not any(r["labour_female_share"] is not None for r in representation):
             continue
         yield from within_units(
-            found.share,
-            found.labour,
+            contrast.share,
+            contrast.labour,
             scope=Scope(
                 engine="personas",
                 contrast="labour",
-                model_a=found.model,
-                model_b=found.model,
+                model_a=contrast.model,
+                model_b=contrast.model,
                 quantity="represented_share",
                 gender="female",
                 unit="occupation",
@@ -88,5 +84,5 @@ def _against_labour(representation: Sequence[Row], margins: Mapping[str, float],
             kinds=AGAINST_LABOUR,
             margins=margins,
             seed=seed,
-            note=found.note,
+            note=contrast.note,
         )

@@ -39,21 +39,20 @@ def paper_tables(
     Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
         table that cannot be made is absent.
     """
-    return list(_all(tables, between, occupation))
+    return [one for one in _all(tables, between, occupation or _example(tables)) if one.table.rows]
 
 
 def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[PaperTable]:
-    shown = occupation or _example(tables)
     tests = [*tables.get("tests", ()), *between.get("tests", ())]
-    yield from _validation(tables.get("association_validation", ()))
+    yield PaperTable("gasp-table-1", _validation(tables.get("association_validation", ())))
     yield from _captured(_whole(tables))
     yield from _calibration(tables.get("calibration", ()))
-    yield from _only_in(tables, shown, "marked-personas", "gasp-table-7")
-    yield from _only_in(tables, shown, "calibrated", "gasp-table-8")
+    yield PaperTable("gasp-table-7", _only_in(tables, occupation, "marked-personas"))
+    yield PaperTable("gasp-table-8", _only_in(tables, occupation, "calibrated"))
     yield from _shares(_whole(tables))
-    yield from _between_genders(tests)
-    yield from _between_models(tests)
-    yield from _overlap(tables, shown)
+    yield PaperTable("gasp-table-13", _between_genders(tests))
+    yield PaperTable("gasp-table-14", _between_models(tests))
+    yield PaperTable("gasp-table-15", _overlap(tables, occupation))
     yield from _clusters(tables.get("clusters", ()))
 
 
@@ -77,10 +76,7 @@ def _whole(tables: Tables) -> list[Row]:
 # --- Tables 1 and 2: association ---------------------------------------------------------------------
 
 
-def _validation(rows: Sequence[Row]) -> Iterator[PaperTable]:
-    name = "gasp-table-1"
-    if not rows:
-        return
+def _validation(rows: Sequence[Row]) -> TitledTable:
     models = distinct(rows, "model")
     body = []
     for model in ([None] if len(models) > 1 else []) + models:
@@ -94,16 +90,13 @@ def _validation(rows: Sequence[Row]) -> Iterator[PaperTable]:
             ]
             shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
             body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
-    yield PaperTable(
-        name,
-        TitledTable(
-            "Gender found in texts whose prompt names one, in % of the texts (GAS(P), Table 1)",
-            _heads("Model", "Gender", "texts", "correct", "incorrect", "not captured"),
-            tuple(body),
-            note="Gender Association Method (GAS(P), Algorithm 1, as released). Unit: texts with the gender"
-            " in the prompt; refused and empty ones count as not captured. The paper pools its models.",
-            n_text=2,
-        ),
+    return TitledTable(
+        "Gender found in texts whose prompt names one, in % of the texts (GAS(P), Table 1)",
+        _heads("Model", "Gender", "texts", "correct", "incorrect", "not captured"),
+        tuple(body),
+        note="Gender Association Method (GAS(P), Algorithm 1, as released). Unit: texts with the gender"
+        " in the prompt; refused and empty ones count as not captured. The paper pools its models.",
+        n_text=2,
     )
 
 
@@ -192,12 +185,10 @@ def _words_by_alpha(rows: Sequence[Row], model: str, occupation: str, gender: st
 # --- Tables 7, 8 and 15: words -----------------------------------------------------------------------
 
 
-def _only_in(tables: Tables, occupation: str | None, method: str, name: str) -> Iterator[PaperTable]:
+def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable:
     """Words of one method alone, gender in the prompt: M and F against each other, N against both."""
-    if occupation is None or not tables.get("word_lists"):
-        return
     scope = {"occupation": occupation, "origin": "specified"}
-    lists = where(tables["word_lists"], **scope, method="calibrated")
+    lists = where(tables.get("word_lists", ()), **scope, method="calibrated")
     alone = where(tables.get("word_methods", ()), **scope, only_in=method)
     marked = where(tables.get("marked_words", ()), **scope)
     body = []
@@ -214,25 +205,20 @@ def _only_in(tables: Tables, occupation: str | None, method: str, name: str) -> 
             undefined = listed[0]["n_marked"] is None
             shown = _UNDEFINED if undefined else _listed(words)
             body.append((model, WHO[gender], _UNDEFINED if undefined else str(len(words)), shown))
-    if not body:
-        return
     title = (
         "Words that Marked Personas marks and Calibrated Marked Words does not"
         if method == "marked-personas"
         else "Words that Calibrated Marked Words marks and Marked Personas does not"
     )
     number_of = "Table 7" if method == "marked-personas" else "Table 8"
-    yield PaperTable(
-        name,
-        TitledTable(
-            f"{title}: {occupation}, gender in the prompt (GAS(P), {number_of})",
-            _heads("Model", "Gender", "n", "words"),
-            tuple(body),
-            note="z > 1.96, by descending z; names and pronouns included. Women and men against each other,"
-            f" non-binary people against both.{because(lists, 'n_marked')}",
-            n_text=4,
-            wide=frozenset({3}),
-        ),
+    return TitledTable(
+        f"{title}: {occupation}, gender in the prompt (GAS(P), {number_of})",
+        _heads("Model", "Gender", "n", "words"),
+        tuple(body),
+        note="z > 1.96, by descending z; names and pronouns included. Women and men against each other,"
+        f" non-binary people against both.{because(lists, 'n_marked')}",
+        n_text=4,
+        wide=frozenset({3}),
     )
 
 
@@ -243,11 +229,8 @@ def _of_one_method(marked: Sequence[Row], model: str, gender: str, method: str) 
     return [row["word"] for row in own if row["method"] == method and row["word"] not in other]
 
 
-def _overlap(tables: Tables, occupation: str | None) -> Iterator[PaperTable]:
-    name = "gasp-table-15"
+def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
     rows = where(tables.get("word_overlap", ()), occupation=occupation)
-    if not rows:
-        return
     body = []
     for model, gender in dict.fromkeys((row["model"], row["gender"]) for row in rows):
         own = [row for row in rows if (row["model"], row["gender"]) == (model, gender)]
@@ -255,19 +238,16 @@ def _overlap(tables: Tables, occupation: str | None) -> Iterator[PaperTable]:
             words = [row["word"] for row in own if row["place"] == place]
             if words:
                 body.append((model, WHO[gender], said, str(len(words)), _listed(words)))
-    yield PaperTable(
-        name,
-        TitledTable(
-            f"Marked words of {occupation} by model and gender (GAS(P), Table 15)",
-            _heads("Model", "Gender", "marked in texts", "n", "words"),
-            tuple(body),
-            note="Calibrated Marked Words, z > 1.96, by descending z, names and pronouns included. Without:"
-            " texts whose prompt names no gender and that are associated with it; with: texts whose prompt"
-            " names it. The paper shows the same four kinds in one cell, by bold, underlined, gray and plain"
-            " letters.",
-            n_text=5,
-            wide=frozenset({4}),
-        ),
+    return TitledTable(
+        f"Marked words of {occupation} by model and gender (GAS(P), Table 15)",
+        _heads("Model", "Gender", "marked in texts", "n", "words"),
+        tuple(body),
+        note="Calibrated Marked Words, z > 1.96, by descending z, names and pronouns included. Without:"
+        " texts whose prompt names no gender and that are associated with it; with: texts whose prompt"
+        " names it. The paper shows the same four kinds in one cell, by bold, underlined, gray and plain"
+        " letters.",
+        n_text=5,
+        wide=frozenset({4}),
     )
 
 
@@ -283,9 +263,6 @@ _PLACES = {
 
 
 def _shares(whole: Sequence[Row]) -> Iterator[PaperTable]:
-    name = "gasp-table-11"
-    if not whole:
-        return
     for models, part, said in _parts(distinct(whole, "model")):
         of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
         body = []
@@ -297,7 +274,7 @@ def _shares(whole: Sequence[Row]) -> Iterator[PaperTable]:
             (Heading("Occupation"), *(Heading(text) for _ in models for text in ("% women", "SE", "n"))),
         )
         yield PaperTable(
-            name + part,
+            f"gasp-table-11{part}",
             TitledTable(
                 f"Women in the texts of each occupation, with standard error (GAS(P), Table 11{said})",
                 header,
@@ -335,40 +312,30 @@ def _srb_welch(tests: Sequence[Row], contrast: str) -> list[Row]:
     ]
 
 
-def _between_genders(tests: Sequence[Row]) -> Iterator[PaperTable]:
+def _between_genders(tests: Sequence[Row]) -> TitledTable:
     rows = _srb_welch(tests, "genders")
-    if not rows:
-        return
     body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
-    yield PaperTable(
-        "gasp-table-13",
-        TitledTable(
-            "Women's SRB against men's for each model, Welch's t-test (GAS(P), Table 13)",
-            _heads("Model", *_TEST_HEADS, "n women", "n men"),
-            tuple(body),
-            note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} The occupations of both"
-            " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. The paper prints"
-            " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
-            + because(rows, "statistic"),
-        ),
+    return TitledTable(
+        "Women's SRB against men's for each model, Welch's t-test (GAS(P), Table 13)",
+        _heads("Model", *_TEST_HEADS, "n women", "n men"),
+        tuple(body),
+        note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} The occupations of both"
+        " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. The paper prints"
+        " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
+        + because(rows, "statistic"),
     )
 
 
-def _between_models(tests: Sequence[Row]) -> Iterator[PaperTable]:
+def _between_models(tests: Sequence[Row]) -> TitledTable:
     rows = _srb_welch(tests, "models")
-    if not rows:
-        return
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
-    yield PaperTable(
-        "gasp-table-14",
-        TitledTable(
-            "SRB of one model against another for each gender, Welch's t-test (GAS(P), Table 14)",
-            _heads("Model a", "Model b", "SRB of", *_TEST_HEADS, "n a", "n b"),
-            tuple(body),
-            note=f"Difference: a minus b, with its 95 % interval. {_TEST_NOTE} The paper prints t and p of"
-            " one pair of models." + because(rows, "statistic"),
-            n_text=3,
-        ),
+    return TitledTable(
+        "SRB of one model against another for each gender, Welch's t-test (GAS(P), Table 14)",
+        _heads("Model a", "Model b", "SRB of", *_TEST_HEADS, "n a", "n b"),
+        tuple(body),
+        note=f"Difference: a minus b, with its 95 % interval. {_TEST_NOTE} The paper prints t and p of"
+        " one pair of models." + because(rows, "statistic"),
+        n_text=3,
     )
 
 

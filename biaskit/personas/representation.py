@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from biaskit.personas.texts.association import NOT_ASSOCIATED
+from biaskit.personas.texts.documents import TextDocument
 from biaskit.records import NO_INSTRUCTION, NONBINARY_REFERENCE
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
@@ -27,26 +28,11 @@ ALL_TEMPLATES = "all"
 """The template_id of the mean of the templates' shares."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepresentedText:
-    """A text whose prompt named no gender. instruction_id and setting: where the study has instructions."""
-
-    model: str
-    occupation: str
-    template_id: str
-    draw: int  # counted from 0 within model, occupation and prompt
-    gender: str | None  # as associated
-    finish: str | None  # stop, length, refusal, filter; None: imported
-    empty: bool  # nothing but white space
-    instruction_id: int | None = None
-    setting: str | None = None
-
-
 # --- representation.csv ----------------------------------------------------------------------------
 
 
 def representation_rows(
-    draws: Iterable[RepresentedText],
+    texts: Iterable[TextDocument],
     labour: Mapping[str, Labour],
     *,
     models: Sequence[str],
@@ -57,6 +43,7 @@ def representation_rows(
 ) -> list[Row]:
     """The rows of representation.csv, per model and occupation each template and then `all`.
 
+    `texts`: those whose prompt named no gender.
     Of a sampled run (`batch` given) the draws numbered below `batch` enter: later ones were drawn because
     of what the first ones said, and their number depends on the outcome. Every model, occupation and
     template has its row, also without a text. Of imported texts (`batch` None) all enter, and an
@@ -68,7 +55,7 @@ def representation_rows(
     `ValueError`: left out silently it would be missing from a share.
     """
     asked = [(model, scope) for model in models for scope in scopes or [(None, None)]]
-    tallies = _tallies(draws, batch)
+    tallies = _tallies(texts, batch)
     listed = {(*block, o, t) for block in asked for o in occupations for t in templates}
     strangers = tallies.keys() - listed
     if strangers:
@@ -88,10 +75,10 @@ def representation_rows(
 _Block = tuple[str, tuple[int | None, str | None], str, str]
 
 
-def _tallies(draws: Iterable[RepresentedText], batch: int | None) -> dict[_Block, Counter[str]]:
+def _tallies(texts: Iterable[TextDocument], batch: int | None) -> dict[_Block, Counter[str]]:
     """Count the texts of each model, scope, occupation and template under the names of their columns."""
     tallies: dict[_Block, Counter[str]] = {}
-    for text in draws:
+    for text in texts:
         if batch is not None and text.draw >= batch:
             continue
         block = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
@@ -222,7 +209,7 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
             for side in LABOUR_SIDES
             for decile in range(10)
         ]
-    known = any(_number(row, "labour_female_share") is not None for row in rows)
+    known = any(row["labour_female_share"] is not None for row in rows)
     return (made, joined(notes)) if known else ([], "no occupation has a labour share")
 
 
@@ -261,7 +248,7 @@ def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | N
     """Women's share in the texts and in the labour force, by occupation; and a note on who lacks one."""
     pairs = {}
     for row in rows:
-        share, labour = _number(row, "female_share"), _number(row, "labour_female_share")
+        share, labour = row["female_share"], row["labour_female_share"]
         if share is not None and labour is not None:
             pairs[str(row["occupation"])] = share, labour
     n_out = len(rows) - len(pairs)
@@ -289,8 +276,8 @@ def nonbinary_summary(rows: Sequence[Row]) -> list[NonbinarySummary]:
     """
     found = []
     for model, own in _all_rows_by_model(rows).items():
-        shares = [x for row in own if (x := _number(row, "nonbinary_share")) is not None]
-        lows = [x for row in own if (x := _number(row, "nonbinary_ci_low")) is not None]
+        shares = [x for row in own if (x := row["nonbinary_share"]) is not None]
+        lows = [x for row in own if (x := row["nonbinary_ci_low"]) is not None]
         above, surely = (sum(x > NONBINARY_REFERENCE for x in values) for values in (shares, lows))
         found.append(NonbinarySummary(model, len(shares), above, surely, shares.count(0.0)))
     return found
@@ -307,8 +294,3 @@ def _all_rows_by_model(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _without_instruction(rows: Sequence[Row]) -> list[Row]:
     """Keep what was written under no instruction: deciles.csv has no column to tell them apart."""
     return [row for row in rows if row.get("instruction_id") in (None, NO_INSTRUCTION)]
-
-
-def _number(row: Row, name: str) -> float | None:
-    value = row[name]
-    return float(value) if isinstance(value, int | float) else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from biaskit.probe.design import ProbeDesign
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.reasons import because
-from biaskit.report.render.document import NotMade, PaperTable, TitledTable
+from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.report.render.probe import (
     SETTINGS,
     Blocks,
@@ -23,7 +23,6 @@ from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row
 
-Found = Iterator[PaperTable | NotMade]
 TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
 PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
 UNIT = "% of the probability on the listed words"
@@ -36,21 +35,14 @@ def paper_tables(part: Part) -> list[PaperTable]:
     OccuGender's Tables 3 (explicit) and 4 (implicit): models in rows, instruction none, the plain setting.
     Its Tables 9-18: a table for each model of a study that gave instructions. A study after Mattern has
     that paper's instead: Tables 3 and 4 for each model, 7 and 8 for all of them. Models asked in several
-    prompt forms have tables of their own for each form. A table that cannot be made is absent, and
-    `left_out` says why.
+    prompt forms have tables of their own for each form. A table that cannot be made is absent.
     """
-    return [one for one in _all(part) if isinstance(one, PaperTable)]
+    return list(_all(part))
 
 
-def left_out(part: Part) -> list[NotMade]:
-    """The papers' tables that a part does not give, each with its reason."""
-    return [one for one in _all(part) if isinstance(one, NotMade)]
-
-
-def _all(part: Part) -> Found:
+def _all(part: Part) -> Iterator[PaperTable]:
     groups = part.tables.get("probe_groups", ())
     if part.engine != "probe" or not groups:
-        yield NotMade("occugender-table-3", "no table probe_groups: the prober has no rows here")
         return
     forms = list(dict.fromkeys(row["prompt_form"] for row in groups))
     for form in forms:
@@ -87,7 +79,7 @@ def _frame(part: Part, rows: Sequence[Row]) -> Frame:
 
 def _occugender(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
-) -> Found:
+) -> Iterator[PaperTable]:
     plain = [row for row in rows if row["setting"] == "plain"] or list(rows)
     for number, (bias_type, title) in zip((3, 4), TASKS.items(), strict=True):
         own = [r for r in plain if (r["bias_type"], r["instruction_id"]) == (bias_type, NO_INSTRUCTION)]
@@ -95,11 +87,8 @@ def _occugender(
         if own:
             table = by_model(frame, own, f"{title} (OccuGender, Table {number}){said}: {UNIT}")
             yield PaperTable(name, _explained(table, own, part, _INTERVALS))
-        else:
-            yield NotMade(name, f"the study has no {bias_type} templates")
     name = f"occugender-tables-9-18{end}"
     if not frame.levels:
-        yield NotMade(name, "the study gave no instructions (study occugender-debias does)")
         return
     types = [one for one in TASKS if any(row["bias_type"] == one for row in plain)]
     settings = list(dict.fromkeys(row["setting"] for row in rows))
@@ -116,13 +105,12 @@ def _occugender(
 
 def _mattern(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
-) -> Found:
+) -> Iterator[PaperTable]:
     settings = [one for one in SETTINGS if any(row["setting"] == one for row in rows)]
     for i, (bias_type, title) in enumerate(PROMPTS.items()):
         own = [row for row in rows if row["bias_type"] == bias_type]
         names = (f"mattern-table-{3 + i}{end}", f"mattern-table-{7 + i}{end}")
         if not own:
-            yield from (NotMade(name, f"the study has no {bias_type} templates") for name in names)
             continue
         blocks: Blocks = by_settings(bias_type, settings)
         for model in dict.fromkeys(str(row["model"]) for row in own):

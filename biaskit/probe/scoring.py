@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from biaskit.errors import AskingStopped, ModelError, RunError, StudyError, TokenizationError
-from biaskit.models.base import ContinuationScorer
+from biaskit.errors import ModelError, RunError, StudyError, TokenizationError
+from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
 from biaskit.probe.shares.cells import as_json
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
-from biaskit.progress import ModelPlan, Watcher
+from biaskit.progress import ModelPlan
 from biaskit.records import (
+    PROBE_FORMS,
     Cell,
     Estimator,
     EstimatorName,
     Expression,
     LogProb,
+    Plan,
     Prompt,
     PromptForm,
     Scored,
     ScoreRequest,
 )
 from biaskit.runs.drift import Drift
-from biaskit.runs.manifest import estimator_of, model_entry, start_manifest, write_manifest
-from biaskit.runs.session import OpenModel, Outcome, closable, keep_batch_size, open_all
+from biaskit.runs.manifest import estimator_of, model_entry
+from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 from biaskit.study.keys import ProbeStudy
 
-FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,83 +45,46 @@ class PlannedCells:
     requests: tuple[ScoreRequest, ...]
 
 
-def score_cells(
-    design: ProbeDesign,
-    models: Mapping[str, str],
-    run: Path,
-    *,
-    open_model: OpenModel[ContinuationScorer],
-    watcher: Watcher,
-    dry_run: bool = False,
-    accept_drift: bool = False,
-    command: str = "",
-) -> Outcome:
+def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
-    study = design.study
-    done = Outcome()
-    manifest = start_manifest(
-        run,
-        "probe",
-        study.name,
-        question=compatibility(design),
-        resolved=describe_design(design),
-        command=command,
+    study, run = design.study, session.run
+    scorers = session.begin(
+        "probe", study.name, question=compatibility(design), resolved=describe_design(design)
     )
-    scorers = dict(open_all(run, models, manifest, open_model, done, watcher))
-    forms = _choose_forms(study, scorers, done, watcher)
-    if dry_run:
+    forms = _choose_forms(study, scorers, session)
+    if session.dry_run:
         stored = _stored_keys(run, study)
         for label, form in forms.items():
-            _plan_model(
-                run,
-                design,
-                scorers[label],
-                form,
-                stored,
-                done,
-                watcher,
-                alone=len(models) == 1,
-                dry_run=True,
-            )
-        return done
+            _plan_model(design, scorers[label], form, stored, session)
+            scorers[label].close()
+        return session.outcome
     if not forms:
-        return done
+        return session.outcome
     with RowWriter(run, "probe", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        done.notes += writer.reading.notes
+        session.outcome.notes += writer.reading.notes
         for label, form in forms.items():
-            scorer = scorers[label]
-            _enter(manifest, scorer, form, run)
-            manifest["signature"] = design_signature(design, manifest["models"])
-            write_manifest(run, manifest)
-            drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=accept_drift)
-            try:
-                _run_model(
-                    design, scorer, form, writer, manifest, done, watcher, drift, alone=len(models) == 1
-                )
-            except AskingStopped as stopped:
-                done.stop(label, stopped, watcher)
-            finally:
-                scorer.close()
-    return done
+            entry = _entry(session, scorers[label], form)
+            with session.turn(scorers[label], entry, partial(design_signature, design)):
+                _run_model(design, scorers[label], form, writer, session)
+    return session.outcome
 
 
-def _enter(manifest: dict[str, Any], scorer: ContinuationScorer, form: PromptForm, run: Path) -> None:
+def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm) -> Json:
     """A model's entry in the manifest; a folder holds one estimator of a model."""
     label = scorer.identity.label
-    entry, earlier = model_entry(scorer.identity, form), manifest["models"].get(label, {})
+    entry, earlier = model_entry(scorer.identity, form), session.manifest["models"].get(label, {})
     entry["estimator"] = scorer.estimator_for(form).in_key()
     before = earlier.get("estimator", "exact") if earlier else entry["estimator"]
     if before != entry["estimator"] and earlier.get("prompt_form") == form:
         raise RunError(
-            f"{run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"
+            f"{session.run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"
             f" {estimator_of(entry)}. Choose another --out."
         )
-    entry |= {name: earlier.get(name) for name in ("batch_size", "notes")}
-    manifest["models"][label] = entry
+    return entry | {name: earlier.get(name) for name in ("batch_size", "notes")}
 
 
 def _choose_forms(
-    study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], done: Outcome, watcher: Watcher
+    study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
 ) -> dict[str, PromptForm]:
     """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.instruction_position == "system"
@@ -127,35 +92,30 @@ def _choose_forms(
         raise StudyError(
             "A raw prompt has no system role: leave out the system prompt, or --prompt-form raw."
         )
-    usable = [form for form in FORMS if not (system and form == "raw")]
+    usable = [form for form in PROBE_FORMS if not (system and form == "raw")]
     usable = usable if study.prompt_form == "auto" else [study.prompt_form]
     takes: dict[str, list[PromptForm]] = {}
     for label, scorer in scorers.items():
         forms = [form for form in usable if form in scorer.identity.forms]
-        if system and not scorer.identity.takes_system:
-            forms = []
-        if forms:
+        if forms and (scorer.identity.takes_system or not system):
             takes[label] = forms
-            continue
-        error = _no_form(scorer, study, system=system)
-        if len(scorers) == 1:
-            raise error
-        done.give_up(label, error, watcher)
+        else:
+            session.leave_out(label, _no_form(scorer, study, system=system))
     common = [form for form in usable if all(form in forms for forms in takes.values())]
     if takes and not common:
-        done.notes.append("Prompt forms differ between the models: no contrast between those is made.")
+        session.outcome.notes.append(
+            "Prompt forms differ between the models: no contrast between those is made."
+        )
     chosen = {label: common[0] if common else forms[0] for label, forms in takes.items()}
     for label, form in list(chosen.items()):
         name = scorers[label].estimator_for(form).name
         if study.word_boundary == "word" and name not in ("exact", "sampling"):
-            # The others give tokens: whether a word ends after them they do not say.
+            # The others give tokens: they do not say whether a word ends after them.
             error = ModelError(
-                f"{label}: word_boundary = word is not possible by {name}. Take --estimator sampling, or"
+                f"{label}: word_boundary = word is not possible by {name}. Use --estimator sampling, or"
                 " word_boundary = token."
             )
-            if len(scorers) == 1:
-                raise error
-            done.give_up(label, error, watcher)
+            session.leave_out(label, error)
             del chosen[label]
     return chosen
 
@@ -189,73 +149,58 @@ def _stored_keys(run: Path, study: ProbeStudy) -> set[str]:
 
 
 def _plan_model(
-    run: Path,
     design: ProbeDesign,
     scorer: ContinuationScorer,
     form: PromptForm,
     stored: set[str],
-    done: Outcome,
-    watcher: Watcher,
-    *,
-    alone: bool,
-    dry_run: bool,
+    session: Session[ContinuationScorer],
 ) -> tuple[PlannedCells, list[tuple[ScoreRequest, ...]]] | None:
     """A model's cells and the batches that hold a missing one; None where it failed its checks."""
-    label = scorer.identity.label
-    estimator = scorer.estimator_for(form)
-    asked = plan_cells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
-    n_stored = sum(request.key in stored for request in asked.requests)
+    identity, estimator = scorer.identity, scorer.estimator_for(form)
+    planned = plan_cells(design, identity.label, form, identity.fingerprint, estimator.in_key())
+    n_stored = sum(request.key in stored for request in planned.requests)
+    plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
     pending: list[tuple[ScoreRequest, ...]] = []
-    tokens, notes = 0, cast(tuple[str, ...], ())
     seconds: float | None = 0.0
-    calls, cost = None, cast(float | None, 0.0)
     try:
-        if n_stored < len(asked.requests):
-            plan = scorer.plan_scores(_to_plan(scorer, asked, stored))
+        if n_stored < len(planned.requests):
+            plan = scorer.plan_scores(_to_plan(scorer, planned, stored))
             pending = [batch for batch in plan.batches if any(r.key not in stored for r in batch)]
-            tokens, notes = plan.prompt_tokens, plan.notes
-            calls = plan.calls if scorer.identity.where == "api" else None
-            cost = plan.cost_max
             seconds = scorer.estimate_seconds(pending)
     except ModelError as error:
-        named = _name_cell(error, asked)
         scorer.close()
-        if alone:
-            raise named from error
-        done.give_up(label, named, watcher)
+        session.leave_out(identity.label, _name_cell(error, planned))
         return None
-    shown = ModelPlan(
-        run=run,
-        label=label,
-        form=form,
-        n_cells=len(asked.requests),
-        n_stored=n_stored,
-        n_batches=len(pending),
-        prompt_tokens=tokens,
-        seconds=seconds,
-        notes=notes,
-        estimator=estimator.name,
-        calls=calls,
-        cost=cost,
+    session.show_plan(
+        ModelPlan(
+            run=session.run,
+            label=identity.label,
+            form=form,
+            n_cells=len(planned.requests),
+            n_stored=n_stored,
+            n_batches=len(pending),
+            prompt_tokens=plan.prompt_tokens,
+            seconds=seconds,
+            notes=plan.notes,
+            estimator=estimator.name,
+            calls=plan.calls if pending and identity.where == "api" else None,
+            cost=plan.cost_max,
+        )
     )
-    done.plans.append(shown)
-    watcher.planned(shown, dry_run=dry_run)
-    if dry_run:
-        scorer.close()
-    return asked, pending
+    return planned, pending
 
 
-def _to_plan(scorer: ContinuationScorer, asked: PlannedCells, stored: set[str]) -> Sequence[ScoreRequest]:
+def _to_plan(scorer: ContinuationScorer, planned: PlannedCells, stored: set[str]) -> Sequence[ScoreRequest]:
     """All requests where neighbours share a forward, so that the batches stay; else the missing ones."""
     if scorer.whole_batches:
-        return asked.requests
-    return [request for request in asked.requests if request.key not in stored]
+        return planned.requests
+    return [request for request in planned.requests if request.key not in stored]
 
 
-def _name_cell(error: ModelError, asked: PlannedCells) -> ModelError:
+def _name_cell(error: ModelError, planned: PlannedCells) -> ModelError:
     """Say which template and job a tokenization failed at: the backend knows only the key."""
     key = getattr(error, "request_key", None)
-    for cell, request in zip(asked.cells, asked.requests, strict=True):
+    for cell, request in zip(planned.cells, planned.requests, strict=True):
         if request.key == key:
             where = f"{cell.model}, {cell.bias_type} template {cell.template_id}, job {cell.job!r}"
             kind = TokenizationError if isinstance(error, TokenizationError) else ModelError
@@ -268,57 +213,48 @@ def _run_model(
     scorer: ContinuationScorer,
     form: PromptForm,
     writer: RowWriter,
-    manifest: dict[str, Any],
-    done: Outcome,
-    watcher: Watcher,
-    drift: Drift,
-    *,
-    alone: bool,
+    session: Session[ContinuationScorer],
 ) -> None:
-    label = scorer.identity.label
-    usage = Usage(writer.run, label)
-    planned = _plan_model(
-        writer.run, design, scorer, form, writer.keys, done, watcher, alone=alone, dry_run=False
-    )
-    if planned is None:
+    label, estimator = scorer.identity.label, scorer.estimator_for(form)
+    # Made before the plan, whose measurements take time too.
+    usage = Usage(session.run, label)
+    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
+    found = _plan_model(design, scorer, form, writer.keys, session)
+    if found is None or not found[1]:
         return
-    asked, pending = planned
-    if pending:
-        # What the expressions' tokens have in common belongs beside the numbers at every later reading.
-        manifest["models"][label]["notes"] = list(done.plans[-1].notes)
-        keep_batch_size(label, scorer.batch_size, writer.run, manifest)
-        cell_of = {
-            request.key: (cell, request.prompt)
-            for cell, request in zip(asked.cells, asked.requests, strict=True)
-        }
-        missing = sum(request.key not in writer.keys for batch in pending for request in batch)
-        stored, estimator = 0, scorer.estimator_for(form)
-        shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
-        watcher.progress(label, 0, missing)
-        plan = done.plans[-1]
-        used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
-        try:
-            # Closing the iterator is what stops the work, on Ctrl-C as on an error.
-            with closing(closable(scorer.score(pending))) as groups:
-                for group in drift.watch(groups):
-                    rows = [
-                        {**row_of(a, *cell_of[a.key], estimator), "model_key": shared}
-                        for a in group
-                        if isinstance(a, Scored)
-                    ]
-                    fresh = sum(row["key"] not in writer.keys for row in rows)
-                    writer.append(rows)
-                    stored += fresh
-                    done.count_failures(label, group)
-                    watcher.progress(label, stored, missing)
-                    keep_batch_size(label, scorer.batch_size, writer.run, manifest)
-                    usage.note({**used, "rows": stored, **scorer.used()})
-        finally:
-            usage.note({**used, "rows": stored, **scorer.used()}, last=True)
+    planned, pending = found
+    plan = session.outcome.plans[-1]
+    # What the expressions' tokens have in common belongs beside the numbers at every later reading.
+    session.manifest["models"][label]["notes"] = list(plan.notes)
+    session.keep_batch_size(scorer)
+    cell_of = {
+        request.key: (cell, request.prompt)
+        for cell, request in zip(planned.cells, planned.requests, strict=True)
+    }
+    missing = sum(request.key not in writer.keys for batch in pending for request in batch)
+    stored, shared = 0, model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
+    session.watcher.progress(label, 0, missing)
+    used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
+    try:
+        with closing_stream(scorer.score(pending)) as groups:
+            for group in drift.watch(groups):
+                rows = [
+                    {**row_of(a, *cell_of[a.key], estimator), "model_key": shared}
+                    for a in group
+                    if isinstance(a, Scored)
+                ]
+                stored += sum(row["key"] not in writer.keys for row in rows)
+                writer.append(rows)
+                session.outcome.count_failures(label, group)
+                session.watcher.progress(label, stored, missing)
+                session.keep_batch_size(scorer)
+                usage.note({**used, "rows": stored, **scorer.used()})
+    finally:
+        usage.note({**used, "rows": stored, **scorer.used()}, last=True)
 
 
 def row_of(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> dict[str, Any]:
-    """A row of probe.jsonl (docs/architecture.md#rows)."""
+    """A row of probe.jsonl (docs/reading.md#rows)."""
     row = {
         "key": answer.key,
         **{name: value for name, value in asdict(cell).items() if name != "labour_female_share"},

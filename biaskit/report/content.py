@@ -2,7 +2,7 @@
 
 Nothing here computes and nothing here opens a run: `workflow` fills it, figures, findings and the page
 read it. Every text in it (prompts, generated texts, words, labels, notes) is foreign text
-(docs/architecture.md#foreign-text).
+(docs/reading.md#foreign-text).
 """
 
 from __future__ import annotations

@@ -63,7 +63,6 @@ _DESIGN = {
     "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
     "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
 }
-"""The columns that tell prompts of one model apart, but for the item."""
 
 
 def _item(row: Row) -> str:

@@ -14,7 +14,7 @@ A = TypeVar("A")
 
 
 class Drift:
-    """Notices that another model answers under the same name (docs/apis.md#drift).
+    """Notices that another model answers under the same name (docs/reading.md#drift).
 
     Known are the names of the stored rows, else the first that answers.
     """

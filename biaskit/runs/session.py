@@ -1,26 +1,26 @@
-"""What both engines do when they ask models: open them, give one up, count failures, note what was used."""
+"""One start of a run of either engine: models are opened, left out or stopped, and failures counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from biaskit.errors import AskingStopped, BiaskitError, ModelError
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.progress import ModelPlan, Watcher
+from biaskit.models.options import NEW, Account
+from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
-from biaskit.runs.manifest import (
-    write_manifest,
-)
+from biaskit.runs.manifest import start_manifest, write_manifest
 from biaskit.runs.usage import promise, spent
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What asking did: which models gave up, which requests have no answer, and what was noticed."""
+    """Which models were left out or stopped, which requests have no answer, and what was noticed."""
 
     failed_models: dict[str, str] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)  # of those, the models that had begun to answer
@@ -28,65 +28,93 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     plans: list[ModelPlan] = field(default_factory=list)
 
-    def give_up(self, label: str, error: BiaskitError, watcher: Watcher) -> None:
-        """A model is left out with its reason; the others go on."""
-        self.failed_models[label] = str(error)
-        watcher.note(f"{label} is left out: {error}")
-
-    def stop(self, label: str, error: AskingStopped, watcher: Watcher) -> None:
-        """A model is not asked any further; what it answered before stays."""
-        self.failed_models[label] = str(error)
-        self.stopped.add(label)
-        watcher.note(f"{label} is not asked any further: {error}")
-
     def count_failures(self, label: str, answers: Sequence[object]) -> None:
-        """Count the answers that are none, by reason."""
+        """Count the failed requests among some answers, by reason."""
         for answer in answers:
             if isinstance(answer, Failed):
                 reasons = self.failed.setdefault(label, {})
                 reasons[answer.reason] = reasons.get(answer.reason, 0) + 1
 
 
-A = TypeVar("A")
 M = TypeVar("M", ContinuationScorer, TextGenerator)
-OpenModel = Callable[[str, str, Mapping[str, Any]], M]
-"""(label, spec, what the manifest knows of an earlier start, with `spent` USD and `promise`) → model."""
+OpenModel = Callable[[str, str, Mapping[str, Any], Account], M]
+"""(label, spec, the model's entry in the manifest, what the run has spent) → model."""
 
 
-def open_all(
-    run: Path,
-    models: Mapping[str, str],
-    manifest: Mapping[str, Any],
-    open_model: OpenModel[M],
-    done: Outcome,
-    watcher: Watcher,
-) -> Iterator[tuple[str, M]]:
-    """Every model that passes its first checks; the others are named with their reason."""
-    for label, spec in models.items():
-        earlier = manifest["models"].get(label, {})
+@dataclass(slots=True)
+class Session(Generic[M]):
+    """One start of a run: which models, where, who watches, and what has come of it so far."""
+
+    run: Path
+    models: Mapping[str, str]  # label → spec
+    open_model: OpenModel[M]
+    watcher: Watcher = field(default_factory=Silent)
+    dry_run: bool = False
+    accept_drift: bool = False
+    command: str = ""  # as given in the shell, for the manifest
+    manifest: dict[str, Any] = field(default_factory=dict)
+    outcome: Outcome = field(default_factory=Outcome)
+
+    def begin(
+        self, engine: str, study: str, *, question: Mapping[str, Any], resolved: Mapping[str, Any]
+    ) -> dict[str, M]:
+        """Bring the manifest up to this question, and open every model that passes its first checks."""
+        self.manifest = start_manifest(
+            self.run, engine, study, question=question, resolved=resolved, command=self.command
+        )
+        opened: dict[str, M] = {}
+        for label, spec in self.models.items():
+            known = self.manifest["models"].get(label, NEW)
+            account = Account(spent(self.run), partial(promise, self.run, label, spent(self.run, label)))
+            try:
+                model = self.open_model(label, spec, known, account)
+            except ModelError as error:
+                self.leave_out(label, error)
+                continue
+            if known and known["fingerprint"] != model.identity.fingerprint:
+                self.outcome.notes.append(
+                    f"{label} is not the model it was: its earlier rows stay in the file and are not used."
+                )
+            opened[label] = model
+        return opened
+
+    def leave_out(self, label: str, error: BiaskitError) -> None:
+        """Go on without a model, which is named with its reason; the only model's error is raised."""
+        if len(self.models) == 1:
+            raise error
+        self.outcome.failed_models[label] = str(error)
+        self.watcher.note(f"{label} is left out: {error}")
+
+    @contextmanager
+    def turn(
+        self, model: M, entry: dict[str, Any], sign: Callable[[Mapping[str, Any]], str]
+    ) -> Iterator[None]:
+        """A model's turn: its entry and the run's signature are written first, the model is closed last.
+
+        `AskingStopped` (the money is spent, the key was refused, another model answers) ends the turn; the
+        rows that came before stay.
+        """
+        label = model.identity.label
+        self.manifest["models"][label] = entry
+        self.manifest["signature"] = sign(self.manifest["models"])
+        write_manifest(self.run, self.manifest)
         try:
-            money = {"spent": spent(run), "promise": partial(promise, run, label, spent(run, label))}
-            model = open_model(label, spec, {**earlier, **money})
-        except ModelError as error:
-            if len(models) == 1:
-                raise
-            done.give_up(label, error, watcher)
-            continue
-        if earlier and earlier["fingerprint"] != model.identity.fingerprint:
-            done.notes.append(
-                f"{label} is not the model it was: its earlier rows stay in the file and are not used."
-            )
-        yield label, model
+            yield
+        except AskingStopped as stopped:
+            self.outcome.failed_models[label] = str(stopped)
+            self.outcome.stopped.add(label)
+            self.watcher.note(f"{label} was stopped: {stopped}")
+        finally:
+            model.close()
 
+    def show_plan(self, plan: ModelPlan) -> None:
+        """Show what a model is still to be asked, before it is asked."""
+        self.outcome.plans.append(plan)
+        self.watcher.planned(plan, dry_run=self.dry_run)
 
-def keep_batch_size(label: str, batch_size: int, run: Path, manifest: dict[str, Any]) -> None:
-    """A resumed run must cut the same batches, so a size that `auto` found is kept."""
-    entry = manifest["models"][label]
-    if entry.get("batch_size") != batch_size:
-        entry["batch_size"] = batch_size
-        write_manifest(run, manifest)
-
-
-def closable(groups: Iterator[Any]) -> Any:
-    """An iterator that can be closed: closing is what stops a model's work."""
-    return groups if hasattr(groups, "close") else (group for group in groups)
+    def keep_batch_size(self, model: M) -> None:
+        """Write down the size that `auto` found: a resumed run must cut the same batches."""
+        entry = self.manifest["models"][model.identity.label]
+        if entry.get("batch_size") != model.batch_size:
+            entry["batch_size"] = model.batch_size
+            write_manifest(self.run, self.manifest)

@@ -1,4 +1,4 @@
-"""A run on disk: manifest, append-only rows, lock, resume (docs/architecture.md#run-on-disk).
+"""A run on disk: manifest, append-only rows, lock, resume (docs/reading.md#run-folder).
 
 Rows lie in whatever order they came; a study finds those that it needs.
 """

@@ -1,4 +1,4 @@
-"""What a run has used so far, kept while it asks: usage.json, and what a killed process may have spent."""
+"""What a run has used so far, kept while it runs: usage.json, and what a killed process may have spent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WRITING = threading.Lock()  # the model's own thread writes too
 
 
 class Usage:
-    """One model's line of usage.json, kept while it is asked: a killed run has counted too."""
+    """One model's line of usage.json, written while it answers, so that a killed run has counted too."""
 
     EVERY_S = 5.0
 
     def __init__(self, run: Path, label: str) -> None:
         self._path = run / USAGE
         self._label = label
-        self._before = _with_what_was_lost(_read_usage(self._path).get(label, {}))
+        self._before = _promised_counts_as_spent(_read_usage(self._path).get(label, {}))
         self._started = self._written = time.perf_counter()
 
     def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
@@ -64,7 +64,7 @@ def spent(run: Path, label: str | None = None) -> float:
     """USD that earlier starts of a run may have spent, on one model or on all of them."""
     usage = _read_usage(run / USAGE)
     lines = list(usage.values()) if label is None else [usage.get(label, {})]
-    return sum(_spent(_with_what_was_lost(line)) for line in lines)
+    return sum(_spent(_promised_counts_as_spent(line)) for line in lines)
 
 
 def _spent(line: Mapping[str, float | None]) -> float:
@@ -73,17 +73,17 @@ def _spent(line: Mapping[str, float | None]) -> float:
 
 def promise(run: Path, label: str, before: float, most: float) -> None:
     """Write that a model may have spent so much more than `before`, ahead of its spending it."""
-    if not run.is_dir():  # the questions before a first start: what they cost is counted when it begins
+    if not run.is_dir():  # the first checks of a new run: their cost is counted when it begins
         return
     with _WRITING:
         usage = _read_usage(run / USAGE)
-        line = _with_what_was_lost(usage.get(label, {}))
+        line = _promised_counts_as_spent(usage.get(label, {}))
         line |= dict(zip(PROMISED, (round(before + most, 9), _THIS_PROCESS), strict=True))
         write_json(run / USAGE, {**usage, label: line})
 
 
-def _with_what_was_lost(line: Mapping[str, float | None]) -> dict[str, float | None]:
-    """A line after the death of a process that left a promise: all of it may have been spent."""
+def _promised_counts_as_spent(line: Mapping[str, float | None]) -> dict[str, float | None]:
+    """A line in which the promise of a killed process counts as spent: all of it may have been."""
     most, process = (line.get(name) for name in PROMISED)
     if most is None or process == _THIS_PROCESS:
         return dict(line)

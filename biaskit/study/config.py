@@ -67,7 +67,7 @@ def _beside(folder: Path, source: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether an option's value is a file rather than names (docs/studies.md#lists)."""
+    """Whether an option's value is a file rather than names (docs/studies.md#selection)."""
     return "/" in text or text.endswith((".csv", ".txt", ".toml"))
 
 

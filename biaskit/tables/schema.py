@@ -1,4 +1,4 @@
-"""The public tables as data: every name, column and key (docs/reading.md#table-rules).
+"""The public tables as data: every name, column and key (docs/reading.md#tables).
 
 Columns stand in the order of the file, each with a kind; the keys name a row, so no two rows may share
 them. Columns are added at the right, before `reason`, and never renamed.

@@ -2,18 +2,14 @@
 
 from biaskit.workflow.analyze import analyse, analysis_keys, describe_run, load, merge, result_of
 from biaskit.workflow.calibrate import CalibrationResult, calibrate
+from biaskit.workflow.cite import cite
 from biaskit.workflow.compare import ComparisonResult, compare
 from biaskit.workflow.doctor import Examination, doctor
+from biaskit.workflow.imported import analyze_texts, import_texts
 from biaskit.workflow.marked_words import marked_words
-from biaskit.workflow.personas import (
-    RECORDED,
-    PersonasResult,
-    analyze_texts,
-    import_texts,
-    personas,
-    recorded_run,
-)
+from biaskit.workflow.personas import PersonasResult, personas
 from biaskit.workflow.probe import ProbeResult, probe, score_continuations
+from biaskit.workflow.recorded import RECORDED, recorded_run
 from biaskit.workflow.report import Report, report
 
 __all__ = [
@@ -28,6 +24,7 @@ __all__ = [
     "analysis_keys",
     "analyze_texts",
     "calibrate",
+    "cite",
     "compare",
     "describe_run",
     "doctor",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.spec import Asking, LocalOptions, is_api, open_scorer, split_label
+from biaskit.models.base import closing_stream
+from biaskit.models.options import Dtype, LocalOptions, ScoringOptions
+from biaskit.models.spec import is_api, open_scorer, split_label
 from biaskit.probe.design import ProbeDesign, cell_key, cells, resolve_design
 from biaskit.probe.scoring import row_of
 from biaskit.probe.shares.cells import cell_shares
@@ -30,7 +31,6 @@ from biaskit.records import (
     ScoreRequest,
 )
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.runs.session import closable
 from biaskit.stats.proportions import wilson
 from biaskit.study.config import load_probe_study
 from biaskit.study.keys import ProbeStudy
@@ -86,7 +86,7 @@ def agreement(
     draws: int = 25,
     seed: int = 1,
     device: str = "auto",
-    dtype: str = "float32",
+    dtype: Dtype = "float32",
     batch_size: int | None = None,
     watcher: Watcher | None = None,
 ) -> AgreementResult:
@@ -110,19 +110,19 @@ def agreement(
     overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
     design = resolve_design(load_probe_study(study, overrides))
     chosen = _choose(design, label, cells_per_type)
-    asking = _Asking(
-        spec, label, LocalOptions(device, dtype, batch_size), design.study, seed, watcher or Silent()
-    )
-    exact = asking.rows(chosen, Asking("exact"))
-    found = list(_compare_bounds(design, exact, asking.rows(chosen, Asking("top-k", k=k))))
-    exact = asking.rows(chosen, Asking("exact"), word_boundary="word")
+    local, on_prefix = LocalOptions(device, dtype, batch_size), design.study.on_prefix
+    model_rows = _ModelRows(spec, label, local, design.study, seed, watcher or Silent())
+    exact = model_rows.by(chosen, ScoringOptions("exact", on_prefix=on_prefix))
+    listed = model_rows.by(chosen, ScoringOptions("top-k", k=k, on_prefix=on_prefix))
+    found = list(_compare_bounds(design, exact, listed))
+    exact = model_rows.by(chosen, ScoringOptions("exact", word_boundary="word", on_prefix=on_prefix))
     for some in _by_type(chosen):
         longest = max(len(e.text) for _, _, expressions in some for e in expressions)
-        drawn = asking.rows(some, Asking("sampling", draws=draws, longest=longest))
+        drawn = model_rows.by(some, ScoringOptions("sampling", draws=draws, longest=longest))
         found += _compare_draws(design, exact, drawn)
     rows = _summaries(found, design)
     notes = _notes(len(chosen), k, draws, found)
-    return AgreementResult(label, tuple(rows), notes, asking.sign(design, k=k, draws=draws))
+    return AgreementResult(label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws))
 
 
 # --- which cells ------------------------------------------------------------------------------------------
@@ -154,29 +154,27 @@ def _by_type(chosen: Chosen) -> Iterator[Chosen]:
 
 
 @dataclass(slots=True)
-class _Asking:
-    """One model, opened anew for each estimator and freed again."""
+class _ModelRows:
+    """One model's rows; it is opened anew for each estimator and freed again."""
 
     spec: str
     label: str
-    options: LocalOptions
+    local: LocalOptions
     study: ProbeStudy
     seed: int
     watcher: Watcher
     identity: ModelIdentity | None = None
 
-    def rows(self, chosen: Chosen, asking: Asking, *, word_boundary: str = "token") -> dict[Cell, Row]:
-        """Each cell's row, as a run would store it."""
-        how = self.options
-        options = LocalOptions(how.device, how.dtype, how.batch_size, word_boundary, self.study.on_prefix)
-        scorer = open_scorer(self.spec, label=self.label, options=options, asking=asking)
+    def by(self, chosen: Chosen, scoring: ScoringOptions) -> dict[Cell, Row]:
+        """Each cell's row by an estimator, as a run would store it."""
+        scorer = open_scorer(self.spec, label=self.label, local=self.local, scoring=scoring)
         self.identity = scorer.identity
         estimator = scorer.estimator_for(chosen[0][0].prompt_form)
         requests = {self._key(*one): one for one in chosen}
         found: dict[Cell, Row] = {}
         try:
             plan = scorer.plan_scores([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()])
-            with closing(closable(scorer.score(plan.batches))) as groups:
+            with closing_stream(scorer.score(plan.batches)) as groups:
                 for group in groups:
                     for answer in group:
                         if isinstance(answer, Failed):

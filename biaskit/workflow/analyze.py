@@ -12,12 +12,12 @@ from biaskit.probe.stored_design import merge as merge_probe
 from biaskit.probe.stored_design import read_design as read_probe_design
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
-from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.workflow.personas import PersonasResult, analyse_personas, planned_draws
 from biaskit.workflow.probe import ProbeResult, analyse_probe_run
-from biaskit.workflow.result import RunResult
+from biaskit.workflow.result import RunResult, run_path
 
 
 def analyse(
@@ -35,9 +35,9 @@ def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     return kind(run, tuple(notes))
 
 
-def load(run: str | Path, *, watcher: Watcher | None = None) -> RunResult:
+def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunResult:
     """A stored run's tables, made again from its rows; needs no model."""
-    path = find_run(str(run))
+    path = run_path(run)
     with watching(watcher) as seen:
         return result_of(path, analyse(path, watcher=seen))
 

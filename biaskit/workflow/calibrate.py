@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
 from biaskit.files import write_atomically
@@ -23,8 +24,8 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.store import find_run
 from biaskit.tables.io import write_table
+from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +57,9 @@ class CalibrationResult:
         )
 
 
+@checked()
 def calibrate(
-    run: str | Path,
+    run: str | Path | RunResult,
     *,
     occupation: str | None = None,
     model: str | None = None,
@@ -69,7 +71,7 @@ def calibrate(
     See docs/methods.md#calibration, Calibration.
 
     Args:
-        run: a run's folder. occupation: by default the one with most such texts.
+        run: a result or a run's folder. occupation: by default the one with most such texts.
         model: needed where the run has several.
         out: the study file; by default calibrated.toml in the run's folder.
         settings: analysis keys such as c_rule, prior, tokenizer, names.
@@ -77,7 +79,7 @@ def calibrate(
     Writes calibration.csv to the run's tables and a study file with the recommended alpha and c, which
     `--study` reads.
     """
-    path = find_run(str(run))
+    path = run_path(run)
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")

@@ -1,23 +1,26 @@
-"""What the commands of both engines do before and after they ask: labels, lists, the line to go on."""
+"""The course that `probe` and `personas` share: name models, find the run's folder, ask, analyse, sum up."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from biaskit.corpora.sources import check_label
-from biaskit.errors import UsageError
+from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
+from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, split_label
-from biaskit.progress import Watcher
-from biaskit.runs.session import Outcome
-from biaskit.runs.store import read_rows, rows_file
+from biaskit.progress import Watcher, watching
+from biaskit.runs.manifest import MANIFEST
+from biaskit.runs.session import Outcome, Session
+from biaskit.runs.store import default_run_path, read_rows, rows_file
 from biaskit.study.config import is_path
 from biaskit.study.keys import Study
+from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
@@ -69,17 +72,27 @@ def command_line() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiCall:
-    """What a command or a call in Python says about its API models."""
+class CallOptions:
+    """The options that `probe` and `personas` share."""
 
+    out: str | Path | None = None
+    device: str = "auto"
+    dtype: Dtype = "auto"
+    batch_size: int | None = None
     api_key_env: str | Sequence[str] | None = None  # VARIABLE, or LABEL=VARIABLE for each model
     endpoint_name: str | None = None
     max_cost: float | None = None  # USD
     price: str | None = None  # IN,OUT in USD per million tokens
     accept_drift: bool = False
+    dry_run: bool = False
+    watcher: Watcher | None = None
 
-    def options(self, models: Mapping[str, str], watcher: Watcher) -> ApiOptions:
-        """Checked, for the models of this call. Raises `UsageError`."""
+    def local(self, batch_size: int | None = None) -> LocalOptions:
+        """How local models run; `batch_size`: the one that an earlier start found. Raises `UsageError`."""
+        return LocalOptions(self.device, self.dtype, self.batch_size or batch_size)
+
+    def api(self, models: Mapping[str, str], watcher: Watcher) -> ApiOptions:
+        """How the API models among these are reached. Raises `UsageError`."""
         from biaskit.models.api.options import ApiOptions
         from biaskit.models.api.prices import parse_price
 
@@ -96,25 +109,69 @@ class ApiCall:
         )
 
 
-NO_API = ApiCall()
-"""Nothing said: keys by their usual variable, known prices, no cap."""
+R = TypeVar("R", bound=RunResult)
 
 
-def how_to_go_on(run: Path, engine: str) -> str:
+def run_study(
+    study: Study,
+    models: Sequence[str],
+    call: CallOptions,
+    *,
+    digest: str,
+    open_model: Callable[..., Any],
+    ask: Callable[[Session[Any]], Outcome],
+    analyse: Callable[[Path, Watcher], list[str]],
+    unit: str,
+    result: type[R],
+) -> R:
+    """Name the models, find the run's folder, ask, analyse, and collect what a reader must know.
+
+    Args:
+        digest: of the resolved study, for the default folder's name.
+        open_model: `open_scorer` or `open_generator`, with what the study says of it.
+        ask: fills the run with rows. analyse: makes its tables and returns notes.
+        unit: what the notes call a request, such as "cells".
+    """
+    with watching(call.watcher) as watcher:
+        named = name_models(models, study, watcher)
+        run = _folder(call.out, study, [digest, list(named)])
+        api = call.api(named, watcher)
+
+        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:
+            local = call.local(known.get("batch_size"))
+            return open_model(spec, label=label, local=local, api=api, known=known, account=account)
+
+        session: Session[Any] = Session(
+            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+        )
+        try:
+            outcome = ask(session)
+            made = not call.dry_run and (run / MANIFEST).exists()
+            notes = [*outcome.notes, *(analyse(run, watcher) if made else []), *failures(outcome, unit)]
+        except KeyboardInterrupt as error:
+            raise Interrupted(interrupted(run, study.engine)) from error
+    return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
+
+
+def _folder(out: str | Path | None, study: Study, question: object) -> Path:
+    return Path(out) if out is not None else default_run_path(study.engine, study.name, question)
+
+
+def interrupted(run: Path, engine: str) -> str:
     """What an interrupted run says."""
     rows = rows_file(run, engine)
     n = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.exists() else 0
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 
 
-def left_out(asked: Outcome, unit: str) -> list[str]:
+def failures(outcome: Outcome, unit: str) -> list[str]:
     """What a reader must know of answers that never came."""
     notes = [
-        f"{label}: {n} {unit} failed ({reason}); the same command asks them again"
-        for label, reasons in asked.failed.items()
+        f"{label}: {n} {unit} failed ({reason}); the same command tries them again"
+        for label, reasons in outcome.failed.items()
         for reason, n in reasons.items()
     ]
-    for label, reason in asked.failed_models.items():
-        what = "was not asked any further" if label in asked.stopped else "is left out"
+    for label, reason in outcome.failed_models.items():
+        what = "was stopped" if label in outcome.stopped else "is left out"
         notes.append(f"{label} {what}: {reason}")
     return notes

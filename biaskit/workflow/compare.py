@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.arguments import checked
 from biaskit.compare.aliases import Aliases, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
@@ -21,11 +22,11 @@ from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_json, write_manifest
-from biaskit.runs.store import DEFAULT_PARENT, find_run
+from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.io import read_table_rows, write_table
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.result import RunResult
+from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +97,7 @@ def _as_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
+@checked()
 def compare(
     *runs: str | Path | RunResult,
     out: str | Path | None = None,
@@ -118,8 +120,8 @@ def compare(
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
-    paths = [run.path if isinstance(run, RunResult) else find_run(str(run)) for run in runs]
-    return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
+    collection = gather([run_path(run) for run in runs])
+    return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
 
 
 def compare_gathered(

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from biaskit.arguments import checked
 from biaskit.errors import UsageError
-from biaskit.models.api.capabilities import SCORED_FORMS, Capabilities
-from biaskit.models.spec import LocalOptions, full_spec, is_api, open_scorer, split_label
+from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
-from biaskit.records import ModelIdentity
+from biaskit.records import PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.workflow.calls import ApiCall
+from biaskit.workflow.calls import CallOptions
 
 LINE = 86
 """Where an answer is broken, so that the table fits beside its questions."""
@@ -32,9 +33,9 @@ class Examination:
         """Prompt form of the prober → estimators that are possible in it, the one that `auto` takes first."""
         if self.found is None:
             return {
-                form: ["exact", "top-k", "sampling"] for form in SCORED_FORMS if form in self.identity.forms
+                form: ["exact", "top-k", "sampling"] for form in PROBE_FORMS if form in self.identity.forms
             }
-        return {form: list(names) for form in SCORED_FORMS if (names := self.found.estimators(form))}
+        return {form: list(names) for form in PROBE_FORMS if (names := self.found.estimators(form))}
 
     def open_forms(self) -> tuple[str, ...]:
         """Prompt forms in which `personas` can ask, the one that `auto` takes first."""
@@ -72,7 +73,7 @@ class Examination:
     def _uses(self) -> TitledTable:
         rows = []
         estimators = self.estimators()
-        for form in SCORED_FORMS:
+        for form in PROBE_FORMS:
             names = estimators.get(form, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
             why = "" if self.found is None else self.found.problems.get(form, "")
@@ -104,6 +105,7 @@ class Examination:
         return [*notes, f"this took {self.used.get('calls', 0):.0f} calls, {paid}"]
 
 
+@checked()
 def doctor(
     model: str,
     *,
@@ -125,9 +127,8 @@ def doctor(
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
         raise UsageError(f"{label} answers from a script: there is nothing to examine.")
-    call = ApiCall(api_key_env, endpoint_name, None, price)
-    api = call.options({label: spec}, watcher or Silent())
-    scorer = open_scorer(spec, label=label, options=LocalOptions(), api=api)
+    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
+    scorer = open_scorer(spec, label=label, api=call.api({label: spec}, watcher or Silent()))
     try:
         found = scorer.identity.found
         capabilities = Capabilities.from_json(found) if is_api(spec) and found is not None else None

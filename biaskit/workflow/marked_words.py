@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from biaskit.arguments import TEXTS, checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words.lists import word_lists
 from biaskit.personas.words.log_odds import Prior
+from biaskit.wording import short
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked(texts=TEXTS, gender=TEXTS, prompt=TEXTS)
 def marked_words(
     texts: Sequence[str],
     gender: Sequence[str],
@@ -48,8 +51,10 @@ def marked_words(
     """
     import pandas as pd
 
-    if isinstance(texts, str) or isinstance(gender, str) or len(texts) != len(gender):
+    if len(texts) != len(gender):
         raise UsageError("marked_words takes a list of texts and a list of their genders, equally long.")
+    if prior is not None and not isinstance(prior, Prior):
+        raise UsageError(f"prior is {short(repr(prior))}: give a Prior, or leave it out.")
     genders = _genders(gender)
     if prompt is not None and len(prompt) != len(texts):
         raise UsageError("prompt has another length than texts: give one for each text.")

@@ -1,47 +1,34 @@
-"""What `biaskit personas` and `bk.personas` do: draw texts, or take a user's, and analyse them."""
+"""What `biaskit personas` and `bk.personas` do: draw texts, analyse them, compare models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.corpora.sources import load_corpus
-from biaskit.errors import Interrupted, StudyError, UsageError, nearest
-from biaskit.files import data_dir
-from biaskit.models.spec import LocalOptions, open_generator
+from biaskit.arguments import checked
+from biaskit.models.options import Dtype
+from biaskit.models.spec import open_generator
 from biaskit.personas.analysis import analyse_texts
-from biaskit.personas.sampling.design import PersonasDesign, n_series, resolve_design
+from biaskit.personas.sampling.design import n_series, resolve_design
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
-from biaskit.personas.sampling.stored_design import describe_design, design_signature, read_design
-from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
-from biaskit.progress import Silent, Watcher, watching
-from biaskit.provenance import versions
+from biaskit.personas.sampling.stored_design import describe_design, read_design
+from biaskit.progress import Watcher, watching
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
-from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.store import RowWriter, default_run_path, read_rows, rows_file
-from biaskit.study.config import build_study, load_personas_study
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.store import read_rows, rows_file
+from biaskit.study.config import load_personas_study
+from biaskit.study.keys import PersonasStudy
 from biaskit.tables.io import read_table_rows as read_table_rows
-from biaskit.workflow.calls import (
-    NO_API,
-    ApiCall,
-    command_line,
-    how_to_go_on,
-    left_out,
-    list_override,
-    name_models,
-)
+from biaskit.workflow.calls import CallOptions, list_override, run_study
 from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-RECORDED = "recorded:"
-"""What a recorded corpus is called with: `recorded:demo`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,6 +76,7 @@ class PersonasResult(RunResult):
 # --- drawing -----------------------------------------------------------------------------------------
 
 
+@checked()
 def personas(
     *models: str,
     study: str = "gasp-pilot",
@@ -101,7 +89,7 @@ def personas(
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
-    dtype: str = "auto",
+    dtype: Dtype = "auto",
     batch_size: int | None = None,
     api_key_env: str | Sequence[str] | None = None,
     endpoint_name: str | None = None,
@@ -141,63 +129,41 @@ def personas(
         "system_prompt": system_prompt,
     }
     overrides |= {name: value for name, value in plain.items() if value is not None}
-    chosen = load_personas_study(study, {**overrides, **(settings or {})})
-    options = LocalOptions(device, dtype, batch_size)
-    api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
     with watching(watcher) as seen:
-        return personas_study(
-            chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=seen
+        call = CallOptions(
+            out=out,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            api_key_env=api_key_env,
+            endpoint_name=endpoint_name,
+            max_cost=max_cost,
+            price=price,
+            accept_drift=accept_drift,
+            dry_run=dry_run,
+            watcher=seen,
         )
+        return personas_study(load_personas_study(study, {**overrides, **(settings or {})}), models, call)
 
 
-def personas_study(
-    study: PersonasStudy,
-    models: Sequence[str],
-    *,
-    out: str | Path | None = None,
-    options: LocalOptions | None = None,
-    api: ApiCall = NO_API,
-    dry_run: bool = False,
-    watcher: Watcher | None = None,
-) -> PersonasResult:
+def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:
     """Draw, analyse and compare one study; `personas` with the study already built."""
     design = resolve_design(study)
-    watcher, options = watcher or Silent(), options or LocalOptions()
-    named = name_models(models, study, watcher)
-    question = [describe_design(design)["digest"], list(named)]
-    run = Path(out) if out is not None else default_run_path("personas", study.name, question)
-
-    api_options = api.options(named, watcher)
-
-    def open_model(label: str, spec: str, earlier: Mapping[str, Any]) -> Any:
-        size = options.batch_size or earlier.get("batch_size")
-        local = LocalOptions(options.device, options.dtype, size)
-        return open_generator(spec, label=label, options=local, api=api_options, earlier=earlier)
-
-    try:
-        asked = draw_texts(
-            design,
-            named,
-            run,
-            open_model=open_model,
-            watcher=watcher,
-            dry_run=dry_run,
-            accept_drift=api.accept_drift,
-            command=command_line(),
-        )
-        failures = (asked.failed_models, asked.failed, tuple(asked.plans))
-        if dry_run or not (run / MANIFEST).exists() or _is_empty(run):
-            notes = [*asked.notes, *left_out(asked, "draws")]
-            return PersonasResult(run, tuple(notes), *failures)
-        notes = [*asked.notes, *analyse_personas(run, watcher=watcher)]
-    except KeyboardInterrupt as error:
-        raise Interrupted(how_to_go_on(run, "personas")) from error
-    notes += left_out(asked, "draws")
-    return PersonasResult(run, tuple(notes), *failures)
+    return run_study(
+        study,
+        models,
+        call,
+        digest=describe_design(design)["digest"],
+        open_model=open_generator,
+        ask=partial(draw_texts, design),
+        # Where not one text came the failures say why.
+        analyse=lambda run, watcher: [] if _is_empty(run) else analyse_personas(run, watcher=watcher),
+        unit="draws",
+        result=PersonasResult,
+    )
 
 
 def _is_empty(run: Path) -> bool:
-    """Whether not one text came: there is nothing to analyse, and the failures say why."""
     rows = rows_file(run, "personas")
     return not rows.exists() or next(read_rows(rows, skip_bad=True), None) is None
 
@@ -205,7 +171,7 @@ def _is_empty(run: Path) -> bool:
 def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     """Draws that a run has planned at least: the first round and the texts with a gender in the prompt.
 
-    How many more Algorithm 5 asks is known when it has asked them, so what is stored may be the larger.
+    How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
     """
     if manifest["resolved"].get("imported"):
         return n_stored
@@ -213,175 +179,6 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     n_open, n_specified = n_series(design)
     each = n_open * Filling.of(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))
-
-
-# --- texts of one's own -------------------------------------------------------------------------------
-
-
-def analyze_texts(
-    df: pd.DataFrame,
-    *,
-    text: str = "text",
-    gender: str | None = None,
-    occupation: str | None = None,
-    model: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    out: str | Path | None = None,
-    watcher: Watcher | None = None,
-) -> PersonasResult:
-    """Analyse a DataFrame of texts as `biaskit analyze --texts` does a file.
-
-    Args:
-        text, gender, occupation, model: names of columns. Where the gender is given it counts as specified
-            in the prompt, where it is missing or empty the text is associated by its pronouns.
-        settings: any analysis key, such as `{"hold_out": 0.5}`.
-        out: the run's folder; by default one named after the texts.
-    """
-    settings = dict(settings or {})
-    imported = rows_of_frame(
-        df,
-        text_col=text,
-        gender_col=gender,
-        occupation_col=occupation,
-        model_col=model,
-        gender_codes=_codes(settings),
-    )
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    with watching(watcher) as seen:
-        return _analyse_imported(imported, columns, settings, out, seen)
-
-
-def import_texts(
-    path: str | Path,
-    *,
-    text_col: str = "text",
-    gender_col: str | None = None,
-    occupation_col: str | None = None,
-    model_col: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    out: str | Path | None = None,
-    watcher: Watcher | None = None,
-) -> PersonasResult:
-    """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
-    settings = dict(settings or {})
-    imported = read_texts(
-        path,
-        text_col=text_col,
-        gender_col=gender_col,
-        occupation_col=occupation_col,
-        model_col=model_col,
-        gender_codes=_codes(settings),
-    )
-    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
-    return _analyse_imported(imported, columns, settings, out, watcher)
-
-
-def _codes(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The codes of genders that the settings map, by whichever of two spellings."""
-    dotted = {
-        key.removeprefix("gender_codes."): value
-        for key, value in settings.items()
-        if key.startswith("gender_codes.")
-    }
-    whole = settings.get("gender_codes", {})
-    return {**(whole if isinstance(whole, Mapping) else {}), **dotted}
-
-
-def _analyse_imported(
-    imported: ImportedTexts,
-    columns: Mapping[str, str | None],
-    settings: Mapping[str, Any],
-    out: str | Path | None,
-    watcher: Watcher | None,
-) -> PersonasResult:
-    for key in settings:
-        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
-            raise StudyError(
-                f"{key} is a key of sampling, and these texts are there already."
-                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
-            )
-    if len(imported.models) > 1 and UNNAMED in imported.models:
-        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
-    study = build_study(
-        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
-    )
-    assert isinstance(study, PersonasStudy)
-    design = _imported_questions(study)
-    question = {
-        "study": "texts",
-        "texts": imported.digest,
-        "columns": dict(columns),
-        "gender_codes": dict(study.gender_codes),
-    }
-    run = Path(out) if out is not None else default_run_path("personas", "texts", question)
-    resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
-    manifest: dict[str, Any] = {
-        "format": RUN_FORMAT,
-        "engine": "personas",
-        "study": "texts",
-        "question": question,
-        "resolved": resolved,
-        "models": {label: _imported_model(imported) for label in imported.models},
-        "versions": versions(),
-        "command": command_line(),
-    }
-    manifest["signature"] = design_signature(design, manifest["models"])
-    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        if (run / MANIFEST).exists():
-            merge_compatible(run, read_manifest(run)["question"], question)
-        write_manifest(run, manifest)
-        writer.append_all(imported.rows())
-    notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
-    return PersonasResult(run, tuple(notes))
-
-
-def _imported_questions(study: PersonasStudy) -> PersonasDesign:
-    """GAS(P)'s occupations, for their labour shares where a user's occupations have the same names."""
-    listed = resolve_design(study)
-    return PersonasDesign(
-        study=study,
-        occupations=listed.occupations,
-        prompts=(),
-        templates=(),
-        slot="",
-        instructions=(None,),
-        sources={},
-    )
-
-
-def _imported_model(imported: ImportedTexts) -> dict[str, Any]:
-    return {
-        "spec": "texts",
-        "fingerprint": imported.digest,
-        "tuning": "unknown",
-        "where": "texts",
-        "prompt_form": "",
-        "details": {},
-    }
-
-
-# --- a recorded corpus ----------------------------------------------------------------------------------
-
-
-def recorded_run(spec: str, out: str | Path | None = None) -> Path:
-    """`recorded:NAME` as a run of one's own: its rows and manifest copied, ready to be analysed."""
-    name = spec.removeprefix(RECORDED)
-    shipped = load_corpus("recorded")  # held against its digests
-    known = sorted({Path(file.path).parent.name for file in shipped.files})
-    if name not in known:
-        raise UsageError(
-            f"There is no recorded corpus {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}."
-        )
-    source = data_dir("corpora") / "recorded" / name
-    manifest = read_manifest(source)
-    question = [manifest["resolved"]["digest"], list(manifest["models"])]
-    run = Path(out) if out is not None else default_run_path("personas", f"recorded-{name}", question)
-    with RowWriter(run, "personas") as writer:
-        if (run / MANIFEST).exists():
-            merge_compatible(run, read_manifest(run)["question"], manifest["question"])
-        write_manifest(run, manifest)
-        writer.append_all(read_rows(rows_file(source, "personas")))
-    return run
 
 
 # --- analysing ------------------------------------------------------------------------------------------

@@ -1,38 +1,32 @@
-"""What `biaskit probe` and `bk.probe` do: resolve a study, ask, analyse, compare models."""
+"""What `biaskit probe` and `bk.probe` do: resolve a study, score its cells, analyse them, compare models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import Interrupted, ModelError, UsageError
-from biaskit.models.spec import Asking, LocalOptions, open_scorer
+from biaskit.arguments import TEXT, checked
+from biaskit.errors import ModelError, UsageError
+from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
+from biaskit.models.spec import open_scorer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.design import resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
-from biaskit.progress import Silent, Watcher, watching
+from biaskit.progress import Watcher, watching
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
-from biaskit.runs.manifest import MANIFEST, read_manifest
-from biaskit.runs.store import default_run_path
+from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.io import read_table_rows as read_table_rows
-from biaskit.workflow.calls import (
-    NO_API,
-    ApiCall,
-    command_line,
-    how_to_go_on,
-    left_out,
-    list_override,
-    name_models,
-)
+from biaskit.workflow.calls import CallOptions, list_override, run_study
 from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
@@ -89,9 +83,10 @@ class ProbeResult(RunResult):
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
 
 
-# --- asking ------------------------------------------------------------------------------------------
+# --- scoring -----------------------------------------------------------------------------------------
 
 
+@checked(expressions=TEXT)
 def probe(
     *models: str,
     study: str = "occugender",
@@ -108,7 +103,7 @@ def probe(
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
-    dtype: str = "auto",
+    dtype: Dtype = "auto",
     batch_size: int | None = None,
     api_key_env: str | Sequence[str] | None = None,
     endpoint_name: str | None = None,
@@ -163,64 +158,45 @@ def probe(
         "draws": draws,
     }
     overrides |= {name: value for name, value in plain.items() if value is not None}
-    chosen = load_probe_study(study, {**overrides, **(settings or {})})
-    options = LocalOptions(device, dtype, batch_size, chosen.word_boundary, chosen.on_prefix)
-    api = ApiCall(api_key_env, endpoint_name, max_cost, price, accept_drift)
     with watching(watcher) as seen:
-        return probe_study(chosen, models, out=out, options=options, api=api, dry_run=dry_run, watcher=seen)
-
-
-def probe_study(
-    study: ProbeStudy,
-    models: Sequence[str],
-    *,
-    out: str | Path | None = None,
-    options: LocalOptions | None = None,
-    api: ApiCall = NO_API,
-    dry_run: bool = False,
-    watcher: Watcher | None = None,
-) -> ProbeResult:
-    """Ask, analyse and compare one study; `probe` with the study already built."""
-    options = options or LocalOptions(word_boundary=study.word_boundary, on_prefix=study.on_prefix)
-    design = resolve_design(study)
-    watcher = watcher or Silent()
-    named = name_models(models, study, watcher)
-    question = [describe_design(design)["digest"], list(named)]
-    run = Path(out) if out is not None else default_run_path("probe", study.name, question)
-
-    api_options = api.options(named, watcher)
-    longest = max(len(e.text) for listed in design.expressions.values() for e in listed)
-    asking = Asking(study.estimator, study.k, study.draws, longest)
-
-    def open_model(label: str, spec: str, earlier: Mapping[str, Any]) -> Any:
-        size = options.batch_size or earlier.get("batch_size")
-        return open_scorer(
-            spec,
-            label=label,
-            options=replace(options, batch_size=size),
-            asking=asking,
-            api=api_options,
-            earlier=earlier,
-        )
-
-    try:
-        asked = score_cells(
-            design,
-            named,
-            run,
-            open_model=open_model,
-            watcher=watcher,
+        call = CallOptions(
+            out=out,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            api_key_env=api_key_env,
+            endpoint_name=endpoint_name,
+            max_cost=max_cost,
+            price=price,
+            accept_drift=accept_drift,
             dry_run=dry_run,
-            accept_drift=api.accept_drift,
-            command=command_line(),
+            watcher=seen,
         )
-    except KeyboardInterrupt as error:
-        raise Interrupted(how_to_go_on(run, "probe")) from error
-    if dry_run or not (run / MANIFEST).exists():
-        return ProbeResult(run, tuple(asked.notes), asked.failed_models, asked.failed, tuple(asked.plans))
-    notes = [*asked.notes, *analyse_probe_run(run)]
-    notes += left_out(asked, "cells")
-    return ProbeResult(run, tuple(notes), asked.failed_models, asked.failed, tuple(asked.plans))
+        return probe_study(load_probe_study(study, {**overrides, **(settings or {})}), models, call)
+
+
+def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
+    """Score, analyse and compare one study; `probe` with the study already built."""
+    design = resolve_design(study)
+    scoring = ScoringOptions(
+        study.estimator,
+        study.k,
+        study.draws,
+        longest=max(len(e.text) for listed in design.expressions.values() for e in listed),
+        word_boundary=study.word_boundary,
+        on_prefix=study.on_prefix,
+    )
+    return run_study(
+        study,
+        models,
+        call,
+        digest=describe_design(design)["digest"],
+        open_model=partial(open_scorer, scoring=scoring),
+        ask=partial(score_cells, design),
+        analyse=lambda run, _: analyse_probe_run(run),
+        unit="cells",
+        result=ProbeResult,
+    )
 
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
@@ -243,15 +219,16 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
 # --- a scorer without a study -------------------------------------------------------------------------
 
 
+@checked()
 def score_continuations(
     model: str,
     prompts: Sequence[str],
     expressions: Mapping[str, Sequence[str]] | Sequence[str],
     *,
     device: str = "auto",
-    dtype: str = "auto",
+    dtype: Dtype = "auto",
     batch_size: int | None = None,
-    word_boundary: str = "token",
+    word_boundary: WordBoundary = "token",
 ) -> pd.DataFrame:
     """Exact natural log-probability of each expression after each prompt (docs/methods.md#exact).
 
@@ -270,9 +247,14 @@ def score_continuations(
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
     wanted: tuple[Expression, ...] = expressions_of(listed)
-    if not prompts or not wanted:
+    if not len(prompts) or not wanted:
         raise UsageError("Give at least one prompt and one expression.")
-    scorer = open_scorer(model, label=model, options=LocalOptions(device, dtype, batch_size, word_boundary))
+    scorer = open_scorer(
+        model,
+        label=model,
+        local=LocalOptions(device, dtype, batch_size),
+        scoring=ScoringOptions(word_boundary=word_boundary),
+    )
     keys = [key_of([i, prompt]) for i, prompt in enumerate(prompts)]
     plan = scorer.plan_scores(
         [ScoreRequest(key, Prompt(prompt), wanted) for key, prompt in zip(keys, prompts, strict=True)]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
+from biaskit.arguments import checked
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.files import write_atomically
+from biaskit.foreign import visible
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
@@ -29,23 +32,47 @@ from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
-from biaskit.workflow.result import RunResult
+from biaskit.wording import count
+from biaskit.workflow.result import RunResult, run_path
+
+if TYPE_CHECKING:
+    from biaskit.report.findings import Finding
 
 PAGE = "report.html"
 PREFIX, MARGIN = "report.", "margin."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """What was written, and the content behind it."""
+    """What a report wrote and what it says.
+
+    Attributes:
+        page: the HTML page.
+        figures: the SVG, PNG and, where asked for, PDF files.
+        latex: the tables of the papers, a file each, and one document that holds them all.
+        findings: the page's sentences, most important first; each has `topic`, `verdict` (higher, lower,
+            equivalent, no-clear-difference, not-measured, shown), `text` and `measured_with`.
+        content: everything the page was made of.
+        notes: what the page leaves out, so that it stays below its size.
+    """
 
     page: Path
     figures: tuple[Path, ...]
     latex: tuple[Path, ...]
-    content: Content = field(repr=False)
+    findings: tuple[Finding, ...]
+    content: Content
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        parts = [
+            count(len(self.findings), "finding"),
+            count(len(self.figures), "figure file"),
+            count(len(self.latex), "LaTeX file"),
+        ]
+        return visible(f"Report({str(self.page)!r}: {', '.join(parts)})")
 
+
+@checked()
 def report(
     *runs: str | Path | RunResult,
     out: str | Path | None = None,
@@ -69,11 +96,13 @@ def report(
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
     with watching(watcher) as seen:
-        return _write_report(_paths(runs), out, texts, groups, aliases, dict(settings or {}), seen)
+        return _write_report(
+            [run_path(run) for run in runs], out, texts, groups, aliases, dict(settings or {}), seen
+        )
 
 
 def _write_report(
-    runs: Sequence[str | Path],
+    runs: Sequence[Path],
     out: str | Path | None,
     texts: bool,
     groups: Sequence[str],
@@ -82,7 +111,8 @@ def _write_report(
     watcher: Watcher,
 ) -> Report:
     from biaskit.report.figures import draw_all, save
-    from biaskit.report.findings import READING, cannot_show, findings
+    from biaskit.report.findings import READING, cannot_show
+    from biaskit.report.findings import findings as find
     from biaskit.report.page import render_page
 
     keys, given = _keys(settings)
@@ -91,21 +121,15 @@ def _write_report(
     steps.done()
     figures = draw_all(content)
     steps.done()
-    page = render_page(
-        content,
-        findings(content),
-        cannot_show(content),
-        figures,
-        max_mb=keys.max_mb,
-        reading=READING,
-    )
+    found = find(content)
+    page = render_page(content, found, cannot_show(content), figures, max_mb=keys.max_mb, reading=READING)
     target = Path(out) if out is not None else folder / PAGE
     _write(target, page.html)
     steps.done()
     drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
     latex = tuple(_latex(content, folder / "latex"))
     steps.done()
-    return Report(target, drawn, latex, content, tuple(page.notes))
+    return Report(target, drawn, latex, found, content, tuple(page.notes))
 
 
 class _Steps:
@@ -121,10 +145,6 @@ class _Steps:
         """One more is done."""
         self._n += 1
         self._watcher.progress("report", self._n, self.TOTAL)
-
-
-def _paths(runs: Sequence[str | Path | RunResult]) -> list[str | Path]:
-    return [run.path if isinstance(run, RunResult) else run for run in runs]
 
 
 def _keys(settings: dict[str, Any]) -> tuple[ReportKeys, dict[str, Any]]:
@@ -155,22 +175,20 @@ def _write(path: Path, content: bytes) -> None:
         ) from error
 
 
+def findings_of(run: Path) -> tuple[Finding, ...]:
+    """The sentences of a run's page, most important first; nothing is written beside the run."""
+    from biaskit.report.findings import findings
+
+    named = _Named.of([run], (), None)
+    with TemporaryDirectory() as folder:
+        return findings(_tables(named, gather(named.paths), False, {}, Path(folder))[0])
+
+
 # --- the content -------------------------------------------------------------------------------------
 
 
-def content_of(
-    *runs: str | Path | RunResult,
-    texts: bool = True,
-    groups: Sequence[str] = (),
-    aliases: str | Path | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> Content:
-    """What a report of these runs says, without writing a page."""
-    return _content(_paths(runs), texts, groups, aliases, dict(settings or {}))[0]
-
-
 def _content(
-    runs: Sequence[str | Path],
+    runs: Sequence[Path],
     texts: bool,
     groups: Sequence[str],
     aliases: str | Path | None,
@@ -178,7 +196,19 @@ def _content(
 ) -> tuple[Content, Path]:
     named = _Named.of(runs, groups, aliases)
     collection = gather(named.paths)
-    between, notes, folder = _between(collection, named, settings)
+    content, folder = _tables(named, collection, texts, settings)
+    return _with_rows(content, collection), folder
+
+
+def _tables(
+    named: _Named,
+    collection: Collection,
+    texts: bool,
+    settings: Mapping[str, Any],
+    comparison: Path | None = None,
+) -> tuple[Content, Path]:
+    """What the stored tables say, and the folder of the report; a comparison is written to `comparison`."""
+    between, notes, folder = _between(collection, named, settings, comparison)
     content = Content(
         title=_title(collection.parts),
         parts=collection.parts,
@@ -192,7 +222,7 @@ def _content(
         bibtex=_bibtex(collection.parts),
         reference=settings.get("reference", _reference(collection)),
     )
-    return _with_rows(content, collection), folder
+    return content, folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +235,9 @@ class _Named:
     folder: Path | None  # a comparison's, where that was named
 
     @classmethod
-    def of(cls, runs: Sequence[str | Path], groups: Sequence[str], aliases: str | Path | None) -> _Named:
+    def of(cls, runs: Sequence[Path], groups: Sequence[str], aliases: str | Path | None) -> _Named:
         """A folder that `compare` wrote stands for its runs, groups and aliases."""
-        given = [find_run(str(run)) for run in runs] or [find_run(None)]
+        given = list(runs) or [find_run(None)]
         manifests = [read_manifest(path) for path in given]
         if not any(manifest["engine"] == COMPARISON for manifest in manifests):
             return cls(tuple(given), tuple(groups), aliases, None)
@@ -225,7 +255,7 @@ class _Named:
 
 
 def _between(
-    collection: Collection, named: _Named, settings: Mapping[str, Any]
+    collection: Collection, named: _Named, settings: Mapping[str, Any], out: Path | None
 ) -> tuple[Tables, tuple[str, ...], Path]:
     """What ties runs and models together, and the folder everything goes to."""
     from biaskit.workflow.compare import compare_gathered
@@ -235,7 +265,7 @@ def _between(
     if alone and n_models == 1:
         return {}, (), first
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
-    own = named.folder or (first / "comparison" if alone else None)
+    own = out or named.folder or (first / "comparison" if alone else None)
     made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
     return made.content.between, made.warnings, first if alone and named.folder is None else made.path
 
@@ -269,7 +299,7 @@ def _bibtex(parts: Sequence[Part]) -> str:
 
 
 def _with_rows(content: Content, collection: Collection) -> Content:
-    """The same content with prompts, example texts and sentences, read from the rows once per run."""
+    """The same content with prompts, example texts and sentences; every file of rows is read once."""
     prompts: list[PromptShown] = []
     examples: list[ExampleText] = []
     words: list[WordInContext] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +11,21 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import RunError, TableError, nearest
+from biaskit.arguments import PATH
+from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.runs.manifest import MANIFEST, read_manifest
+from biaskit.runs.store import find_run
 from biaskit.tables.io import empty_table, read_table
 from biaskit.tables.schema import SCHEMAS
-from biaskit.wording import count
+from biaskit.wording import count, short
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from biaskit.report.findings import Finding
 
 
 SHOWN_ROWS = 20
@@ -85,6 +90,13 @@ class RunResult(ABC):
         return self.table("tests")
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The sentences of this run's page, most important first, as `bk.report(run).findings` has them."""
+        from biaskit.workflow.report import findings_of
+
+        return findings_of(self.path)
+
+    @property
     def complete(self) -> bool:
         """Whether everything that this call asked was answered and stored."""
         return not self.failed_models and not self.failed
@@ -133,3 +145,12 @@ class RunResult(ABC):
         shown = table.head(SHOWN_ROWS).to_html(index=False, na_rep="–", float_format="{:.4g}".format)
         more = f"the first {SHOWN_ROWS} of " if len(table) > SHOWN_ROWS else ""
         return f"{said}{shown}<p>{self.headline}: {more}{count(len(table), 'row')}</p>"
+
+
+def run_path(run: str | Path | RunResult) -> Path:
+    """The folder of a run that is named by its folder or its result. Raises `RunError`, `UsageError`."""
+    if isinstance(run, RunResult):
+        return run.path
+    if not PATH(run):
+        raise UsageError(f"{short(repr(run))} is no run: give a result, or a run's folder as text or path.")
+    return find_run(os.fspath(run))

@@ -61,7 +61,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
     # What doctor finds of this server; as in a resumed run, it is not asked again.
     found = Capabilities(answered_by="toy", completions=True, unique_ids=True, latency=0.5, parallel=4.0)
     endpoint = open_endpoint(spec, label="toy", keys={}, endpoint_name=None)
-    earlier = {"found": found.as_json(), "fingerprint": endpoint.fingerprint}
+    known = {"found": found.as_json(), "fingerprint": endpoint.fingerprint}
     requests = [
         DrawRequest(f"{i:032x}", Prompt(prompt_of(i), "completion"), Sampling(max_new_tokens=TOKENS), i, i)
         for i in range(n)
@@ -69,7 +69,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
     sizes: list[float] = []
     with tempfile.TemporaryDirectory() as folder, RowWriter(Path(folder), "personas") as writer:
         started, worked = time.perf_counter(), time.process_time()
-        generator = open_api_generator(spec, label="toy", options=ApiOptions(), earlier=earlier)
+        generator = open_api_generator(spec, label="toy", options=ApiOptions(), known=known)
         written = 0
         for group in generator.generate(generator.plan_draws(requests).batches):
             rows = [{"key": a.key, "text": a.text, "finish": a.finish} for a in group if isinstance(a, Draw)]

@@ -19,8 +19,9 @@ import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
 
 from biaskit.models.huggingface.demo import find_demo
-from biaskit.models.huggingface.generator import LARGEST_BATCH, GenerationOptions, TransformersGenerator
+from biaskit.models.huggingface.generator import MOST_TEXTS, TransformersGenerator
 from biaskit.models.huggingface.loading import load_tokenizer
+from biaskit.models.options import LocalOptions
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling
 
 PROMPT = "Biography of a nurse\n\n"
@@ -31,14 +32,14 @@ class Ours:
     """The generator as `biaskit personas` uses it."""
 
     def __init__(self, n_tokens: int, batch: int | None) -> None:
-        options = GenerationOptions(device="cpu", dtype="bfloat16", batch_size=batch)
-        self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", options=options)
+        local = LocalOptions(device="cpu", dtype="bfloat16", batch_size=batch)
+        self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", local=local)
         self.n_tokens = n_tokens
 
     def rate(self, seed: int, n_tokens: int | None = None) -> float:
         """Tokens a second of one full batch."""
         sampling = Sampling(max_new_tokens=n_tokens or self.n_tokens)
-        n = self.generator.batch_size or LARGEST_BATCH
+        n = self.generator.batch_size or MOST_TEXTS
         requests = [
             DrawRequest(f"{seed}-{i}", Prompt(PROMPT, "completion"), sampling, 1000 * seed + i)
             for i in range(n)

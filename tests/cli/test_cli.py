@@ -291,6 +291,7 @@ def test_auto_leaves_raw_out_where_there_is_a_system_prompt(cli: Cli) -> None:
 # --- a model that cannot be had ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
@@ -929,6 +930,7 @@ def test_analyze_is_idempotent_also_with_rows_between_models(cli: Cli, two_model
     assert made == tables("r")
 
 
+@pytest.mark.slow
 def test_the_order_of_lines_changes_no_byte(cli: Cli, two_models: None) -> None:
     made, path = tables("r"), Path("r/probe.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)

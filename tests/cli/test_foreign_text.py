@@ -1,6 +1,6 @@
 """Foreign names come through rows, tables, DataFrames and terminal as what they are.
 
-See docs/architecture.md#foreign-text.
+See docs/reading.md#foreign-text.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ def data_of(page: Path) -> Any:
     return [json.loads(zlib.decompress(base64.b64decode(part))) for part in packed]
 
 
+@pytest.mark.slow
 def test_two_runs_make_a_page_figures_and_latex_in_the_comparisons_folder(
     console: Cli, runs: tuple[Path, Path]
 ) -> None:
@@ -75,6 +76,7 @@ def test_one_run_has_its_page_in_its_own_folder(
     assert not Path("biaskit-runs").exists()
 
 
+@pytest.mark.slow
 def test_without_texts_no_text_is_in_the_page(console: Cli, runs: tuple[Path, Path]) -> None:
     rows = (runs[1] / "generations.jsonl").read_text("ascii").splitlines()
     texts = [json.loads(row)["text"] for row in rows]
@@ -96,6 +98,7 @@ def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
     assert {"topic", "verdict", "text", "measured_with"} == set(made["findings"][0])
 
 
+@pytest.mark.slow
 def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
     import shutil
 
@@ -139,6 +142,7 @@ def test_a_page_that_cannot_be_written_says_so(runs: tuple[Path, Path]) -> None:
         bk.report(runs[0], out="file/page.html")
 
 
+@pytest.mark.slow
 def test_a_result_is_a_run_in_python(runs: tuple[Path, Path]) -> None:
     made = bk.report(bk.load(runs[0]), bk.load(runs[1]), out="page.html")
     assert Path("page.html") == made.page
@@ -188,6 +192,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_hostile_texts_and_names_stay_text_in_everything_a_report_writes(console: Cli, hostile: Path) -> None:
     from html.parser import HTMLParser
     from xml.etree import ElementTree

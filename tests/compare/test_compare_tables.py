@@ -190,6 +190,7 @@ def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path:
             assert (0, 0, True) == (row["ci_low"], row["ci_high"], row["equivalent"])
 
 
+@pytest.mark.slow
 def test_merging_keeps_the_rows_of_single_models_and_can_be_repeated(tmp_path: Path) -> None:
     rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}), "a", "b")
     single = {**rows[0], "family": "probe/share/paired/instructions", "model_b": "b", "p_adjusted": None}

@@ -62,6 +62,7 @@ def test_the_table_has_the_counts_that_methods_2_5_names() -> None:
     assert list(counts.items()) == sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
+@pytest.mark.slow
 def test_the_table_equals_the_corpus_of_nltk(nltk_path: list[str]) -> None:
     installed("brown")
     nltk_path.append(str(NLTK_DATA))
@@ -116,6 +117,7 @@ def run_script(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
     runpy.run_path(str(SCRIPT), run_name="__main__")
 
 
+@pytest.mark.slow
 def test_the_script_writes_the_shipped_table_byte_for_byte(
     nltk_path: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.conversation import messages_of
+from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.probe.shares.top_k import Sought, bound_masses
 from biaskit.provenance import key_of
 from biaskit.records import (
@@ -57,13 +58,13 @@ def options(policy: Policy = QUICK, **more: Any) -> ApiOptions:
 _FOUND: dict[str, dict[str, Any]] = {}
 
 
-def earlier(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def measured_before(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What a manifest knows of an honest server of this shape: opening it then asks nothing."""
     endpoint = open_endpoint("api:toy@http://127.0.0.1/v1", label="toy", keys={}, endpoint_name="toy")
     asked = repr(sorted((shape or {}).items()))
     if asked not in _FOUND:
         with ApiServer(MODEL, Behaviour(**{"canned": CANNED, **(shape or {})})) as server:
-            scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options(), earlier={})
+            scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
             scorer.close()
         _FOUND[asked] = scorer.found.as_json()
     return {"found": _FOUND[asked], "fingerprint": endpoint.fingerprint}
@@ -72,7 +73,7 @@ def earlier(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
 @contextmanager
 def scoring(
     server: ApiServer,
-    estimator: str = "auto",
+    estimator: EstimatorChoice = "auto",
     *,
     policy: Policy = QUICK,
     k: int = 20,
@@ -85,11 +86,8 @@ def scoring(
         f"api:toy@{server.url}",
         label="toy",
         options=options(policy, **more),
-        earlier=earlier(shape),
-        estimator=estimator,
-        k=k,
-        draws=draws,
-        longest=max(len(e.text) for e in EXPRESSIONS),
+        known=measured_before(shape),
+        scoring=ScoringOptions(estimator, k=k, draws=draws, longest=max(len(e.text) for e in EXPRESSIONS)),
     )
     try:
         yield scorer
@@ -111,7 +109,7 @@ def generating(
         f"api:toy@{shown}",
         label="toy",
         options=options(policy, **more),
-        earlier=earlier(shape),
+        known=measured_before(shape),
         batch_size=batch_size,
     )
     try:

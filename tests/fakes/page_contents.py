@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
+from biaskit.report.figures.figure import Missing
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row
@@ -38,16 +39,6 @@ class Figure:
     svg: bytes
     caption: str = "n = 63 jobs; bars: 95 % intervals; unit: share."
     alt: str = "Dots for every job."
-    anchor: str = "figures"
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A figure that could not be drawn."""
-
-    name: str
-    title: str
-    reason: str
     anchor: str = "figures"
 
 

@@ -38,7 +38,8 @@ from biaskit.corpora.loaders import (
     render_forms,
 )
 from biaskit.models.huggingface.folder import check_folder
-from biaskit.models.huggingface.scorer import ScoringOptions, TransformersScorer
+from biaskit.models.huggingface.scorer import TransformersScorer
+from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest
 
 TOLERANCE = 1e-5
@@ -443,7 +444,14 @@ def scorer_for(
     folder: Path, kind: Callable[..., TransformersScorer] = TransformersScorer, **options: Any
 ) -> TransformersScorer:
     """biaskit's scorer on a saved folder."""
-    return kind(check_folder(folder), label="tiny", spec=f"hf:{folder}", options=ScoringOptions(**options))
+    local = {name: options.pop(name) for name in ("device", "dtype", "batch_size") if name in options}
+    return kind(
+        check_folder(folder),
+        label="tiny",
+        spec=f"hf:{folder}",
+        local=LocalOptions(**local),
+        scoring=ScoringOptions(**options),
+    )
 
 
 def answers(scorer: TransformersScorer, requests: Sequence[ScoreRequest]) -> dict[str, Scored | Failed]:

@@ -404,11 +404,12 @@ def test_a_local_model_is_sampled_in_every_form(tiny: Any, form: PromptForm) -> 
     from fakes.tiny_models import CHAT_TEMPLATE
 
     from biaskit.models.huggingface.folder import check_folder
-    from biaskit.models.huggingface.generator import GenerationOptions, TransformersGenerator
+    from biaskit.models.huggingface.generator import TransformersGenerator
+    from biaskit.models.options import LocalOptions
 
     folder: Path = tiny("llama", "llama2", chat_template=CHAT_TEMPLATE).folder
-    options = GenerationOptions(device="cpu", dtype="float32", batch_size=16)
-    generator = TransformersGenerator(check_folder(folder), label="tiny", spec="hf:t", options=options)
+    local = LocalOptions(device="cpu", dtype="float32", batch_size=16)
+    generator = TransformersGenerator(check_folder(folder), label="tiny", spec="hf:t", local=local)
     prompt = Prompt("Q: I met a nurse.\nA:" if form == "raw" else "I met a nurse.", form)
     # One letter is a token of its own: said often enough for a count.
     letters = tuple(Expression("any", c) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.;:-")

@@ -29,7 +29,8 @@ from needs import require_demo
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.generator import GenerationOptions, GumbelNoise, TransformersGenerator
+from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
+from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Draw, DrawRequest, Failed, Prompt, PromptForm, Sampling
 
@@ -39,8 +40,8 @@ Saved = Callable[..., Tiny]
 
 
 def generator_for(folder: Path, batch_size: int | None = 8) -> TransformersGenerator:
-    options = GenerationOptions(device="cpu", dtype="float32", batch_size=batch_size)
-    return TransformersGenerator(check_folder(folder), label="tiny", spec=f"hf:{folder}", options=options)
+    local = LocalOptions(device="cpu", dtype="float32", batch_size=batch_size)
+    return TransformersGenerator(check_folder(folder), label="tiny", spec=f"hf:{folder}", local=local)
 
 
 def draws_of(
@@ -309,6 +310,7 @@ def p_of_fit(found: Sequence[int], shares: np.ndarray[Any, Any]) -> float:
 SAMPLINGS = [(1.0, 1.0), (0.5, 1.0), (1.0, 0.8), (0.5, 0.8), (2.0, 0.9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("temperature", "top_p"), SAMPLINGS)
 def test_first_tokens_are_as_frequent_as_a_plain_forward_says(
     tiny: Saved, temperature: float, top_p: float
@@ -641,8 +643,8 @@ BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career
 
 
 def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[DrawRequest]) -> dict[str, str]:
-    options = GenerationOptions(batch_size=batch_size)
-    model = TransformersGenerator(demo, label="demo", spec="demo", options=options)
+    local = LocalOptions(batch_size=batch_size)
+    model = TransformersGenerator(demo, label="demo", spec="demo", local=local)
     assert {batch_size} == {len(batch) for batch in model.plan_draws(requests).batches}
     return texts(answers(model, requests))
 

@@ -68,7 +68,7 @@ def test_the_list_is_the_head_of_the_models_own_distribution(
     monkeypatch.setattr("biaskit.models.huggingface.listing.SLICE_ELEMENTS", 100)  # several slices
     requests = raw_requests((SHORT, *LONG), asked_on(tokenizer))
     for k in (1, 5, 20):
-        found = answers(scorer_for(saved.folder, top_k=k, batch_size=3), requests)
+        found = answers(scorer_for(saved.folder, estimator="top-k", k=k, batch_size=3), requests)
         for request in requests:
             values = list(listed(found[request.key]).values())
             ids = saved.oracle.encode(request.prompt.text)
@@ -84,7 +84,7 @@ def test_every_expression_is_within_its_bounds(
     # One token, several tokens, with a listed first token and with an unlisted one.
     words = expressions("He", "Her", "She", "Non-binary", "a", "of", "-", "nurse", "I", "You", ",", "(", "7")
     requests = raw_requests((SHORT, *LONG[:3]), words)
-    found = answers(scorer_for(saved.folder, top_k=k), requests)
+    found = answers(scorer_for(saved.folder, estimator="top-k", k=k), requests)
     kinds = {"point": 0, "begun": 0, "unlisted": 0}
     for request in requests:
         shown = listed(found[request.key])
@@ -118,7 +118,7 @@ def test_a_token_shows_the_text_it_adds_and_no_other_token_the_same(
 ) -> None:
     saved = tiny(architecture, tokenizer)
     (request,) = raw_requests([SHORT], expressions("He", "She"))
-    shown = listed(answers(scorer_for(saved.folder, top_k=10_000), [request])[request.key])
+    shown = listed(answers(scorer_for(saved.folder, estimator="top-k", k=10_000), [request])[request.key])
     own = saved.oracle.tokenizer
     rows = saved.oracle.model.get_output_embeddings().weight.shape[0]
     assert rows == len(shown)
@@ -143,7 +143,7 @@ def test_at_the_start_of_a_turn_a_listed_expression_is_found_by_its_text(tokeniz
     saved = tiny("llama", tokenizer, chat_template=CHAT_TEMPLATE)
     asked = expressions("He", "She", "they", "a", "I", "Nonbinary")
     request = ScoreRequest("c", Prompt("I met a nurse.", "chat-prefill"), asked)
-    found = answers(scorer_for(saved.folder, top_k=10_000), [request])["c"]
+    found = answers(scorer_for(saved.folder, estimator="top-k", k=10_000), [request])["c"]
     exact = answers(scorer_for(saved.folder), [request])["c"]
     assert isinstance(exact, Scored)
     assert isinstance(found, Scored)
@@ -163,7 +163,8 @@ def test_only_the_prompts_go_through_the_model_and_shared_beginnings_once(tiny: 
     requests = raw_requests(LONG, asked_on("bpe"))
     whole = sum(len(saved.oracle.encode(text)) for text in LONG)
     apart, shared = (
-        scorer_for(saved.folder, top_k=9, batch_size=4, share_prefixes=share) for share in (False, True)
+        scorer_for(saved.folder, estimator="top-k", k=9, batch_size=4, share_prefixes=share)
+        for share in (False, True)
     )
     assert whole == apart.plan_scores(requests).prompt_tokens
     assert shared.plan_scores(requests).prompt_tokens < whole
@@ -176,8 +177,8 @@ def test_an_architecture_without_an_extendable_cache_is_listed_too(
 ) -> None:
     saved = tiny("llama", "bpe")
     requests = raw_requests(LONG, asked_on("bpe"))
-    usual = answers(scorer_for(saved.folder, top_k=9), requests)
-    scorer = scorer_for(saved.folder, top_k=9)
+    usual = answers(scorer_for(saved.folder, estimator="top-k", k=9), requests)
+    scorer = scorer_for(saved.folder, estimator="top-k", k=9)
     monkeypatch.setattr(scorer, "_can_extend", lambda longest: False)
     for key, answer in answers(scorer, requests).items():
         assert pytest.approx(listed(usual[key]), abs=TOLERANCE) == listed(answer)
@@ -224,7 +225,7 @@ def test_a_broken_row_fails_alone_and_an_impossible_token_is_not_listed(tiny: Sa
 
 def test_weights_that_are_not_finite_fail_every_cell_with_the_reason(tiny: Saved) -> None:
     saved = tiny("llama", "bpe")
-    scorer = scorer_for(saved.folder, top_k=4)
+    scorer = scorer_for(saved.folder, estimator="top-k", k=4)
     requests = raw_requests(LONG, asked_on("bpe"))
     plan = scorer.plan_scores(requests)
     scorer._load()
@@ -236,14 +237,14 @@ def test_weights_that_are_not_finite_fail_every_cell_with_the_reason(tiny: Saved
 
 def test_the_estimator_is_named_with_its_k_and_what_it_cannot_do_is_refused(tiny: Saved) -> None:
     folder = tiny("llama", "bpe").folder
-    assert Estimator("top-k", k=20) == scorer_for(folder, top_k=20).estimator_for("raw")
+    assert Estimator("top-k", k=20) == scorer_for(folder, estimator="top-k", k=20).estimator_for("raw")
     assert Estimator("exact") == scorer_for(folder).estimator_for("raw")
     with pytest.raises(ModelError, match="chat-prefill"):
-        scorer_for(folder, top_k=20).estimator_for("chat-prefill")
+        scorer_for(folder, estimator="top-k", k=20).estimator_for("chat-prefill")
     with pytest.raises(UsageError, match="word_boundary=token"):
-        scorer_for(folder, top_k=20, word_boundary="word")
+        scorer_for(folder, estimator="top-k", k=20, word_boundary="word")
     with pytest.raises(UsageError, match="at least one"):
-        scorer_for(folder, top_k=0)
+        scorer_for(folder, estimator="top-k", k=0)
 
 
 def test_a_token_is_decoded_once(tiny: Saved) -> None:

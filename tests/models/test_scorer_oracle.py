@@ -90,6 +90,7 @@ def tokens_of_nodes(found: dict[str, Scored | Failed]) -> int:
     return sum(len(trie.nodes) - 1 for trie in tries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "tokenizer"), COVERING)
 def test_neither_batch_size_nor_order_nor_sharing_changes_a_number(
     tiny: Models, architecture: str, tokenizer: str

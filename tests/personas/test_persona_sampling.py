@@ -26,7 +26,7 @@ from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling, count
 from biaskit.progress import ModelPlan, Silent
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
-from biaskit.runs.session import Outcome
+from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.study.config import load_personas_study
 
@@ -257,16 +257,9 @@ def start(
 ) -> Asked:
     model, watcher = model or Unruly(), Plans(stop_after)
     done = Outcome()
-    opened: Callable[..., Any] = lambda label, spec, batch_size: model  # noqa: E731
+    session: Session[Any] = Session(run, {"m": "scripted:m"}, lambda *_: model, watcher, dry_run)
     try:
-        done = draw_texts(
-            questions_of(**keys),
-            {"m": "scripted:m"},
-            run,
-            open_model=opened,
-            watcher=watcher,
-            dry_run=dry_run,
-        )
+        done = draw_texts(questions_of(**keys), session)
     except KeyboardInterrupt:
         assert stop_after is not None
     return Asked(run, done, model, watcher)

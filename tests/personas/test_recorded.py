@@ -15,6 +15,8 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
 from biaskit.workflow import analyse, load, recorded_run, result_of
 
+pytestmark = pytest.mark.slow
+
 FOLDER = data_dir("corpora") / "recorded" / "demo"
 FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False}
 """One seed of word vectors: a seventh of the time."""

@@ -19,19 +19,20 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from biaskit.personas.representation import (
-    RepresentedText,
     decile_rows,
     labour_contrast,
     nonbinary_summary,
     representation_rows,
 )
+from biaskit.personas.texts.association import Association
+from biaskit.personas.texts.documents import TextDocument
 from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion, wilson
 
 Z = statistics.NormalDist().inv_cdf(0.975)
 CLOSE = 1e-12
 
-COLUMNS = [  # docs/reading.md#representation-table
+COLUMNS = [  # docs/reading.md#table-representation
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
@@ -213,13 +214,29 @@ LABOUR = {"nurse": (0.868, 2024), "pilot": (0.096, 2024)}
 GENDER_OF = {"F": "female", "M": "male", "N": "nonbinary", "-": None}
 
 
-def texts(letters: str, **fields: Any) -> list[RepresentedText]:
+def texts(letters: str, **fields: Any) -> list[TextDocument]:
     """One text a letter: F, M, N as associated, - without association; numbered from 0."""
-    made = RepresentedText("demo", "nurse", "persona", 0, None, "stop", empty=False)
-    return [replace(made, draw=i, gender=GENDER_OF[x], **fields) for i, x in enumerate(letters)]
+    return [
+        replace(
+            TextDocument(
+                key="",
+                model="demo",
+                occupation="nurse",
+                template_id="persona",
+                draw=i,
+                specified_gender=None,
+                finish="stop",
+                empty=False,
+                association=Association(GENDER_OF[letter], None, 0, 0, 0, False),
+                place=i,
+            ),
+            **fields,
+        )
+        for i, letter in enumerate(letters)
+    ]
 
 
-def rows_of(draws: Iterable[RepresentedText], **choices: Any) -> list[dict[str, Any]]:
+def rows_of(draws: Iterable[TextDocument], **choices: Any) -> list[dict[str, Any]]:
     given: dict[str, Any] = {
         "models": ["demo"],
         "occupations": ["nurse"],

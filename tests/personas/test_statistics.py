@@ -41,6 +41,7 @@ def rejected() -> Any:
     return truth.rejections(truth.Texts.of(NOWHERE), n_corpora=400, n_texts=40, n_shuffles=19)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_with_genders_at_random_a_list_is_too_long_in_at_most_5_percent(rejected: Any, method: str) -> None:
     assert rejected.n == 400
@@ -69,6 +70,7 @@ def test_the_interval_of_the_mean_of_two_prompts_covers_at_its_level(n: int) -> 
     assert -3 * error < truth.mean_coverage(n, n_runs=n_runs) - 0.95 < 0.006 + 3 * error
 
 
+@pytest.mark.slow
 def test_counting_anew_with_pandas_gives_the_same_z() -> None:
     # The slow way of the benchmark shares no line with ours: what it times is the same thing.
     pool = {code: listed[:400] for code, listed in analysis.made_up_sentences().items()}

@@ -24,11 +24,11 @@ from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.draws import se_of_mean
-from biaskit.progress import Silent
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.probe import probe_document
 from biaskit.report.render.text import render_text
+from biaskit.runs.session import Session
 from biaskit.study.config import load_probe_study
 from biaskit.tables.io import read_table_rows
 
@@ -169,7 +169,7 @@ def design(**more: Any) -> ProbeDesign:
 def run_of(folder: Path, *labels: str) -> tuple[Path, list[str]]:
     asked = design()
     models = {label: f"scripted:{label}" for label in labels}
-    score_cells(asked, models, folder, open_model=lambda label, *_: degraded(label), watcher=Silent())
+    score_cells(asked, Session(folder, models, lambda label, *_: degraded(label)))
     return folder, analyse_probe_rows(folder)
 
 
@@ -276,13 +276,7 @@ def test_the_text_names_the_estimator_and_shows_what_it_leaves_open(three: tuple
 
 def test_under_instructions_the_title_names_the_estimator(tmp_path: Path) -> None:
     asked = design(instructions__select="1")
-    score_cells(
-        asked,
-        {"listing": "scripted:x"},
-        tmp_path,
-        open_model=lambda *_: degraded("listing"),
-        watcher=Silent(),
-    )
+    score_cells(asked, Session(tmp_path, {"listing": "scripted:x"}, lambda *_: degraded("listing")))
     analyse_probe_rows(tmp_path)
     tables = {"probe_groups": read_table_rows(tmp_path / "tables" / "probe_groups.csv")}
     (table,) = probe_document(frame_of(asked), tables, [], "").tables

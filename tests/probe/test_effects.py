@@ -746,6 +746,7 @@ def test_swapping_the_male_and_female_sets_swaps_the_shares_and_flips_the_sign(
         assert (row["share"], row["se_templates"]) == (other["share"], other["se_templates"])
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from(["crossed", "bootstrap"]))
 def test_the_order_of_the_cells_changes_no_number(random: Any, interval: str) -> None:

@@ -21,7 +21,8 @@ import pytest
 from needs import missing, require_torch
 
 import biaskit
-from biaskit.models.spec import LocalOptions, open_scorer
+from biaskit.models.options import LocalOptions
+from biaskit.models.spec import open_scorer
 from biaskit.probe.design import resolve_design
 from biaskit.probe.scoring import plan_cells
 from biaskit.study.config import load_study
@@ -110,7 +111,7 @@ def planned_batches(command: Command) -> list[set[str]]:
     names = {"--jobs": "jobs.select", "--templates": "templates.select", "--bias-type": "bias_type"}
     chosen = {names[option]: value for option, value in options.items() if option in names}
     with contextlib.chdir(command.folder):
-        scorer = open_scorer(spec, label=label or spec, options=LocalOptions(batch_size=BATCH))
+        scorer = open_scorer(spec, label=label or spec, local=LocalOptions(batch_size=BATCH))
         design = resolve_design(load_study("occugender", chosen))
         asked = plan_cells(design, label or spec, "raw", scorer.identity.fingerprint)
         return [{request.key for request in batch} for batch in scorer.plan_scores(asked.requests).batches]

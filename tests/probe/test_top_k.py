@@ -234,6 +234,7 @@ def test_no_interval_ever_misses_the_exact_number(knowledge: str, twins: bool) -
             break
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["none", "ids", "tokens", "mixed"]), st.booleans())
 def test_nor_does_one_that_is_looked_for(seed: int, knowledge: str, twins: bool) -> None:
@@ -382,6 +383,7 @@ def test_a_wrong_reading_of_the_formulas_misses(wrong: str, left_out: dict[str, 
     assert missed > 5, wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["the sampled token's entry", "u", "O", "equal texts", "two ways"])
 def test_breaking_a_part_of_the_bounds_is_seen(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from biaskit.probe.shares import top_k

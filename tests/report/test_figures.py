@@ -506,11 +506,11 @@ def texts(figure: Figure) -> list[str]:
 # --- what is drawn is what the tables say --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_kind_is_drawn_or_says_why(usual: Content) -> None:
     made = draw_all(usual)
     assert KINDS == set(named(made))
     assert {} == absent(made)
-    assert {"figures"} == {figure.anchor for figure in made}
 
 
 def test_jobs_stand_sorted_by_labour_share_at_their_shares(usual: Content, drawn: dict[str, Figure]) -> None:

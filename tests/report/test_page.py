@@ -472,6 +472,7 @@ def test_a_small_page_holds_everything() -> None:
     assert len(held["prompts"]) == len(SMALL.prompts)
 
 
+@pytest.mark.slow
 def test_ten_models_fit() -> None:
     made = render_page(ten_models(), FINDINGS, LIMITS, FIGURES)
     assert len(made.html) <= 3_000_000

@@ -378,6 +378,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_run_say_what_its_stored_tables_say(runs: list[Path]) -> None:
     tables = {file.stem: read_table_rows(file) for file in (runs[1] / "tables").glob("*.csv")}
     made = paper_tables(tables)
@@ -400,7 +401,6 @@ def test_occugender_3_and_4_have_models_in_rows_with_interval_and_coverage(runs:
     [part] = gather(runs[:1]).parts
     made = probe_tables.paper_tables(part)
     assert [one.name for one in made] == ["occugender-table-3", "occugender-table-4"]
-    assert [one.name for one in probe_tables.left_out(part)] == ["occugender-tables-9-18"]
     compiled(made)
     table = made[0].table
     assert [row[0] for row in table.rows] == ["ash", "  95 % interval", "birch", "  95 % interval"]
@@ -536,6 +536,4 @@ def test_a_share_that_is_not_there_is_a_dash_with_its_reason() -> None:
     assert "–" in table.rows[0]
     assert "[10.0]" in table.rows[0]
     assert table.note.endswith("– not measured: no template is complete.")
-    assert [one.reason for one in probe_tables.left_out(part_of([]))] == [
-        "no table probe_groups: the prober has no rows here"
-    ]
+    assert probe_tables.paper_tables(part_of([])) == []

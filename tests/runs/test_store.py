@@ -1,6 +1,6 @@
 """A run on disk: whatever kills a writer, no finished row is lost, none is read twice.
 
-See docs/architecture.md#run-on-disk.
+See docs/reading.md#run-folder.
 """
 
 from __future__ import annotations

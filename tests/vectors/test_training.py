@@ -430,6 +430,7 @@ def test_a_file_gives_the_vectors_of_the_wanted_words_alone(
     assert 0 == len(load_pretrained(path, ["unicorn"]))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves GloVe's file open
 @pytest.mark.parametrize("form", ["text", "binary", "glove"])
 def test_a_file_is_read_as_gensim_reads_it(form: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from biaskit.report.render.text import render_text
 from biaskit.study.config import load_probe_study
 from biaskit.workflow import agreement as module
 from biaskit.workflow.agreement import AgreementResult, agreement, chance_to_hold
+
+pytestmark = pytest.mark.slow
 
 Z = 1.959963984540054
 FOUR_SIGMA = 4.0
@@ -152,8 +155,12 @@ def test_a_wrong_match_is_seen(
 def test_the_exact_value_of_the_other_word_boundary_is_seen(
     compare: Callable[..., AgreementResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = module._Asking.rows
-    monkeypatch.setattr(module._Asking, "rows", lambda self, *all_, word_boundary="": usual(self, *all_))
+    usual = module._ModelRows.by
+    monkeypatch.setattr(
+        module._ModelRows,
+        "by",
+        lambda self, some, how: usual(self, some, replace(how, word_boundary="token")),
+    )
     assert missed_by_sampling(compare)
 
 

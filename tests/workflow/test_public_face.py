@@ -304,6 +304,35 @@ def test_a_program_without_a_console_is_not_stopped(model: str, monkeypatch: pyt
     assert 16 == len(bk.probe(model, **SMALL, out="r").cells)
 
 
+# --- what it says, and how to name it ---------------------------------------------------------------
+
+
+def test_a_report_says_its_findings_and_so_does_a_result(model: str) -> None:
+    two = bk.probe(model, f"other={model}", **SMALL, out="r", watcher=bk.Silent())
+    before = sorted(Path("r").rglob("*"))
+    found = two.findings
+    assert before == sorted(Path("r").rglob("*"))
+    made = bk.report(two, watcher=bk.Silent())
+    assert found == made.findings
+    assert {"topic", "verdict", "text", "measured_with"} <= set(dir(found[0]))
+    assert "models" in {one.topic for one in found}
+    n = len(found)
+    assert f"Report('r/report.html': {n} findings, " in repr(made)
+    assert found[0].text[:40] in made.page.read_text(encoding="utf-8")
+
+
+def test_a_citation_is_what_the_command_prints(model: str, console: Any) -> None:
+    result = bk.probe(model, **SMALL, out="r", watcher=bk.Silent())
+    said = bk.cite(result)
+    assert said == bk.cite("r") == bk.cite(Path("r"))
+    assert said.startswith(f"{result.analysis()['signature'].split(' ')[0]} ")
+    assert "@" in said
+    assert f"{said}\n" == console("cite", "r").out
+    assert f"{bk.cite()}\n" == console("cite").out
+    with pytest.raises(bk.BiaskitError, match="is no run"):
+        bk.cite("elsewhere")
+
+
 # --- inside a running event loop --------------------------------------------------------------------
 
 

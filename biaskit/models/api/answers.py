@@ -64,11 +64,11 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     """
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
-        raise BadAnswer("the answer holds no choices")
+        raise BadAnswer("the answer has no choices")
     found: dict[int, AnswerChoice] = {}
     for place, data in enumerate(listed):
         if not isinstance(data, Mapping):
-            raise BadAnswer("a choice that is no object")
+            raise BadAnswer("a choice that is not an object")
         index = data.get("index", place)
         if not isinstance(index, int) or isinstance(index, bool):
             raise BadAnswer("a choice without a number")
@@ -159,7 +159,7 @@ def log_probability(value: object) -> float:
     Raises `BadAnswer`, also for what stands for a token outside a list: that says nothing of its probability.
     """
     if not _is_number(value):
-        raise BadAnswer("a log-probability that is no number")
+        raise BadAnswer("a log-probability that is not a number")
     if value > 1e-4:
         raise BadAnswer("a log-probability above 0")
     if not value > UNLISTED:  # nor is NaN

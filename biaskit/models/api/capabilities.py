@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from biaskit.errors import ModelError
-from biaskit.records import Estimator, EstimatorName, PromptForm
+from biaskit.records import PROBE_FORMS, Estimator, EstimatorName, PromptForm
 
-OPEN_FORMS: tuple[PromptForm, ...] = ("chat", "completion", "raw")
-SCORED_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling")
 """From the strongest to the weakest; a probability is obtained by the first that the endpoint passes."""
 
@@ -75,7 +73,7 @@ class Capabilities:
 
     def scored_forms(self, forced: str) -> tuple[PromptForm, ...]:
         """Forms in which it can be asked for a probability, by the forced estimator if there is one."""
-        return tuple(form for form in SCORED_FORMS if self.estimators(form, forced))
+        return tuple(form for form in PROBE_FORMS if self.estimators(form, forced))
 
     def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
         """The rungs that it passes in a prompt form, the strongest first."""
@@ -87,7 +85,7 @@ class Capabilities:
                 "top-k": self.completions_k > 0 and not self.reasoning,
                 "sampling": self.completions,
             }
-        elif form in SCORED_FORMS:
+        elif form in PROBE_FORMS:
             usable = self.chat and (form != "chat-prefill" or self.prefill != "no")
             able = {
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
@@ -104,7 +102,7 @@ class Capabilities:
             wanted = forced if forced != "auto" else "any estimator"
             asked = forced if form == "raw" else f"{forced}, chat"
             why = self.problems.get(asked) or self.problems.get(form) or "the endpoint does not offer it"
-            can = sorted({f"{f}: {', '.join(e)}" for f in SCORED_FORMS if (e := self.estimators(f))})
+            can = sorted({f"{f}: {', '.join(e)}" for f in PROBE_FORMS if (e := self.estimators(f))})
             raise ModelError(
                 f"{wanted} is not possible in prompt form {form} ({why})."
                 + (f" It can do {'; '.join(can)}." if can else " `biaskit doctor` shows what it can do.")

@@ -13,22 +13,17 @@ from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.prices import Price, find_price
 from biaskit.models.api.stream import LoopThread
 from biaskit.models.api.wire import Lane
+from biaskit.models.options import Account
 
-J = TypeVar("J")
-A = TypeVar("A")
-T = TypeVar("T")
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class Connection:
     """Everything between a model of an API and the network; begins with its first use."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        options: ApiOptions,
-        spent_before: float = 0.0,
-        promise: Callable[[float], None] | None = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, options: ApiOptions, account: Account = Account()) -> None:
         self.endpoint = endpoint
         self.options = options
         self.price = options.price or _dearest(endpoint)
@@ -43,7 +38,7 @@ class Connection:
             most=4,
         )
         self._thread = LoopThread()
-        self._meter = Meter(self.price, options.max_cost, spent_before, purse=options.purse, promise=promise)
+        self._meter = Meter(self.price, options.max_cost, account, purse=options.purse)
         self._controller: Controller | None = None
 
     async def _open(self) -> Controller:
@@ -60,20 +55,20 @@ class Connection:
         if self._controller is not None:
             self._controller.begin_again(self.policy)
 
-    def run(self, work: Callable[[Controller], Coroutine[Any, Any, T]]) -> T:
+    def run(self, work: Callable[[Controller], Coroutine[Any, Any, Result]]) -> Result:
         """The result of some requests."""
 
-        async def whole() -> T:
+        async def whole() -> Result:
             return await work(await self._open())
 
         return self._thread.run(whole())
 
     def stream(
-        self, jobs: Iterable[J], work: Callable[[Controller, J], Awaitable[Sequence[A]]]
-    ) -> Iterator[Sequence[A]]:
+        self, jobs: Iterable[Job], work: Callable[[Controller, Job], Awaitable[Sequence[Answer]]]
+    ) -> Iterator[Sequence[Answer]]:
         """A group of answers for each job, as they become ready."""
 
-        async def one(job: J) -> Sequence[A]:
+        async def one(job: Job) -> Sequence[Answer]:
             return await work(await self._open(), job)
 
         return self._thread.stream(jobs, one, ahead=self._ahead)

@@ -312,7 +312,7 @@ class Controller:
         return random.uniform(0, 0.1 * self.policy.first_wait)  # noqa: S311 (a pause, not a secret)
 
     def _after_failure(self, trouble: Unavailable | BadAnswer, attempts: int, bad: int, late: int) -> float:
-        self._note(f"asked again: {trouble}")
+        self._note(f"sent again: {trouble}")
         if isinstance(trouble, Unavailable):
             self._failures += 1
             if trouble.overload:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api.prices import Price
+from biaskit.models.options import Account
 
 
 @dataclass(slots=True)
@@ -33,8 +34,8 @@ class Purse:
 class Meter:
     """Adds up, and keeps the sum of what is spent and what is still out below the cap.
 
-    Lives in one event loop. `price` None: unknown, and then there can be no cap. `promise` is told how much
-    this model may have spent in this start, before it is spent: what a killed process spent is then known.
+    Lives in one event loop. `price` None: unknown, and then there can be no cap. The account's promise tells
+    what a killed process may have spent.
     """
 
     STEPS = 50
@@ -44,17 +45,16 @@ class Meter:
         self,
         price: Price | None,
         cap: float | None,
-        spent_before: float = 0.0,
+        account: Account = Account(),
         *,
         purse: Purse | None = None,
-        promise: Callable[[float], None] | None = None,
     ) -> None:
         self.price = price
         self.cap = cap
         self.spending = Spending()
         self._purse = purse or Purse()
-        self._purse.before = max(self._purse.before, spent_before)
-        self._promise = promise
+        self._purse.before = max(self._purse.before, account.spent)
+        self._promise = account.promise
         self._promised = 0.0
         self._reserved = 0.0
         self._out = 0  # requests; a sum of amounts need not come back to exactly 0

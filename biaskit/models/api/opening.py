@@ -13,39 +13,58 @@ from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.options import NEW, Account, ScoringOptions
 
 
 def open_api_scorer(
-    spec: str, *, label: str, options: ApiOptions, earlier: Mapping[str, Any], **chosen: Any
+    spec: str,
+    *,
+    label: str,
+    options: ApiOptions,
+    known: Mapping[str, Any] = NEW,
+    account: Account = Account(),
+    scoring: ScoringOptions = ScoringOptions(),
+    batch_size: int | None = None,
 ) -> ApiScorer:
-    """A model of an API as a scorer; `earlier` is what a run's manifest knows of it."""
-    connection, found = _open(spec, label, options, earlier, scores=True)
-    echo = found.echo and chosen.get("estimator", "auto") in ("auto", "echo")
+    """A model of an API as a scorer; `known`: its entry in the run's manifest."""
+    connection, found = _open(spec, label, options, known, account, scores=True)
+    echo = found.echo and scoring.estimator in ("auto", "echo")
     connection.begin_with(found.start(echo=echo))
-    return ApiScorer(connection, found, label=label, spec=spec, **chosen)
+    return ApiScorer(connection, found, label=label, spec=spec, scoring=scoring, batch_size=batch_size)
 
 
 def open_api_generator(
-    spec: str, *, label: str, options: ApiOptions, earlier: Mapping[str, Any], batch_size: int | None = None
+    spec: str,
+    *,
+    label: str,
+    options: ApiOptions,
+    known: Mapping[str, Any] = NEW,
+    account: Account = Account(),
+    batch_size: int | None = None,
 ) -> ApiGenerator:
-    """A model of an API as a generator."""
-    connection, found = _open(spec, label, options, earlier, scores=False)
+    """A model of an API as a generator; `known`: its entry in the run's manifest."""
+    connection, found = _open(spec, label, options, known, account, scores=False)
     connection.begin_with(found.start())
     return ApiGenerator(connection, found, label=label, spec=spec, batch_size=batch_size)
 
 
 def _open(
-    spec: str, label: str, options: ApiOptions, earlier: Mapping[str, Any], *, scores: bool
+    spec: str,
+    label: str,
+    options: ApiOptions,
+    known: Mapping[str, Any],
+    account: Account,
+    *,
+    scores: bool,
 ) -> tuple[Connection, Capabilities]:
     endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
-    spent, promise = float(earlier.get("spent") or 0.0), earlier.get("promise")
-    connection = Connection(endpoint, options, spent_before=spent, promise=promise)
+    connection = Connection(endpoint, options, account)
     if options.max_cost is not None and connection.price is None:
         raise UsageError(
             f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
             " million tokens."
         )
-    found = _kept(earlier, endpoint.fingerprint, scores=scores)
+    found = _kept(known, endpoint.fingerprint, scores=scores)
     try:
         if found is None:
             found = measure(connection, label, scores=scores)
@@ -55,10 +74,10 @@ def _open(
     return connection, found
 
 
-def _kept(earlier: Mapping[str, Any], fingerprint: str, *, scores: bool) -> Capabilities | None:
+def _kept(known: Mapping[str, Any], fingerprint: str, *, scores: bool) -> Capabilities | None:
     """What an earlier start measured of the same endpoint: a resumed run asks in the same way."""
-    stored = earlier.get("found")
-    if not stored or earlier.get("fingerprint") != fingerprint:
+    stored = known.get("found")
+    if not stored or known.get("fingerprint") != fingerprint:
         return None
     found = Capabilities.from_json(stored)
     return found if found.scored or not scores else None

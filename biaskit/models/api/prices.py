@@ -24,7 +24,7 @@ _LAYOUT = SourceLayout(
     required=("host", "model", "input", "output", "source", "date"),
     optional=("note",),
 )
-_MOST = 1e6  # USD per million: a whole dollar for a token
+_HIGHEST = 1e6  # USD per million: a whole dollar for a token
 _LEAST = 1e-3  # below it a number is what one token costs, not a million; the cheapest known is 0.02
 
 
@@ -89,9 +89,9 @@ def parse_price(text: str) -> Price:
             " 0,0 is free."
         )
     amounts = [float(part) for part in parts]
-    if max(amounts) > _MOST:
+    if max(amounts) > _HIGHEST:
         raise UsageError(
-            f"--price {shown(text)}: no million tokens cost over {_MOST:,.0f} USD. Check the numbers."
+            f"--price {shown(text)}: no million tokens cost over {_HIGHEST:,.0f} USD. Check the numbers."
         )
     if any(0 < amount < _LEAST for amount in amounts):
         raise UsageError(
@@ -104,10 +104,10 @@ def parse_price(text: str) -> Price:
 def _read(row: SourceRow) -> PricedModel:
     host = text_of(row, "host", required=True)
     if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
-        raise CorpusError(f"{row.where}: host {shown(host)} is no host name like api.openai.com.")
+        raise CorpusError(f"{row.where}: host {shown(host)} is not a host name like api.openai.com.")
     source = text_of(row, "source", required=True)
     if not source.startswith("https://"):
-        raise CorpusError(f"{row.where}: source {shown(source)} is no https:// address of a page.")
+        raise CorpusError(f"{row.where}: source {shown(source)} is not the https:// address of a page.")
     price = Price(_amount(row, "input"), _amount(row, "output"), source, _day(row))
     return PricedModel(host, label_of(row, "model"), price, text_of(row, "note"))
 
@@ -115,9 +115,9 @@ def _read(row: SourceRow) -> PricedModel:
 def _amount(row: SourceRow, key: str) -> float:
     value = row.values.get(key)
     # The comparison also refuses nan and inf.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HIGHEST:
         raise CorpusError(
-            f"{row.where}: {key} {shown(value)} is no price: write USD per million tokens, 0 or more."
+            f"{row.where}: {key} {shown(value)} is not a price: write USD per million tokens, 0 or more."
         )
     return float(value)
 
@@ -129,5 +129,5 @@ def _day(row: SourceRow) -> str:
     except ValueError:
         known = False
     if not known:
-        raise CorpusError(f"{row.where}: date {shown(day)} is no day like 2026-10-03.")
+        raise CorpusError(f"{row.where}: date {shown(day)} is not a day like 2026-10-03.")
     return day

@@ -20,6 +20,7 @@ from biaskit.models.api.trouble import BadAnswer, Refused
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.conversation import join_continuation, starts_turn
 from biaskit.models.counting import SampledScorer, tokens_for
+from biaskit.models.options import ScoringOptions
 from biaskit.records import (
     ANSWERED_SEPARATOR,
     Answered,
@@ -54,18 +55,13 @@ class ApiScorer:
         *,
         label: str,
         spec: str,
-        estimator: str = "auto",
-        k: int = 20,
-        draws: int = 10,
-        longest: int = 14,
+        scoring: ScoringOptions = ScoringOptions(),
         batch_size: int | None = None,
     ) -> None:
-        """`estimator`: auto or a forced one; `longest`: characters of the study's longest expression."""
         self.connection = connection
         self.found = found
-        self._forced = estimator
-        self._k, self._draws, self._longest = k, draws, longest
-        forms = found.scored_forms(estimator)
+        self._scoring = scoring
+        forms = found.scored_forms(scoring.estimator)
         self.identity = identify(connection, found, label=label, spec=spec, forms=forms)
         generator = ApiGenerator(
             connection,
@@ -76,7 +72,7 @@ class ApiScorer:
             forms=found.scored_forms("sampling"),
         )
         self._replays = Replays(unique_ids=found.unique_ids)
-        self._sampled = SampledScorer(generator, draws=draws, longest=longest)
+        self._sampled = SampledScorer(generator, draws=scoring.draws, longest=scoring.longest)
 
     @property
     def batch_size(self) -> int:
@@ -89,8 +85,14 @@ class ApiScorer:
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The strongest rung that the endpoint passed in this form, or the forced one."""
-        tokens = tokens_for(self._longest)
-        return self.found.estimator(form, self._forced, k=self._k, draws=self._draws, max_new_tokens=tokens)
+        scoring = self._scoring
+        return self.found.estimator(
+            form,
+            scoring.estimator,
+            k=scoring.k,
+            draws=scoring.draws,
+            max_new_tokens=tokens_for(scoring.longest),
+        )
 
     # --- planning ---
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
 
-J = TypeVar("J")
-A = TypeVar("A")
-T = TypeVar("T")
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class LoopThread:
@@ -31,7 +31,7 @@ class LoopThread:
             self._thread.start()
         return self._loop
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """The result of one coroutine; Ctrl-C in the caller cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._started())
         try:
@@ -41,8 +41,12 @@ class LoopThread:
             raise
 
     def stream(
-        self, jobs: Iterable[J], work: Callable[[J], Awaitable[Sequence[A]]], *, ahead: Callable[[], int]
-    ) -> Iterator[Sequence[A]]:
+        self,
+        jobs: Iterable[Job],
+        work: Callable[[Job], Awaitable[Sequence[Answer]]],
+        *,
+        ahead: Callable[[], int],
+    ) -> Iterator[Sequence[Answer]]:
         """The answers of the jobs in whatever order they become ready, those that are ready together as one.
 
         At most `ahead()` jobs are begun and not yet handed on, so memory stays flat however slow the
@@ -51,10 +55,10 @@ class LoopThread:
         cancels what is under way.
         """
         loop, source = self._started(), iter(jobs)
-        done: queue.SimpleQueue[Sequence[A] | BaseException] = queue.SimpleQueue()
+        done: queue.SimpleQueue[Sequence[Answer] | BaseException] = queue.SimpleQueue()
         tasks: set[asyncio.Future[Any]] = set()
 
-        async def one(job: J) -> None:
+        async def one(job: Job) -> None:
             try:
                 done.put(await work(job))
             except asyncio.CancelledError:
@@ -62,7 +66,7 @@ class LoopThread:
             except BaseException as error:
                 done.put(error)
 
-        def begin(fresh: Sequence[J]) -> None:
+        def begin(fresh: Sequence[Job]) -> None:
             for job in fresh:
                 task = loop.create_task(one(job))
                 tasks.add(task)
@@ -80,7 +84,7 @@ class LoopThread:
                     break
                 ready = _all_of(done)
                 under_way -= len(ready)
-                answers: list[A] = []
+                answers: list[Answer] = []
                 for answer in ready:
                     if not isinstance(answer, BaseException):
                         answers += answer
@@ -121,7 +125,7 @@ class LoopThread:
         self._loop = self._thread = None
 
 
-def _all_of(done: queue.SimpleQueue[T]) -> list[T]:
+def _all_of(done: queue.SimpleQueue[Result]) -> list[Result]:
     """What lies in a queue, at least one; waits for that."""
     found = [done.get()]
     with contextlib.suppress(queue.Empty):

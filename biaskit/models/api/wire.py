@@ -136,7 +136,7 @@ class Lane:
 
         options: Any = {"timeout": httpx2.Timeout(limit, connect=CONNECT_S, pool=None)}
         url, kind = self._url(call.path), httpx2.Response
-        _MOST.set(call.most_bytes)
+        _MOST_ALLOWED.set(call.most_bytes)
         client = self._take()
         try:
             if call.body is None:
@@ -205,7 +205,7 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     async def guard(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
             raise httpx2.DecodingError("the answer is compressed though that was not asked for")
-        response.stream = _Capped(response.stream, _MOST.get())
+        response.stream = _Capped(response.stream, _MOST_ALLOWED.get())
 
     kind = openai.DefaultAsyncHttpxClient
     if importlib.util.find_spec("aiohttp") is not None:
@@ -232,7 +232,7 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     return client
 
 
-_MOST: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
+_MOST_ALLOWED: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
 """Of the request that this task sends."""
 
 
@@ -304,7 +304,7 @@ def _object(content: bytes) -> dict[str, Any] | None:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _error_of(

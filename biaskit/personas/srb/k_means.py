@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from biaskit.errors import StudyError
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray, IntArray
+from biaskit.wording import first_words
 
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its associated texts."""
@@ -45,14 +46,15 @@ class ClusterRow:
     """A row of clusters.csv: one cluster in one model, or summed over models (`ALL_MODELS`)."""
 
     model: str
-    cluster: int | None  # from 1, in the order of `_numbered`
-    words: str  # alphabetical, separated by spaces
-    n_occupations_female: int | None
-    n_occupations_male: int | None
-    female_share: float | None  # of the occupation-gender pairs
-    kept: bool | None  # one verdict for all models; in rows of `ALL_MODELS` the 50 % rule on the sums alone
-    category: str | None
-    reason: str
+    cluster: int | None = None  # from 1, in the order of `_numbered`
+    words: str = ""  # alphabetical, separated by spaces
+    n_occupations_female: int | None = None
+    n_occupations_male: int | None = None
+    female_share: float | None = None  # of the occupation-gender pairs
+    # One verdict for all models; in rows of `ALL_MODELS` the 50 % rule on the sums alone.
+    kept: bool | None = None
+    category: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +81,15 @@ class Clustering:
     reason: str  # why there are no clusters; else empty
 
 
-def words_to_cluster(
-    lists: WordsByGender, *, names: Collection[str] = frozenset(), drop_words: Collection[str] = frozenset()
-) -> tuple[str, ...]:
+def words_to_cluster(lists: WordsByGender, *, drop_words: Collection[str] = frozenset()) -> tuple[str, ...]:
     """The distinct words of the women's and men's lists, pronouns included, in alphabetical order.
 
-    Left out: names, `drop_words`, words of one letter, and words of two but dr and md (so "he" goes and
-    "she" stays, as in the paper). A name is left out for every model: where a word is a name in the texts
-    of one model only, take it from that model's lists instead.
+    Left out: `drop_words`, words of one letter, and words of two but dr and md (so "he" goes and "she"
+    stays, as in the paper).
     """
-    found = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
+    marked = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
     return tuple(
-        sorted(
-            word for word in found.difference(names, drop_words) if len(word) > 2 or word in SHORT_WORDS_KEPT
-        )
+        sorted(word for word in marked.difference(drop_words) if len(word) > 2 or word in SHORT_WORDS_KEPT)
     )
 
 
@@ -101,7 +98,6 @@ def find_clusters(
     words: Sequence[str],
     matrix: ArrayLike,
     *,
-    names: Collection[str] = frozenset(),
     drop_words: Collection[str] = frozenset(),
     k: int | None = None,
     k_rule: KRule = "max",
@@ -124,7 +120,7 @@ def find_clusters(
     """
     if k is not None and k < 2:
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
-    wanted = words_to_cluster(lists, names=names, drop_words=drop_words)
+    wanted = words_to_cluster(lists, drop_words=drop_words)
     own, vectors, without = _words_with_vectors(wanted, words, matrix)
     notes = _notes_on_words(wanted, without, categories or {})
     curve: tuple[SilhouetteRow, ...] = ()
@@ -135,7 +131,7 @@ def find_clusters(
         clusters = _groups(own, k_means(vectors, chosen, n_init=STARTS)) if chosen else []
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
-        rows = tuple(_undefined_row(model, reason) for model in (*_models(lists), ALL_MODELS))
+        rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(own), without, None, None, None, notes, reason)
     rows = _judge(lists, clusters, variant, categories or {})
     per_cluster, n = len(rows) // len(clusters), len(clusters)
@@ -323,10 +319,6 @@ def _row(
     return ClusterRow(model, number, " ".join(words), f, m, share, kept, category, reason)
 
 
-def _undefined_row(model: str, reason: str) -> ClusterRow:
-    return ClusterRow(model, None, "", None, None, None, None, None, reason)
-
-
 def _category(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
     """The categories of a cluster's words, that of most words first; words in none do not count."""
     held = Counter(categories[word] for word in words if word in categories)
@@ -341,15 +333,13 @@ def _notes_on_words(
 ) -> tuple[str, ...]:
     notes = []
     if without:
-        notes.append(f"{len(without)} of {len(wanted)} words have no vector: {_some(without)}")
+        notes.append(
+            f"{len(without)} of {len(wanted)} words have no vector: {first_words(without, WORDS_IN_A_NOTE)}"
+        )
     if unmet := sorted(set(categories).difference(wanted)):
-        notes.append(f"{len(unmet)} words of the categories are not among the words: {_some(unmet)}")
+        named = first_words(unmet, WORDS_IN_A_NOTE)
+        notes.append(f"{len(unmet)} words of the categories are not among the words: {named}")
     return tuple(notes)
-
-
-def _some(words: Sequence[str]) -> str:
-    more = f" and {len(words) - WORDS_IN_A_NOTE} more" if len(words) > WORDS_IN_A_NOTE else ""
-    return f"{' '.join(words[:WORDS_IN_A_NOTE])}{more}"
 
 
 def _notes_on_clusters(

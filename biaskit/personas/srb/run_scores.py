@@ -12,6 +12,7 @@ import numpy as np
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     ONE_ORIGIN,
+    WORDS_NAMED,
     ShuffledZ,
     SrbScore,
     shuffled_z,
@@ -38,6 +39,7 @@ from biaskit.vectors.training import (
     train_on_lists,
     train_seeds,
 )
+from biaskit.wording import first_words
 
 Progress = Callable[[int, int], None]
 NO_SPECIFIED = "no texts with a specified gender"
@@ -100,15 +102,13 @@ def _pretrained(path: str, lists: RunLists) -> WordVectors:
 
 def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]]:
     """Four "sentences" per model and occupation, as the release trains on them."""
-    found = []
-    for model in documents.models:
-        for occupation in documents.occupations:
-            for gender in WOMEN_AND_MEN:
-                for origin in (SPECIFIED, ASSOCIATED):
-                    one = lists.marked(model, occupation, origin, gender)
-                    names = lists.names[model]
-                    found.append([m.word for m in one.words if m.word not in names] if one else [])
-    return found
+    return [
+        lists.words(model, occupation, origin, gender)
+        for model in documents.models
+        for occupation in documents.occupations
+        for gender in WOMEN_AND_MEN
+        for origin in (SPECIFIED, ASSOCIATED)
+    ]
 
 
 # --- scores --------------------------------------------------------------------------------------------
@@ -155,13 +155,13 @@ def _scores(
     for origin, reason in ((ASSOCIATED, ONE_ORIGIN), (SPECIFIED, NO_SPECIFIED)):
         if origin not in documents.origins:
             return _none(reason)
-    found: dict[str, dict[str, WordList]] = {}
+    lists_of: dict[str, dict[str, WordList]] = {}
     for origin in (ASSOCIATED, SPECIFIED):
         for gender in WOMEN_AND_MEN:
             one = lists.marked(model, occupation, origin, gender)
             if one is None or one.n_marked is None:
                 return _none((one.reason if one else None) or f"no {origin} texts of this occupation")
-            found.setdefault(origin, {})[gender] = one
+            lists_of.setdefault(origin, {})[gender] = one
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
     if study.vectors != "marked-lists":
@@ -171,8 +171,8 @@ def _scores(
             return _shuffled(documents, lists, study, comparison)
 
     return srb_scores(
-        {gender: [marked.word for marked in one.words] for gender, one in found[ASSOCIATED].items()},
-        {gender: one.words for gender, one in found[SPECIFIED].items()},
+        {gender: [marked.word for marked in one.words] for gender, one in lists_of[ASSOCIATED].items()},
+        {gender: one.words for gender, one in lists_of[SPECIFIED].items()},
         vectors.models,
         null=null,
         pronouns=study.pronouns,
@@ -219,5 +219,5 @@ def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
         )
     without = sorted({word for _, score in scores for word in score.oov})
     if without:
-        more = f" and {len(without) - 10} more" if len(without) > 10 else ""
-        yield f"words without a vector were left out of SRB: {', '.join(without[:10])}{more}"
+        listed = first_words(without, WORDS_NAMED, ", ")
+        yield f"words without a vector were left out of SRB: {listed}"

@@ -13,20 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biaskit.arguments import TEXTS, checked
 from biaskit.errors import UsageError
-from biaskit.personas.words.lists import N_SHUFFLES, permuted_counts
+from biaskit.personas.words.lists import N_SHUFFLES, MarkedWord, permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 from biaskit.vectors.training import Vectors
-from biaskit.wording import PEOPLE
+from biaskit.wording import PEOPLE, first_words, short
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -51,18 +52,6 @@ See docs/methods.md#srb-pronouns.
 
 ONE_ORIGIN = "no texts without a specified gender"
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
-
-
-class Marked(Protocol):
-    """A marked word and how strongly it is marked."""
-
-    @property
-    def word(self) -> str:
-        """The word."""
-
-    @property
-    def z(self) -> float:
-        """Positive: marked for the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +111,7 @@ def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
     return _mean_nearest(_distances(c, t))
 
 
+@checked(candidates=TEXTS, female=TEXTS, male=TEXTS)
 def srb(
     candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
 ) -> float | None:
@@ -133,6 +123,8 @@ def srb(
     Reference: docs/methods.md#srb; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
         women's minimum for the men.
     """
+    if not isinstance(vectors, Vectors):
+        raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model (biaskit.vectors).")
     c, f, m = (vectors.rows(words)[0] for words in (candidates, female, male))
     if not (len(c) and len(f) and len(m)):
         return None
@@ -152,7 +144,10 @@ def overlap_only(candidates: Collection[str], female: Collection[str], male: Col
 
 
 def _unit_rows(vectors: ArrayLike, what: str) -> FloatArray:
-    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    try:
+        rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The {what} are no array of vectors: {short(error)}.") from error
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not rows.size or not (lengths > 0).all():
         raise UsageError(f"The {what} are empty or hold a vector of zeros: leave such words out.")
@@ -174,7 +169,7 @@ def _mean_nearest(distances: FloatArray) -> float:
 
 def srb_scores(
     candidates: Mapping[str, Sequence[str]],
-    targets: Mapping[str, Sequence[Marked]],
+    targets: Mapping[str, Sequence[MarkedWord]],
     vectors: Sequence[Vectors],
     *,
     null: Callable[[], ShuffledZ] | str,
@@ -206,7 +201,7 @@ def srb_scores(
         }
 
 
-def _by_z(marked: Sequence[Marked], kept_out: Collection[str]) -> list[Marked]:
+def _by_z(marked: Sequence[MarkedWord], kept_out: Collection[str]) -> list[MarkedWord]:
     return sorted((m for m in marked if m.word not in kept_out), key=lambda m: (-m.z, m.word))
 
 
@@ -214,7 +209,7 @@ def _by_z(marked: Sequence[Marked], kept_out: Collection[str]) -> list[Marked]:
 class _Targets:
     """The target lists of an occupation, and the same under shuffled labels."""
 
-    ordered: Mapping[str, Sequence[Marked]]  # by z, names and pronouns left out
+    ordered: Mapping[str, Sequence[MarkedWord]]  # by z, names and pronouns left out
     vectors: Sequence[Vectors]
     kept_out: Collection[str]
     null: Callable[[], ShuffledZ] | str
@@ -283,7 +278,7 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
     of_seeds = np.array([_of_seed(known, targets, vectors) for vectors in targets.vectors])
     distance_female, distance_male, score, matched = of_seeds.mean(axis=0).tolist()
     scores = of_seeds[:, 2]
-    null = _against_null(known, float(scores[0]), targets)
+    null, why_no_null = _against_null(known, float(scores[0]), targets)
     found = replace(
         bare,
         srb=score,
@@ -292,16 +287,13 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         overlap_only=overlap_only(known, female, male),
         srb_matched=matched,
         srb_seed_sd=float(scores.std(ddof=1)) if len(scores) > 1 else None,
-        null_mean=null.mean,
-        null_sd=null.sd,
-        p_value=null.p_value,
-        srb_z=null.z,
+        **null,
     )
     return replace(
         found,
         reason=joined(
             [
-                null.reason,
+                why_no_null,
                 None if len(scores) > 1 else "one vector model: no srb_seed_sd",
                 "the sign changes when both target lists have one length" if found.sign_changes else None,
                 _left_out(oov),
@@ -326,10 +318,7 @@ def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets)
 
 
 def _left_out(oov: Sequence[str]) -> str | None:
-    if not oov:
-        return None
-    more = f" and {len(oov) - WORDS_NAMED} more" if len(oov) > WORDS_NAMED else ""
-    return f"left out, without a vector: {' '.join(oov[:WORDS_NAMED])}{more}"
+    return f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
 
 
 def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
@@ -388,15 +377,6 @@ class _ShuffledLists:
     male: Sequence[NDArray[np.intp]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Null:
-    mean: float | None = None
-    sd: float | None = None
-    p_value: float | None = None
-    z: float | None = None
-    reason: str | None = None
-
-
 def _shuffled_lists(shuffled: ShuffledZ, allowed: BoolArray, n: Mapping[str, int]) -> _ShuffledLists | str:
     """The n top words by z of both genders in every shuffle, whatever the threshold."""
     undefined = int(np.isnan(shuffled.z.sum(axis=1)).sum())
@@ -417,11 +397,16 @@ def _top(z: FloatArray, n: int) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(row) for row in (z >= cut) & (z > -np.inf)]
 
 
-def _against_null(candidates: Sequence[str], observed: float, targets: _Targets) -> _Null:
-    """Where the first seed's score lies among those with shuffled labels, candidates and vectors fixed."""
+def _against_null(
+    candidates: Sequence[str], observed: float, targets: _Targets
+) -> tuple[dict[str, Any], str | None]:
+    """Where the first seed's score lies among those with shuffled labels, candidates and vectors fixed.
+
+    The fields of an `SrbScore`, and why some are missing.
+    """
     lists = targets.shuffled
     if isinstance(lists, str):
-        return _Null(reason=lists)
+        return {}, lists
     vectors = targets.vectors[0]
     used = np.unique(np.concatenate([*lists.female, *lists.male]))
     c = vectors.rows(candidates)[0]
@@ -436,7 +421,7 @@ def _against_null(candidates: Sequence[str], observed: float, targets: _Targets)
     )
     mean, sd = float(scores.mean()), float(scores.std(ddof=1))
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
-    p_value = (1 + int(extreme.sum())) / (len(scores) + 1)
+    null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}
     if not varies(scores, scores):
-        return _Null(mean, sd, p_value, None, "the null has no spread: no srb_z")
-    return _Null(mean, sd, p_value, (observed - mean) / sd)
+        return null, "the null has no spread: no srb_z"
+    return {**null, "srb_z": (observed - mean) / sd}, None

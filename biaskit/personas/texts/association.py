@@ -17,6 +17,7 @@ from typing import Literal
 
 from biaskit.errors import UsageError, nearest
 from biaskit.personas.texts.tokens import tokenise
+from biaskit.wording import short
 
 Honorifics = Literal["paper", "titles"]
 
@@ -136,9 +137,9 @@ def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = 
 
 
 def _classes(honorifics: str) -> Mapping[str, str]:
-    if honorifics not in COUNTED_WORDS:
+    if not isinstance(honorifics, str) or honorifics not in COUNTED_WORDS:
         raise UsageError(
-            f"honorifics is {honorifics!r}, not paper or titles.{nearest(honorifics, COUNTED_WORDS)}"
+            f"honorifics is {short(repr(honorifics))}, not paper or titles.{nearest(honorifics, COUNTED_WORDS)}"
         )
     return COUNTED_WORDS[honorifics]
 

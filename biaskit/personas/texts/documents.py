@@ -64,7 +64,6 @@ class TextDocuments:
     rows_digest: str
     imported: bool = False
     n_unused: int = 0  # stored rows that this question does not need
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def origins(self) -> frozenset[str]:

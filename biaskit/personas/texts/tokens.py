@@ -10,7 +10,7 @@ import re
 import unicodedata
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -146,15 +146,3 @@ class TokenisedTexts:
         counts = csr_matrix((ones, self.ids.copy(), self.starts.copy()), shape=shape)
         counts.sum_duplicates()
         return counts
-
-    def sentences(self, order: Sequence[int], limit: int = 10_000) -> Iterator[list[str]]:
-        """The texts numbered in `order` as lists of words, for gensim (docs/methods.md#word-vectors).
-
-        Texts of more than `limit` words come in pieces, since gensim drops what follows the 10,000th word
-        of a sentence without a message; empty texts are left out.
-        """
-        word = self.words.__getitem__
-        for text in order:
-            start, end = self.starts[text], self.starts[text + 1]
-            for piece in range(start, end, limit):
-                yield list(map(word, self.ids[piece : min(piece + limit, end)].tolist()))

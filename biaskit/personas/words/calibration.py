@@ -31,6 +31,7 @@ from biaskit.personas.words.log_odds import (
 )
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Calibration:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of calibration.csv, one for each step and ordered pair of genders.
 
-        See docs/reading.md#calibration-table.
+        See docs/reading.md#table-calibration.
 
         `prior` is `topic` (alpha 1) or `english` (alpha 0) for each prior alone at every C of the grid, with
         the numbers of words only; `hybrid` for each alpha at its C. `stability` is the mean over pairs, the
@@ -125,25 +126,23 @@ class Calibration:
                         "prior": prior,
                         "c": step.c,
                         "alpha": step.alpha,
-                        **_fields(found),
+                        "gender": found.gender,
+                        "against": found.against,
+                        "n_marked": None if found.words is None else len(found.words),
+                        "n_criterion": None if found.criterion is None else len(found.criterion),
+                        "n_common": found.n_common,
+                        "n_names": found.n_names,
+                        "gained": _spaced(found.gained),
+                        "lost": _spaced(found.lost),
+                        "words_differing": _spaced(found.differing),
                         "stability": step.stability,
                         "recommended": chosen and prior == "hybrid",
-                        "reason": _both(found.reason, step.reason),
+                        "reason": joined([found.reason, step.reason]),
                     }
 
 
-def _fields(found: MarkedList) -> dict[str, Any]:
-    return {
-        "gender": found.gender,
-        "against": found.against,
-        "n_marked": None if found.words is None else len(found.words),
-        "n_criterion": None if found.criterion is None else len(found.criterion),
-        "n_common": found.n_common,
-        "n_names": found.n_names,
-        "gained": None if found.gained is None else " ".join(found.gained),
-        "lost": None if found.lost is None else " ".join(found.lost),
-        "words_differing": None if found.differing is None else " ".join(found.differing),
-    }
+def _spaced(words: Words | None) -> str | None:
+    return None if words is None else " ".join(words)
 
 
 # --- the whole -----------------------------------------------------------------------------------
@@ -480,12 +479,8 @@ def _averaged(step: Step, kept: Sequence[int], silent: Sequence[int]) -> Step:
     if missing:
         named = ", ".join(f"{found.gender}/{found.against}" for found in missing)
         what = "no stability" if stability is None else "stability of the other pairs"
-        reason = _both(reason, f"{what}: most halvings mark no word for {named}")
+        reason = joined([reason, f"{what}: most halvings mark no word for {named}"])
     return replace(step, stability=stability, reason=reason)
-
-
-def _both(*reasons: str | None) -> str | None:
-    return "; ".join(reason for reason in reasons if reason) or None
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:

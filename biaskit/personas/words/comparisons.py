@@ -46,10 +46,10 @@ def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator
             for origin in (ASSOCIATED, SPECIFIED):
                 if origin not in documents.origins:
                     continue
-                found = groups.get((model, occupation, origin), [])
-                if not found and documents.imported:
+                drawn = groups.get((model, occupation, origin), [])
+                if not drawn and documents.imported:
                     continue
-                yield _comparison(documents, study, model, occupation, origin, found)
+                yield _comparison(documents, study, model, occupation, origin, drawn)
 
 
 def _comparison(
@@ -58,13 +58,13 @@ def _comparison(
     model: str,
     occupation: str,
     origin: str,
-    found: Sequence[TextDocument],
+    drawn: Sequence[TextDocument],
 ) -> TextComparison:
-    usable = [text for text in found if text.gender is not None]
+    usable = [text for text in drawn if text.gender is not None]
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
     if origin == ASSOCIATED and not study.hold_out:
-        reason = _why_ineligible(documents, study, usable, len(found))
+        reason = _why_ineligible(documents, study, usable, len(drawn))
         if reason:
             return TextComparison(model, occupation, origin, (), reason)
     chosen: list[TextDocument] = []

@@ -33,8 +33,8 @@ def instruction_word_rows(
         for number in sorted(
             {t.instruction_id for t in texts if t.instruction_id not in (None, NO_INSTRUCTION)}
         ):
-            for found in _lists(documents, study, english, model, number, texts):
-                yield from _rows(found, model, number, forms.get(model, ""))
+            for one in _lists(documents, study, english, model, number, texts):
+                yield from _rows(one, model, number, forms.get(model, ""))
 
 
 def _lists(
@@ -61,15 +61,15 @@ def _lists(
     )
 
 
-def _rows(found: WordList, model: str, number: int, form: str) -> Iterator[Row]:
-    kept = [marked for marked in found.words if not is_pronoun(marked.word)]
+def _rows(marked_list: WordList, model: str, number: int, form: str) -> Iterator[Row]:
+    kept = [marked for marked in marked_list.words if not is_pronoun(marked.word)]
     for rank, marked in enumerate(kept, start=1):
         yield {
             "model": model,
             "setting": "plain",
             "prompt_form": form,
             "instruction_id": number,
-            "marked_for": MARKED_FOR[found.gender],
-            "method": found.method,
+            "marked_for": MARKED_FOR[marked_list.gender],
+            "method": marked_list.method,
             **asdict(replace(marked, rank=rank)),
         }

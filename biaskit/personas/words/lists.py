@@ -404,34 +404,22 @@ def _beside_null(found: WordList, max_z: float, null: _Statistics) -> WordList:
 # --- two lists side by side ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyIn:
-    """A word that one method marks and the other does not (GAS(P) Tables 7 and 8)."""
+def compare_lists(calibrated: Sequence[str], marked_personas: Sequence[str]) -> list[tuple[str, str]]:
+    """Each word that one method marks and the other does not (GAS(P) Tables 7 and 8), with that method.
 
-    word: str
-    only_in: str
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Where a word of a gender's two lists stands (GAS(P) Table 15)."""
-
-    gender: str
-    word: str
-    place: Place
-
-
-def compare_lists(calibrated: Sequence[str], marked_personas: Sequence[str]) -> list[OnlyIn]:
-    """List the words of one method that the other lacks; Marked Personas first, each in its order."""
+    Marked Personas first, each in its order.
+    """
     sides = (
         ("marked-personas", marked_personas, set(calibrated)),
         ("calibrated", calibrated, set(marked_personas)),
     )
-    return [OnlyIn(word, method) for method, own, other in sides for word in own if word not in other]
+    return [(word, method) for method, own, other in sides for word in own if word not in other]
 
 
-def overlap(associated: Mapping[str, Sequence[str]], specified: Mapping[str, Sequence[str]]) -> list[Placed]:
-    """Place the words of each gender's associated and specified list.
+def overlap(
+    associated: Mapping[str, Sequence[str]], specified: Mapping[str, Sequence[str]]
+) -> list[tuple[str, str, Place]]:
+    """Where each word of a gender's two lists stands (GAS(P) Table 15): (gender, word, place).
 
     See docs/methods.md#list-comparisons, word_overlap.csv.
 
@@ -442,7 +430,7 @@ def overlap(associated: Mapping[str, Sequence[str]], specified: Mapping[str, Seq
     Missing or empty input: a gender that lacks one of its lists has no rows.
     """
     return [
-        Placed(gender, word, place)
+        (gender, word, place)
         for gender in WOMEN_AND_MEN
         if gender in associated and gender in specified
         for word, place in _places(gender, associated[gender], specified)

@@ -37,6 +37,12 @@ class RunLists:
         wanted = (gender, other, CALIBRATED)
         return next((one for one in lists if (one.gender, one.against, one.method) == wanted), None)
 
+    def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
+        """The words of that list which are no names in the model's texts; none where there is no list."""
+        marked = self.marked(model, occupation, origin, gender)
+        names = self.names[model]
+        return [one.word for one in marked.words if one.word not in names] if marked else []
+
 
 def prior_of(study: PersonasStudy) -> Prior:
     """The study's prior of Calibrated Marked Words."""
@@ -60,12 +66,12 @@ def make_lists(
     counts, words = documents.tokens.counts(), documents.tokens.words
     of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
     compared = list(text_comparisons(documents, study))
-    found: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
+    lists_of: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
     for done, one in enumerate(compared):
         if progress:
             progress(done, len(compared))
         if one.reason is not None:
-            found[one.key] = one, tuple(_none(one.reason))
+            lists_of[one.key] = one, tuple(_none(one.reason))
             continue
         lists = word_lists(
             counts[[text.place for text in one.texts]],
@@ -79,10 +85,10 @@ def make_lists(
             n_shuffles=study.permutations,
             elsewhere=_elsewhere(documents, compared, one) if study.prior_scope == "all" else None,
         )
-        found[one.key] = one, tuple(lists)
+        lists_of[one.key] = one, tuple(lists)
     if progress:
         progress(len(compared), len(compared))
-    return RunLists(found, _names(documents, study, found), of_english)
+    return RunLists(lists_of, _names(documents, study, lists_of), of_english)
 
 
 def _none(reason: str) -> Iterator[WordList]:
@@ -112,11 +118,11 @@ def _elsewhere(
 def _names(
     documents: TextDocuments,
     study: PersonasStudy,
-    found: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]],
+    lists_of: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]],
 ) -> dict[str, frozenset[str]]:
     """The names among each model's marked words, judged over all its texts."""
     words: dict[str, set[str]] = {model: set() for model in documents.models}
-    for (model, _, _), (_, lists) in found.items():
+    for (model, _, _), (_, lists) in lists_of.items():
         words[model] |= {marked.word for one in lists for marked in one.words}
     return {
         model: names_among(listed, study.names, documents.evidence.get(model))
@@ -134,8 +140,8 @@ def is_pronoun(word: str) -> bool:
 
 def marked_word_rows(lists: RunLists) -> Iterator[Row]:
     """marked_words.csv: every word above the threshold, by both methods."""
-    for (model, occupation, origin), (_, found) in lists.of.items():
-        for one in found:
+    for (model, occupation, origin), (_, of_comparison) in lists.of.items():
+        for one in of_comparison:
             for marked in one.words:
                 yield {
                     "model": model,
@@ -151,8 +157,8 @@ def marked_word_rows(lists: RunLists) -> Iterator[Row]:
 def word_list_rows(lists: RunLists) -> Iterator[Row]:
     """word_lists.csv: how long each list is, beside its null."""
     columns = ("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z")
-    for (model, occupation, origin), (one, found) in lists.of.items():
-        for made in found:
+    for (model, occupation, origin), (one, of_comparison) in lists.of.items():
+        for made in of_comparison:
             n = (None, None) if one.reason else (made.n_target, made.n_unmarked)
             yield {
                 "model": model,
@@ -167,42 +173,40 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
 
 def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     """word_overlap.csv (GAS(P) Table 15): associated against specified lists, where both exist."""
-    for model, occupation in _pairs(documents):
-        of_origin = [
-            {gender: _words(lists, model, occupation, origin, gender) for gender in WOMEN_AND_MEN}
-            for origin in (ASSOCIATED, SPECIFIED)
-        ]
-        associated, specified = (
-            {gender: words for gender, words in found.items() if words is not None} for found in of_origin
-        )
-        if len(associated) == len(specified) == len(WOMEN_AND_MEN):
-            for placed in overlap(associated, specified):
-                yield {"model": model, "occupation": occupation, **asdict(placed)}
+    for model in documents.models:
+        for occupation in documents.occupations:
+            associated, specified = (
+                _defined_lists(lists, model, occupation, origin) for origin in (ASSOCIATED, SPECIFIED)
+            )
+            if len(associated) == len(specified) == len(WOMEN_AND_MEN):
+                for gender, word, place in overlap(associated, specified):
+                    scope = {"model": model, "occupation": occupation, "gender": gender}
+                    yield {**scope, "word": word, "place": place}
+
+
+def _defined_lists(lists: RunLists, model: str, occupation: str, origin: str) -> dict[str, list[str]]:
+    marked = {gender: lists.marked(model, occupation, origin, gender) for gender in WOMEN_AND_MEN}
+    return {
+        gender: [marked_word.word for marked_word in one.words]
+        for gender, one in marked.items()
+        if one is not None and one.n_marked is not None
+    }
 
 
 def method_rows(lists: RunLists) -> Iterator[Row]:
     """word_methods.csv (GAS(P) Tables 7 and 8): words that one of the two methods marks alone."""
-    for (model, occupation, origin), (one, found) in lists.of.items():
+    for (model, occupation, origin), (one, of_comparison) in lists.of.items():
         if one.reason is not None:
             continue
         for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
             words = {
                 made.method: [marked.word for marked in made.words]
-                for made in found
+                for made in of_comparison
                 if (made.gender, made.against) == (gender, other)
             }
-            for only in compare_lists(words[CALIBRATED], words["marked-personas"]):
+            for word, method in compare_lists(words[CALIBRATED], words["marked-personas"]):
                 scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
-                yield {**scope, **asdict(only)}
-
-
-def _pairs(documents: TextDocuments) -> Iterator[tuple[str, str]]:
-    return ((model, occupation) for model in documents.models for occupation in documents.occupations)
-
-
-def _words(lists: RunLists, model: str, occupation: str, origin: str, gender: str) -> list[str] | None:
-    found = lists.marked(model, occupation, origin, gender)
-    return None if found is None or found.n_marked is None else [marked.word for marked in found.words]
+                yield {**scope, "word": word, "only_in": method}
 
 
 # --- what must be said beside them -----------------------------------------------------------------
@@ -210,14 +214,14 @@ def _words(lists: RunLists, model: str, occupation: str, origin: str, gender: st
 
 def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
     """Part of the hybrid prior's mass that comes from the compared texts, for each comparison."""
-    counts, found = documents.tokens.counts(), []
+    counts, shares = documents.tokens.counts(), []
     for one, _ in lists.of.values():
         places = [text.place for text in one.texts if text.gender in WOMEN_AND_MEN]
         if places:
             topic = np.asarray(counts[places].sum(axis=0), dtype=np.float64).ravel()
             share = topic_share(topic, lists.english, prior_of(study))
-            found += [share] if share is not None else []
-    return found
+            shares += [share] if share is not None else []
+    return shares
 
 
 def list_notes(lists: RunLists) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, widest
+from biaskit.report.figures.dots import UNDEFINED, dot_panel, effect_axis, series_of, widest
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.forest import (
     JOB,
@@ -16,7 +16,6 @@ from biaskit.report.figures.forest import (
     in_figures,
     jobs_behind,
     panels,
-    series_of,
 )
 from biaskit.report.figures.lettering import clean, cut, people, shorten
 from biaskit.report.figures.sheet import Entry, Sheet

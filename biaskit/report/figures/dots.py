@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.report.figures.sheet import Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
+from biaskit.report.figures.view import number
+from biaskit.tables.query import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,11 +43,28 @@ def offsets(n: int, pitch: float) -> list[float]:
     return [(i - (n - 1) / 2) * step for i in range(n)]
 
 
-def dot_panel(axes: Axes, series: Sequence[DotSeries], n_rows: int, pitch: float) -> None:
-    """Draw the series into axes whose y is the row's number from the top."""
+def series_of(
+    mark: Mark,
+    rows: Sequence[Row | None],
+    columns: tuple[str, str, str] = ("estimate", "ci_low", "ci_high"),
+    *,
+    hollow: bool = False,
+) -> DotSeries:
+    """Numbers with the ends of their intervals as dots; a row that is not there is undefined."""
+    x, low, high = ([number(row[column] if row else None) for row in rows] for column in columns)
+    return DotSeries(mark, x, low, high, hollow)
+
+
+def rows_axis(axes: Axes, n_rows: int) -> None:
+    """Let y be the row's number from the top, without a line or ticks of its own."""
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
+
+
+def dot_panel(axes: Axes, series: Sequence[DotSeries], n_rows: int, pitch: float) -> None:
+    """Draw the series into axes whose y is the row's number from the top."""
+    rows_axis(axes, n_rows)
     lines = [y for row in range(n_rows) for y in (row, row, NAN)]
     across = axes.get_yaxis_transform()
     axes.plot([0, 1, NAN] * n_rows, lines, transform=across, color=GRID, linewidth=0.5, zorder=0)

@@ -21,7 +21,6 @@ class Figure:
     title: str
     caption: str  # n, interval, unit and the tables that hold the numbers
     alt: str  # for a screen reader: what the figure shows, with numbers
-    anchor: str  # the section of the page: figures
     svg: bytes
     sheet: Sheet = field(repr=False, compare=False)
 
@@ -41,4 +40,3 @@ class Missing:
     name: str
     title: str
     reason: str
-    anchor: str

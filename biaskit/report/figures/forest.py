@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures.dots import (
     GUTTER,
-    DotSeries,
     offsets,
     panel_title,
     row_height,
@@ -19,7 +18,7 @@ from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of, label_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import Mark
-from biaskit.report.figures.view import View, number
+from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, contrast_of, distinct, where
 
 if TYPE_CHECKING:
@@ -80,13 +79,6 @@ def in_figures(
         some = columns[i : i + size]
         said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
         yield f"{name}-part-{i // size + 1}", f", {said}", some
-
-
-def series_of(mark: Mark, rows: Sequence[Row | None], *, hollow: bool = False) -> DotSeries:
-    """Estimates with their 95 % intervals as dots; a row that is not there is undefined."""
-    columns = ("estimate", "ci_low", "ci_high")
-    x, low, high = ([number(row[c] if row else None) for row in rows] for c in columns)
-    return DotSeries(mark, x, low, high, hollow)
 
 
 def jobs_behind(axes: Axes, values: Sequence[Sequence[Sequence[float]]], grid: Grid) -> None:

@@ -1,6 +1,6 @@
 """Foreign text in a figure: what of it is shown, how wide it is, how it is shortened.
 
-See docs/architecture.md#foreign-text.
+See docs/reading.md#foreign-text.
 """
 
 from __future__ import annotations

@@ -11,24 +11,23 @@ from biaskit.report.figures.dots import (
     PARITY,
     DotSeries,
     dot_panel,
-    panel_title,
     row_height,
     row_labels,
     share_axis,
 )
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten
-from biaskit.report.figures.probe import label_width, models_of, shows_parity
-from biaskit.report.figures.representation import grid_of
+from biaskit.report.figures.probe import label_width, shows_parity
+from biaskit.report.figures.representation import squares
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import FEMALE, GRID, INK, MALE, Mark
 from biaskit.report.figures.view import (
     Drawing,
     View,
+    charts,
     finished,
     missing,
     number,
-    pages,
     short,
     told,
 )
@@ -59,11 +58,9 @@ def word_lists(view: View) -> Iterator[Figure | Missing]:
     """Length of each list of marked words against what shuffled labels give."""
     title = f"Marked words against chance ({view.heading})"
     rows = [r for r in view.rows("word_lists", method="calibrated") if r["against"] in ("female", "male")]
-    if not defined(rows, "n_marked", "null_p95"):
-        reason = "No list of marked words has a null (table word_lists): too few texts, or no permutations."
-        yield missing(view.prefix, "word-lists", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "word-lists", title, _word_lists, size=9)
+    shown = rows if defined(rows, "n_marked", "null_p95") else ()
+    reason = "No list of marked words has a null (table word_lists): too few texts, or no permutations."
+    yield from charts(view, shown, "word-lists", title, reason, _word_lists, size=9)
 
 
 def _word_lists(view: View, models: Sequence[str]) -> Drawing:
@@ -88,16 +85,11 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
         for who, mark in (("women", _GENDERS[0][1]), ("men", _GENDERS[1][1]))
         for text, hollow in (("gender not in the prompt", False), ("in the prompt", True))
     ]
-    per_line, cell = grid_of(len(models))
-    side = min(cell - 0.65, 2.2)
-    block = side + 0.75
-    sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+    sheet, panels = squares(models, legend, note)
     said = []
-    for i, model in enumerate(models):
-        x, top = (i % per_line) * cell + 0.48, (i // per_line) * block + 0.25
-        panel_title(sheet, x, top - 0.14, shorten(model, side + 0.1, bold=True))
+    for model, axes in panels:
         own = where(known, model=model)
-        _lists_panel(sheet.axes(x, top, side, side), own, widest_null, longest)
+        _lists_panel(axes, own, widest_null, longest)
         longer = sum(row["n_marked"] > row["null_p95"] for row in own)
         said.append(
             f"{cut(model)}: {longer} of {len(own)} lists are longer than their null's 95th percentile."
@@ -139,17 +131,14 @@ def clusters(view: View) -> Iterator[Figure | Missing]:
     """Share of women among the lists that hold a word of each kept cluster."""
     title = f"Clusters of marked words ({view.heading})"
     rows = view.rows("clusters")
-    kept = {row["cluster"] for row in rows if row["kept"] and row["model"] != "all"}
-    if not kept:
-        reason = (
-            "No cluster passes the keep rule in every model; table clusters and the LaTeX table of Figure 5 "
-            "hold all."
-            if rows
-            else "There is no table clusters: clusters were left out, or fewer than four words have a vector."
-        )
-        yield missing(view.prefix, "clusters", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "clusters", title, _clusters)
+    kept = [row for row in rows if row["kept"] and row["model"] != "all"]
+    reason = (
+        "No cluster passes the keep rule in every model; table clusters and the LaTeX table of Figure 5 hold"
+        " all."
+        if rows
+        else "There is no table clusters: clusters were left out, or fewer than four words have a vector."
+    )
+    yield from charts(view, rows if kept else (), "clusters", title, reason, _clusters)
 
 
 def _clusters(view: View, models: Sequence[str]) -> Drawing:

@@ -12,11 +12,12 @@ from biaskit.report.figures.dots import (
     GUTTER,
     PARITY,
     UNDEFINED,
-    DotSeries,
     dot_panel,
     panel_title,
     row_height,
     row_labels,
+    rows_axis,
+    series_of,
     share_axis,
     ticks_at,
 )
@@ -24,7 +25,7 @@ from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, people, shorten, text_width
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import INK, Mark, colour_of, hatch_of
-from biaskit.report.figures.view import Drawing, View, mean, missing, number, pages, short, told
+from biaskit.report.figures.view import Drawing, View, charts, mean, number, short, told
 from biaskit.tables.query import Row, distinct, in_main_setting
 
 if TYPE_CHECKING:
@@ -79,12 +80,6 @@ def estimators_of(rows: Sequence[Row]) -> str:
     return f"Estimators differ: {', '.join(f'{cut(m)} {cut(e)}' for m, e in of.items())}. "
 
 
-def models_of(view: View, rows: Sequence[Row]) -> list[str]:
-    """The view's models that have a row."""
-    present = {row["model"] for row in rows}
-    return [model for model in view.models if model in present]
-
-
 def range_of(values: dict[str, float]) -> str:
     """The least and the greatest value with their names, for an alternative text."""
     defined = {name: value for name, value in values.items() if value == value}
@@ -104,10 +99,8 @@ def jobs(view: View) -> Iterator[Figure | Missing]:
     rows = plain(view, "probe_jobs")
     first = view.part.contrast[0]
     title = f"Share of {people(first)} in each job ({view.heading})"
-    if not rows or not first:
-        yield missing(view.prefix, "jobs", title, "There is no table probe_jobs for this study.")
-        return
-    yield from pages(view, models_of(view, rows), "jobs", title, _jobs)
+    reason = "There is no table probe_jobs for this study."
+    yield from charts(view, rows if first else (), "jobs", title, reason, _jobs)
 
 
 def _jobs(view: View, models: Sequence[str]) -> Drawing:
@@ -131,6 +124,7 @@ def _jobs(view: View, models: Sequence[str]) -> Drawing:
     )
     row_labels(sheet, [shorten(job, left - MARGIN) for job in order], top, pitch, left)
     width = (WIDTH - left - 0.1 - len(bias_types) * GUTTER - 0.1) / len(bias_types) - 0.05
+    columns = (f"{first}_share", f"{first}_share_ci_low", f"{first}_share_ci_high")
     said = []
     for i, bias_type in enumerate(bias_types):
         x = left + 0.1 + i * (width + GUTTER + 0.1)
@@ -139,7 +133,7 @@ def _jobs(view: View, models: Sequence[str]) -> Drawing:
         series = []
         for model in models:
             of_job = {r["job"]: r for r in rows if r["model"] == model and r["bias_type"] == bias_type}
-            series.append(_series(view.marks[model], of_job, list(order), first))
+            series.append(series_of(view.marks[model], [of_job.get(job) for job in order], columns))
             said.append(_said_of_jobs(model, str(bias_type), of_job, first))
         dot_panel(axes, series, len(order), pitch)
         share_axis(axes, unit, parity=shows_parity(view), above=len(order) > 20)
@@ -158,12 +152,6 @@ def _jobs(view: View, models: Sequence[str]) -> Drawing:
 def label_width(labels: Sequence[str] | dict[str, float | None], most: float = 1.8) -> float:
     """Inches that row labels may take on the left."""
     return min(most, MARGIN + max((text_width(clean(label)) for label in labels), default=0.3))
-
-
-def _series(mark: Mark, of_job: dict[str, Row], order: Sequence[str], group: str) -> DotSeries:
-    columns = (f"{group}_share", f"{group}_share_ci_low", f"{group}_share_ci_high")
-    x, low, high = ([number(of_job[j][c]) if j in of_job else number(None) for j in order] for c in columns)
-    return DotSeries(mark, x, low, high)
 
 
 def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str) -> str:
@@ -186,10 +174,8 @@ def groups(view: View) -> Iterator[Figure | Missing]:
     """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
     rows = plain(view, "probe_groups")
     title = f"Shares of each job group ({view.heading})"
-    if not rows:
-        yield missing(view.prefix, "groups", title, "There is no table probe_groups for this study.")
-        return
-    yield from pages(view, models_of(view, rows), "groups", title, _groups, size=10)
+    reason = "There is no table probe_groups for this study."
+    yield from charts(view, rows, "groups", title, reason, _groups, size=10)
 
 
 def _groups(view: View, models: Sequence[str]) -> Drawing:
@@ -252,9 +238,7 @@ def _panel_of_groups(
     panel_title(sheet, x, top - 0.12, shorten(name, width + 0.2, bold=True))
     sheet.text(x + width + 0.08, top - 0.12, "cov.")
     axes = sheet.axes(x, top, width, height)
-    axes.set_ylim(round(height / BAR_PITCH) - 0.5, -0.5)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
+    rows_axis(axes, round(height / BAR_PITCH))
     share_axis(axes, "share", parity=shows_parity(view))
     return axes
 

@@ -10,25 +10,24 @@ from matplotlib.ticker import MaxNLocator
 from biaskit.report.figures.dots import (
     GUTTER,
     UNDEFINED,
-    DotSeries,
     dot_panel,
     panel_title,
     row_height,
     row_labels,
+    series_of,
     share_axis,
 )
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten, text_width
-from biaskit.report.figures.probe import by_labour, label_width, models_of, range_of
+from biaskit.report.figures.probe import by_labour, label_width, range_of
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
 from biaskit.report.figures.view import (
     Drawing,
     View,
+    charts,
     mean,
-    missing,
     number,
-    pages,
     short,
     told,
 )
@@ -64,6 +63,28 @@ def grid_of(n: int, most: int = 3) -> tuple[int, float]:
     return per_line, WIDTH / per_line
 
 
+def square_side(n: int) -> float:
+    """Inches of a side where `n` models have a square panel each."""
+    return min(grid_of(n)[1] - 0.65, 2.2)
+
+
+def squares(
+    models: Sequence[str], legend: Sequence[Entry], note: str
+) -> tuple[Sheet, Iterator[tuple[str, Axes]]]:
+    """A sheet, and a square panel on it for each model under its name."""
+    (per_line, cell), side = grid_of(len(models)), square_side(len(models))
+    block = side + 0.75
+    sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+
+    def panels() -> Iterator[tuple[str, Axes]]:
+        for i, model in enumerate(models):
+            x, top = (i % per_line) * cell + 0.48, (i // per_line) * block + 0.25
+            panel_title(sheet, x, top - 0.14, shorten(model, side + 0.1, bold=True))
+            yield model, sheet.axes(x, top, side, side)
+
+    return sheet, panels()
+
+
 def drawn_of(rows: Sequence[Row]) -> str:
     """The number of texts behind the shares, for a note."""
     texts = sorted({row["n_texts"] for row in rows if row["n_texts"] is not None})
@@ -79,11 +100,8 @@ def deciles(view: View) -> Iterator[Figure | Missing]:
     """Occupations counted by the share of women in texts, both sides of labour statistics apart."""
     title = f"Occupations by the share of women in texts ({view.heading})"
     rows = view.rows("deciles", template_id="all")
-    if not rows:
-        reason = "There is no table deciles: no text without a gender in the prompt has an association."
-        yield missing(view.prefix, "deciles", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "deciles", title, _deciles, size=12)
+    reason = "There is no table deciles: no text without a gender in the prompt has an association."
+    yield from charts(view, rows, "deciles", title, reason, _deciles, size=12)
 
 
 def _deciles(view: View, models: Sequence[str]) -> Drawing:
@@ -148,14 +166,11 @@ def scatter(view: View) -> Iterator[Figure | Missing]:
     """Share of women in texts against labour statistics."""
     title = f"Share of women in texts and in labour statistics ({view.heading})"
     rows = defined(representation(view), "labour_female_share")
-    if not rows:
-        reason = (
-            "No occupation with labour statistics has texts without a gender in the prompt "
-            "(table representation)."
-        )
-        yield missing(view.prefix, "scatter", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "scatter", title, _scatter, size=9)
+    reason = (
+        "No occupation with labour statistics has texts without a gender in the prompt "
+        "(table representation)."
+    )
+    yield from charts(view, rows, "scatter", title, reason, _scatter, size=9)
 
 
 def _scatter(view: View, models: Sequence[str]) -> Drawing:
@@ -169,16 +184,10 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
     )
     if lacking:
         note += f" {lacking} undefined shares (–) are not drawn."
-    per_line, cell = grid_of(len(models))
-    side = min(cell - 0.65, 2.2)
-    block = side + 0.75
-    legend = [Entry("as in labour statistics", line="-")]
-    sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+    side = square_side(len(models))
+    sheet, panels = squares(models, [Entry("as in labour statistics", line="-")], note)
     said = []
-    for i, model in enumerate(models):
-        x, top = (i % per_line) * cell + 0.48, (i // per_line) * block + 0.25
-        panel_title(sheet, x, top - 0.14, shorten(model, side + 0.1, bold=True))
-        axes = sheet.axes(x, top, side, side)
+    for model, axes in panels:
         share_axis(axes, "labour statistics", parity=False)
         axes.set_ylim(0, 1)
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
@@ -239,11 +248,8 @@ def nonbinary(view: View) -> Iterator[Figure | Missing]:
     """Share of non-binary people in texts per occupation."""
     title = f"Non-binary people in texts ({view.heading})"
     rows = representation(view)
-    if not rows:
-        reason = "There is no table representation: no text has a prompt without a gender."
-        yield missing(view.prefix, "nonbinary", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "nonbinary", title, _nonbinary)
+    reason = "There is no table representation: no text has a prompt without a gender."
+    yield from charts(view, rows, "nonbinary", title, reason, _nonbinary)
 
 
 def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
@@ -266,13 +272,13 @@ def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
     for model in models:
         of = {r["occupation"]: r for r in rows if r["model"] == model}
         columns = ("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high")
-        x, low, high = ([number(of[o][c]) if o in of else number(None) for o in order] for c in columns)
-        series.append(DotSeries(view.marks[model], x, low, high))
-        ends += [end for end in (*x, *high) if end == end]
-        above = sum(share > US_NONBINARY / 100 for share in x)
+        own = series_of(view.marks[model], [of.get(occupation) for occupation in order], columns)
+        series.append(own)
+        ends += [end for end in (*own.x, *own.high) if end == end]
+        above = sum(share > US_NONBINARY / 100 for share in own.x)
         said.append(
-            f"{cut(model)}: {range_of(dict(zip(order, x, strict=True)))}; {above} of "
-            f"{sum(s == s for s in x)} occupations lie above {US_NONBINARY:.1f}\u00a0%."
+            f"{cut(model)}: {range_of(dict(zip(order, own.x, strict=True)))}; {above} of "
+            f"{sum(share == share for share in own.x)} occupations lie above {US_NONBINARY:.1f}\u00a0%."
         )
     dot_panel(axes, series, len(order), pitch)
     axes.set_xlim(0, min(max(ends) * 1.03, 1))

@@ -19,7 +19,7 @@ from biaskit.report.figures.dots import (
 )
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten
-from biaskit.report.figures.probe import label_width, models_of
+from biaskit.report.figures.probe import label_width
 from biaskit.report.figures.sheet import LINE, MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import FEMALE, MALE, ON_DARK, ON_LIGHT, Mark
 from biaskit.report.figures.view import (
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 GENDERS = ("female", "male")
 HEAT = ("#b35a00", "#f4f1ea", "#00614a")
-"""Nearer to specified women, no difference, nearer to specified men: orange against teal, told apart by "
-"all."""
+"""Nearer to specified women, no difference, nearer to specified men: orange and teal, told apart by all."""
 CELL = 0.165
 
 
@@ -71,13 +70,13 @@ def heat_maps(view: View) -> Iterator[Figure | Missing]:
         return
     vectors = [v for v in distinct(rows, "vectors") if v] or [""]
     if len(vectors) == 1:
-        yield from pages(view, models_of(view, rows), "srb", title, partial(_heat_map, every=rows), size=6)
+        yield from pages(view, view.models_of(rows), "srb", title, partial(_heat_map, every=rows), size=6)
         return
     for i, name in enumerate(vectors):
         own = where(rows, vectors=name)
         yield from pages(
             view,
-            models_of(view, own),
+            view.models_of(own),
             f"srb-vectors-{i + 1}",
             f"{title}, vectors {cut(name)}",
             partial(_heat_map, every=own),

@@ -17,16 +17,8 @@ _NUMBER = re.compile(r"-?\d+\.\d+")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _MEASURED = ("d", "x", "y", "width", "height", "transform", "stroke-dasharray", "stroke-width", "points")
 _LOOKS = (
-    *(
-        "fill",
-        "stroke",
-        "stroke-width",
-        "stroke-linejoin",
-        "stroke-linecap",
-        "stroke-dasharray",
-        "fill-opacity",
-    ),
-    *("clip-path", "font-size", "font-weight", "text-anchor"),
+    *("fill", "stroke", "stroke-width", "stroke-linejoin", "stroke-linecap", "stroke-dasharray"),
+    *("fill-opacity", "clip-path", "font-size", "font-weight", "text-anchor"),
 )
 _FONT = "DejaVu Sans, Verdana, sans-serif"
 _DEFAULTS = {("fill-opacity", "1"), ("stroke-opacity", "1"), ("opacity", "1"), ("stroke-dashoffset", "0")}

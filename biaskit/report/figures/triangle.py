@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from biaskit.report.figures.dots import panel_title
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, people, shorten
-from biaskit.report.figures.probe import job_groups_of, models_of, plain
+from biaskit.report.figures.probe import job_groups_of, plain
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
-from biaskit.report.figures.view import Drawing, View, mean, missing, number, pages, short, told
+from biaskit.report.figures.view import Drawing, View, charts, mean, number, short, told
 from biaskit.tables.query import distinct, where
 
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ def ternary(view: View) -> Iterator[Figure | Missing]:
     """Jobs by the shares of three gender groups."""
     rows = plain(view, "probe_jobs")
     title = f"Jobs between the gender groups ({view.heading})"
-    if not rows:
-        yield missing(view.prefix, "ternary", title, "There is no table probe_jobs for this study.")
-    elif len(view.part.groups) != 3:
-        reason = f"A triangle takes three gender groups; this study has {len(view.part.groups)}."
-        yield missing(view.prefix, "ternary", title, reason)
-    else:
-        yield from pages(view, models_of(view, rows), "ternary", title, _ternary, size=10)
+    n_groups = len(view.part.groups)
+    reason = (
+        f"A triangle takes three gender groups; this study has {n_groups}."
+        if rows
+        else "There is no table probe_jobs for this study."
+    )
+    shown = rows if n_groups == 3 else ()
+    yield from charts(view, shown, "ternary", title, reason, _ternary, size=10)
 
 
 def _ternary(view: View, models: Sequence[str]) -> Drawing:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from biaskit.report.figures.dots import panel_title, row_labels, share_axis
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, people, shorten
-from biaskit.report.figures.probe import job_groups_of, label_width, models_of, plain
+from biaskit.report.figures.probe import job_groups_of, label_width, plain
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import HATCHES, INK
-from biaskit.report.figures.view import Drawing, View, missing, number, pages, short, told
+from biaskit.report.figures.view import Drawing, View, charts, number, short, told
 from biaskit.tables.query import Row, distinct, where
 
 if TYPE_CHECKING:
@@ -33,11 +33,8 @@ def variance(view: View) -> Iterator[Figure | Missing]:
     first = view.part.contrast[0]
     rows = where(plain(view, "probe_variance"), gender=first)
     title = f"Where the share of {people(first)} varies ({view.heading})"
-    if not rows:
-        reason = "There is no table probe_variance: it takes several jobs and templates."
-        yield missing(view.prefix, "variance", title, reason)
-        return
-    yield from pages(view, models_of(view, rows), "variance", title, _variance, size=10)
+    reason = "There is no table probe_variance: it takes several jobs and templates."
+    yield from charts(view, rows, "variance", title, reason, _variance, size=10)
 
 
 def _variance(view: View, models: Sequence[str]) -> Drawing:

@@ -17,7 +17,6 @@ from biaskit.tables.query import Row, where
 if TYPE_CHECKING:
     from biaskit.report.figures.sheet import Entry, Sheet
 
-ANCHOR = "figures"
 PER_PAGE = 5
 """Models that stand side by side in one dot plot; more models take more figures."""
 
@@ -42,6 +41,11 @@ class View:
         """Rows of a table of the part for these models (a model has one form) and the wanted values."""
         rows = where(self.part.tables.get(table, ()), **wanted)
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
+
+    def models_of(self, rows: Sequence[Row]) -> list[str]:
+        """Its models that have a row."""
+        present = {row["model"] for row in rows}
+        return [model for model in self.models if model in present]
 
     def entries(self, models: Sequence[str], *, width: float = 2.1) -> list[Entry]:
         """The legend of some models."""
@@ -96,12 +100,29 @@ def finished(view_prefix: str, name: str, title: str, drawing: Drawing) -> Figur
     full = f"{view_prefix}{name}"
     svg = drawing.sheet.svg(full, drawing.alt)
     note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
-    return Figure(full, title, drawing.caption + note, drawing.alt, ANCHOR, svg, drawing.sheet)
+    return Figure(full, title, drawing.caption + note, drawing.alt, svg, drawing.sheet)
 
 
 def missing(prefix: str, name: str, title: str, reason: str) -> Missing:
     """A figure that cannot be drawn."""
-    return Missing(f"{prefix}{name}", title, reason, ANCHOR)
+    return Missing(f"{prefix}{name}", title, reason)
+
+
+def charts(
+    view: View,
+    rows: Sequence[Row],
+    name: str,
+    title: str,
+    reason: str,
+    draw: Callable[[View, Sequence[str]], Drawing],
+    *,
+    size: int = PER_PAGE,
+) -> Iterator[Figure | Missing]:
+    """The figures of the models that have a row; without rows, `reason` says why there is none."""
+    if rows:
+        yield from pages(view, view.models_of(rows), name, title, draw, size=size)
+    else:
+        yield missing(view.prefix, name, title, reason)
 
 
 def pages(

@@ -51,7 +51,7 @@ class Finding:
     `verdict` is what they come to, "shown" where they only report numbers (docs/methods.md#verdicts);
     `measured_with` names estimator, prompt form, n and model behind the numbers; `anchor` is the section of
     the page that holds them. Models' labels and the tables' reasons in the text are foreign text
-    (docs/architecture.md#foreign-text).
+    (docs/reading.md#foreign-text).
     """
 
     text: str

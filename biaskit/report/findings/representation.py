@@ -38,11 +38,6 @@ from biaskit.wording import (
     short,
 )
 
-"""Share of non-binary people in the U.S. population that GAS(P) compares with.
-
-See docs/methods.md#representation-references.
-"""
-
 
 def representation(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the generation engine."""

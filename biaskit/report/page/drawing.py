@@ -11,21 +11,8 @@ XLINK = "http://www.w3.org/1999/xlink"
 
 ELEMENTS = frozenset(
     (
-        *(
-            "svg",
-            "g",
-            "defs",
-            "symbol",
-            "use",
-            "style",
-            "title",
-            "desc",
-            "text",
-            "tspan",
-            "textPath",
-            "image",
-        ),
-        *("path", "rect", "circle", "ellipse", "line", "polyline", "polygon"),
+        *("svg", "g", "defs", "symbol", "use", "style", "title", "desc", "text", "tspan", "textPath"),
+        *("image", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon"),
         *("clipPath", "mask", "pattern", "marker", "linearGradient", "radialGradient", "stop"),
     )
 )

@@ -2,7 +2,7 @@
 
 Findings, limits, models, deviations and provenance are plain HTML. Tables, drawings, prompts, texts and words
 are JSON, deflated, base64, in inert elements that the page's one script unpacks; the script only ever writes
-text. Whatever is foreign passes `foreign.shown` on its way in (docs/architecture.md#foreign-text).
+text. Whatever is foreign passes `foreign.shown` on its way in (docs/reading.md#foreign-text).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from biaskit.report.content import Content
+from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.findings.finding import Finding
 from biaskit.report.page import fitting, labels, listed_tables
 from biaskit.report.page.drawing import UnfitDrawing, drawing
 from biaskit.report.page.foreign import LONGEST_SENTENCE, LONGEST_TEXT, all_shown, cut, shown
@@ -48,30 +50,6 @@ SECTIONS: tuple[tuple[str, str], ...] = (
 """Ids and headings, in the order of the page."""
 
 
-class FindingShown(Protocol):
-    """A sentence, what it rests on, and where its numbers stand."""
-
-    @property
-    def text(self) -> str: ...  # noqa: D102
-    @property
-    def topic(self) -> str: ...  # noqa: D102
-    @property
-    def verdict(self) -> str: ...  # noqa: D102
-    @property
-    def measured_with(self) -> str: ...  # noqa: D102
-    @property
-    def anchor(self) -> str: ...  # noqa: D102
-
-
-class FigureShown(Protocol):
-    """A figure with its `svg`, or one that is missing for a `reason`; both have a name and a title."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """A whole HTML file, and a sentence for each thing that it leaves out."""
@@ -86,17 +64,17 @@ class Plate:
 
     id: str
     title: str
-    caption: str
-    alt: str
+    caption: str = ""
+    alt: str = ""
     svg: str = ""
     reason: str = ""
 
 
 def render_page(
     content: Content,
-    findings: Sequence[FindingShown],
+    findings: Sequence[Finding],
     cannot_show: Sequence[str],
-    figures: Sequence[FigureShown],
+    figures: Sequence[Figure | Missing],
     *,
     max_mb: float = 3.0,
     reading: str = "",
@@ -106,7 +84,7 @@ def render_page(
     `reading` says once how the findings are to be read.
     Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so.
     """
-    plates = _plates(figures)
+    plates = [_plate(figure, number) for number, figure in enumerate(figures)]
     drawings = [plate.svg for plate in plates]
     whole = {**_whole(content, findings, cannot_show, plates), "reading": reading}
     fixed = len(_html(whole, {}, {}))
@@ -199,7 +177,7 @@ def _finalized(value: Any) -> Any:
 
 
 def _whole(
-    content: Content, findings: Sequence[FindingShown], cannot_show: Sequence[str], plates: Sequence[Plate]
+    content: Content, findings: Sequence[Finding], cannot_show: Sequence[str], plates: Sequence[Plate]
 ) -> dict[str, Any]:
     tables = listed_tables.list_tables(content)
     anchors = [table.anchor for table in tables] + [plate.id for plate in plates]
@@ -228,7 +206,7 @@ def _of_part(number: int, tables: Sequence[listed_tables.ListedTable]) -> list[l
     return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
 
 
-def _findings(findings: Sequence[FindingShown], anchors: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+def _findings(findings: Sequence[Finding], anchors: Sequence[str]) -> dict[str, list[dict[str, str]]]:
     """The first ones in the open, the rest and what was not measured one click away, in the order given."""
     found = [
         {
@@ -285,19 +263,12 @@ def _resolved(anchor: str, anchors: Sequence[str]) -> str:
     return next(alike, "figures" if anchor.startswith("figure-") else "tables")
 
 
-def _plates(figures: Sequence[FigureShown]) -> list[Plate]:
-    return [_plate(figure, number) for number, figure in enumerate(figures)]
-
-
-def _plate(figure: FigureShown, number: int) -> Plate:
-    anchor = f"figure-{figure.name}"
-    reason = str(getattr(figure, "reason", ""))
-    caption, alt = (cut(str(getattr(figure, part, "")), LONGEST_SENTENCE) for part in ("caption", "alt"))
-    title = cut(figure.title)
-    if reason:
-        return Plate(anchor, title, caption, alt, reason=cut(reason, LONGEST_SENTENCE))
+def _plate(figure: Figure | Missing, number: int) -> Plate:
+    anchor, title = f"figure-{figure.name}", cut(figure.title)
+    if isinstance(figure, Missing):
+        return Plate(anchor, title, reason=cut(figure.reason, LONGEST_SENTENCE))
+    caption, alt = cut(figure.caption, LONGEST_SENTENCE), cut(figure.alt, LONGEST_SENTENCE)
     try:
-        svg = drawing(getattr(figure, "svg", b""), f"f{number}-")
+        return Plate(anchor, title, caption, alt, drawing(figure.svg, f"f{number}-"))
     except UnfitDrawing as error:
         return Plate(anchor, title, caption, alt, reason=f"its drawing was refused: {error}")
-    return Plate(anchor, title, caption, alt, svg)

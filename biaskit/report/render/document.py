@@ -60,11 +60,3 @@ class PaperTable:
 
     name: str
     table: TitledTable
-
-
-@dataclass(frozen=True, slots=True)
-class NotMade:
-    """A table of a paper that these stored tables do not give, and why."""
-
-    name: str
-    reason: str

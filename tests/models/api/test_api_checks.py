@@ -33,6 +33,7 @@ from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.options import ScoringOptions
 from biaskit.records import Draw, Failed, PromptForm, Scored
 
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
@@ -155,7 +156,7 @@ SHAPES = {
 def measured(server: ApiServer, **more: Any) -> Iterator[ApiScorer]:
     """A scorer of a server about which nothing is known."""
     scorer = open_api_scorer(
-        f"api:toy@{server.url}", label="toy", options=options(**more), earlier={}, longest=10
+        f"api:toy@{server.url}", label="toy", options=options(**more), scoring=ScoringOptions(longest=10)
     )
     try:
         yield scorer
@@ -216,7 +217,7 @@ def test_a_few_calls_are_enough() -> None:
     for name, most in (("plain", 10), ("llama.cpp", 10), ("vLLM", 10), ("OpenAI, chat only", 16)):
         with ApiServer(MODEL, Behaviour(**SHAPES[name].behaviour)) as server:
             url = f"api:toy@{server.url}"
-            open_api_generator(url, label="toy", options=options(), earlier={}).close()
+            open_api_generator(url, label="toy", options=options()).close()
             texts = server.calls
             with measured(server):
                 print(f"{name}: {texts} calls for texts, {server.calls - texts} for probabilities too")
@@ -247,13 +248,13 @@ def test_what_was_found_is_kept_with_the_run() -> None:
         n = server.number
         spec = f"api:toy@{server.url}"
         for opened in (open_api_scorer, open_api_generator):
-            again = opened(spec, label="toy", options=options(), earlier=kept)
+            again = opened(spec, label="toy", options=options(), known=kept)
             assert found == again.found
             again.close()
         assert n == server.number
         # Of a generator it is not known how it gives probabilities; of another endpoint nothing is.
-        for earlier in ({**kept, "found": {**kept["found"], "scored": False}}, {**kept, "fingerprint": "x"}):
-            open_api_scorer(spec, label="toy", options=options(), earlier=earlier).close()
+        for known in ({**kept, "found": {**kept["found"], "scored": False}}, {**kept, "fingerprint": "x"}):
+            open_api_scorer(spec, label="toy", options=options(), known=known).close()
             assert n < server.number
             n = server.number
 
@@ -291,6 +292,7 @@ HANGING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HANGING)
 def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
     hangs, known = HANGING[name]
@@ -311,7 +313,7 @@ def test_a_server_that_answers_nothing(short: None) -> None:
         server.script(lambda number, path, body: "stall")
         started = time.monotonic()
         with pytest.raises(ModelError, match=r"toy at http://127.0.0.1:\d+/v1 answers neither way") as error:
-            open_api_scorer(f"api:toy@{server.url}", label="toy", options=options(), earlier={})
+            open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
         assert time.monotonic() - started < 8
         assert "\n" not in str(error.value)
 
@@ -331,7 +333,7 @@ def test_a_server_that_cannot_be_used_is_refused_with_the_reason(kind: str, said
     with ApiServer(MODEL) as server:
         server.script(lambda number, path, body: kind)
         with pytest.raises(ModelError, match=re.escape(said)) as error:
-            open_api_scorer(f"api:toy@{server.url}", label="toy", options=options(), earlier={})
+            open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
         assert str(error.value).startswith(f"toy at {server.url}")
         assert "\n" not in str(error.value)
 
@@ -343,7 +345,7 @@ def test_there_is_no_server() -> None:
     with pytest.raises(
         ModelError, match=r"there is no server .* Is it running, is the address right"
     ) as error:
-        open_api_generator(f"api:toy@{url}", label="toy", options=options(), earlier={})
+        open_api_generator(f"api:toy@{url}", label="toy", options=options())
     assert str(error.value).endswith("?")
     assert time.monotonic() - started < 5
 
@@ -365,7 +367,13 @@ def test_whatever_doctor_believes_of_a_liar_gives_no_wrong_number(lie: str) -> N
             for name in scorer.found.estimators(form):
                 if name != "sampling":
                     check(
-                        ApiScorer(scorer.connection, scorer.found, label="toy", spec="x", estimator=name),
+                        ApiScorer(
+                            scorer.connection,
+                            scorer.found,
+                            label="toy",
+                            spec="x",
+                            scoring=ScoringOptions(name),
+                        ),
                         form,
                     )
 
@@ -385,7 +393,7 @@ def test_lists_that_are_more_than_everything_are_refused() -> None:
         assert TEXTS == scorer.found.estimators("raw") == scorer.found.estimators("chat-continue")
         with pytest.raises(ModelError, match="more probable together than everything"):
             ApiScorer(
-                scorer.connection, scorer.found, label="toy", spec="x", estimator="top-k"
+                scorer.connection, scorer.found, label="toy", spec="x", scoring=ScoringOptions("top-k")
             ).estimator_for("raw")
 
 
@@ -476,7 +484,7 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
 def test_a_server_of_every_kind_gives_each_draw_once(name: str) -> None:
     shape = SHAPES[name].behaviour
     with ApiServer(MODEL, Behaviour(**shape)) as server:
-        generator = open_api_generator(f"api:toy@{server.url}", label="toy", options=options(), earlier={})
+        generator = open_api_generator(f"api:toy@{server.url}", label="toy", options=options())
         form: PromptForm = "chat" if generator.found.chat else "completion"
         requests = draws(9, prompts=2, tokens=8, form=form)
         answers = generate(generator, requests)

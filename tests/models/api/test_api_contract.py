@@ -206,6 +206,7 @@ def test_what_is_impossible_is_said_in_one_line(case: Case) -> None:
 # --- stopping in between -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @api
 def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> None:
     before = threads()
@@ -228,6 +229,7 @@ def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> N
     assert before == threads()
 
 
+@pytest.mark.slow
 @api
 def test_an_iterator_that_is_dropped_is_closed(case: Case) -> None:
     with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, start=4, most=4)) as opened:

@@ -478,9 +478,10 @@ def test_the_cap_holds_with_many_at_once_and_all_answers_are_kept(run: Run) -> N
 # --- over HTTP -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_more_than_ten() -> None:
-    behaviour = Behaviour(latency_s=0.02, refuses_above=10)
-    policy = Policy(start=32, most=64, first_wait=0.02)
+    behaviour = Behaviour(latency_s=0.05, refuses_above=10)
+    policy = Policy(start=32, most=64, first_wait=0.05)
     with ApiServer(MODEL, behaviour) as server, generating(server, policy=policy, batch_size=1) as generator:
         answers = generate(generator, draws(400, tokens=4))
         assert 400 == len({answer.key for answer in answers})
@@ -490,6 +491,7 @@ def test_a_server_that_refuses_more_than_ten() -> None:
         assert generator.connection._controller.window.limit < 32
 
 
+@pytest.mark.slow
 def test_a_server_with_room_over_http() -> None:
     with ApiServer(MODEL, Behaviour(latency_s=0.1)) as server:
         with generating(server, policy=QUICK, batch_size=1) as generator:
@@ -501,6 +503,7 @@ def test_a_server_with_room_over_http() -> None:
         assert seconds < 8  # one after the other: 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 8])
 def test_the_draws_are_the_same_one_by_one_and_fifty_at_once(n: int) -> None:
     """And after a stop in between: what is asked together does not depend on what is stored."""

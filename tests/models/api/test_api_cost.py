@@ -32,6 +32,7 @@ from biaskit.errors import AskingStopped
 from biaskit.models.api import controller
 from biaskit.models.api.meter import Meter, Purse
 from biaskit.models.api.prices import Price
+from biaskit.models.options import Account
 from biaskit.runs import usage
 from biaskit.runs.usage import Usage, spent
 
@@ -128,6 +129,7 @@ HABITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("habit", HABITS)
 def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit: str) -> None:
     behaviour, faults = HABITS[habit]
@@ -158,6 +160,7 @@ def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit:
             assert usage["cost_unsure"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> None:
     with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
         first = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "9", "--yes")
@@ -212,6 +215,7 @@ def test_texts_have_the_same_cap(cli: Ask, fifty: None, folder: Path) -> None:
         assert cost(server) <= whole.usage["cost"] + whole.usage["cost_unsure"] + 1e-6
 
 
+@pytest.mark.slow
 def test_the_models_of_a_run_share_its_cap(cli: Ask, fifty: None) -> None:
     with ApiServer() as one, ApiServer() as other:
         models = (f"toy=api:toy@{one.url}", f"two=api:toy@{other.url}")
@@ -352,7 +356,7 @@ def test_the_sum_never_passes_the_cap_and_nobody_waits_for_ever(data: st.DataObj
     chance = random.Random(data.draw(st.integers(0, 10_000)))
     told: list[float] = []
     # Amounts whose sum does not come back to exactly 0: who waits for that waits for ever.
-    meter = Meter(Price(1e5 / 3, 0.0, "", ""), cap / 30, purse=Purse(), promise=told.append)
+    meter = Meter(Price(1e5 / 3, 0.0, "", ""), cap / 30, Account(promise=told.append), purse=Purse())
 
     async def one(size: int) -> bool:
         try:

@@ -1,6 +1,6 @@
 """An API can change under its name: noticed, said, and only mixed where that was asked for.
 
-See docs/apis.md#drift.
+See docs/reading.md#drift.
 """
 
 from __future__ import annotations

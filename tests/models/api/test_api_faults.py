@@ -38,8 +38,8 @@ from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.options import ApiOptions
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.draws import draw_texts
-from biaskit.progress import Silent
 from biaskit.records import Draw, Failed, Scored
+from biaskit.runs.session import Session
 from biaskit.study.config import load_personas_study
 
 IMPATIENT = Policy(first_wait=0.002, longest_wait=0.01, dead_after=0.3, longest_call=0.5)
@@ -131,6 +131,7 @@ def test_a_fault_that_happens_once(kind: str, impatient: None, monkeypatch: pyte
             assert 7 == server.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_that_does_not_end(kind: str, impatient: None) -> None:
     started = time.monotonic()
@@ -156,6 +157,7 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None) -> None:
     assert time.monotonic() - started < 8
 
 
+@pytest.mark.slow
 def test_a_fault_in_a_cell_is_asked_again_alone(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     allow(monkeypatch, 2.0)
     kinds = [kind for kind in FAULTS if kind in LASTING or kind in SILENT]
@@ -413,16 +415,18 @@ def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
         assert starts < 200
         outcome = draw_texts(
             design,
-            {"toy": f"api:toy@{url}"},
-            run,
-            open_model=lambda label, spec, earlier: open_api_generator(
-                spec,
-                label=label,
-                options=ApiOptions(endpoint_name="toy", policy=policy),
-                earlier=earlier,
-                batch_size=1,
+            Session(
+                run,
+                {"toy": f"api:toy@{url}"},
+                lambda label, spec, known, account: open_api_generator(
+                    spec,
+                    label=label,
+                    options=ApiOptions(endpoint_name="toy", policy=policy),
+                    known=known,
+                    account=account,
+                    batch_size=1,
+                ),
             ),
-            watcher=Silent(),
         )
         if (
             not (outcome.stopped if hasattr(outcome, "stopped") else outcome.failed_models)
@@ -435,6 +439,7 @@ def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
     return starts, {row["key"]: row["text"] for row in rows}
 
 
+@pytest.mark.slow
 def test_a_run_through_every_fault_is_the_run_without(tmp_path: Path, impatient: None) -> None:
     """Over 1,000 requests, a fifth of them with a fault of any kind; every row is synced to the disk."""
     behaviour = {"seeds": "content", "canned": {" nurse": "She is a nurse."}}

@@ -228,6 +228,7 @@ def test_a_key_that_expires_in_mid_run_keeps_the_rows(cli: Cli) -> None:
     assert "run/tables/probe_cells.csv" in said.files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["stall", "reset", "closed", "500-rude", "403", "200-html", "truncated-json"]
 )

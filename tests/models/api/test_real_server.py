@@ -31,7 +31,8 @@ import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.scorer import ApiScorer
-from biaskit.models.spec import Asking, LocalOptions, open_generator, open_scorer
+from biaskit.models.options import EstimatorChoice, ScoringOptions
+from biaskit.models.spec import open_generator, open_scorer
 from biaskit.probe.design import cells, resolve_design
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.top_k import most_unlisted
@@ -65,10 +66,8 @@ class Peer:
     recorder: Recorder
     engine: Engine
 
-    def scorer(self, estimator: str = "auto") -> ApiScorer:
-        found = open_scorer(
-            self.recorder.spec, label="real", options=LocalOptions(), asking=Asking(estimator=estimator)
-        )
+    def scorer(self, estimator: EstimatorChoice = "auto") -> ApiScorer:
+        found = open_scorer(self.recorder.spec, label="real", scoring=ScoringOptions(estimator))
         assert isinstance(found, ApiScorer)
         return found
 
@@ -375,7 +374,7 @@ def test_every_draw_is_one_answer_of_the_server(tiny_peer: Peer) -> None:
         for i, text in enumerate(prompts)
         for k in range(50)
     ]
-    generator = open_generator(tiny_peer.recorder.spec, label="real", options=LocalOptions())
+    generator = open_generator(tiny_peer.recorder.spec, label="real")
     plan = generator.plan_draws(requests)
     assert len(requests) == plan.calls, "one choice comes back, whatever n says"
     with tiny_peer.recorder.fresh() as asked:
@@ -403,7 +402,7 @@ def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
     # First tokens of 2,000 draws against the engine's probabilities: a cut of any kind would show in the
     # tokens below the 40th or below 5 % of the greatest.
     prompt = "Q: Talk about the last time you met a nurse.\nA: I recently met a nurse."
-    generator = open_generator(tiny_peer.recorder.spec, label="real", options=LocalOptions())
+    generator = open_generator(tiny_peer.recorder.spec, label="real")
     n = 2000
     asked, one = Prompt(prompt, "completion"), Sampling(max_new_tokens=1)
     requests = [DrawRequest(str(k), asked, one, seed=k) for k in range(n)]

@@ -92,7 +92,7 @@ def counts_of(found: Clustering) -> dict[tuple[str, str], tuple[int | None, int 
 
 def test_short_words_leave_but_dr_and_md_and_pronouns_of_three_letters_stay() -> None:
     lists = {("m", "nurse", "female"): ["she", "he", "d", "dr", "md", "ms", "zoe", "care", "video"]}
-    assert words_to_cluster(lists, names={"zoe"}, drop_words={"video"}) == ("care", "dr", "md", "she")
+    assert words_to_cluster(lists, drop_words={"video", "zoe"}) == ("care", "dr", "md", "she")
 
 
 def test_each_word_is_there_once_and_other_genders_are_passed_over() -> None:
@@ -200,7 +200,7 @@ def test_equally_many_lists_are_numbered_by_words() -> None:
 
 
 def test_rows_have_the_columns_of_the_public_tables() -> None:
-    """docs/reading.md#clusters-table."""
+    """docs/reading.md#table-clusters."""
     header = "model cluster words n_occupations_female n_occupations_male female_share kept category reason"
     assert header.split() == [field.name for field in fields(ClusterRow)]
     assert ["k", "silhouette", "chosen"] == list(asdict(four().curve[0]))

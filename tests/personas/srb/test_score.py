@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -28,6 +27,7 @@ from biaskit.personas.srb.score import (
     srb,
     srb_scores,
 )
+from biaskit.personas.words.lists import MarkedWord
 from biaskit.vectors.training import Vectors
 
 FloatArray = NDArray[np.float64]
@@ -36,10 +36,8 @@ ROUNDING = 1e-12
 NO_NULL = "no null here"
 
 
-@dataclass(frozen=True)
-class Word:
-    word: str
-    z: float
+def word_of(word: str, z: float) -> MarkedWord:
+    return MarkedWord(word, 1, z, 0.0, 1, 0, 1, 0)
 
 
 def at(**degrees: float) -> Vectors:
@@ -48,10 +46,10 @@ def at(**degrees: float) -> Vectors:
     return Vectors.of(list(degrees), np.stack([np.cos(angles), np.sin(angles)], axis=1))
 
 
-def marked(text: str, *z: float) -> list[Word]:
+def marked(text: str, *z: float) -> list[MarkedWord]:
     """Words with z as given, else 9, 8, 7, …"""
     words = text.split()
-    return [Word(w, value) for w, value in zip(words, z or range(9, 9 - len(words), -1), strict=True)]
+    return [word_of(w, value) for w, value in zip(words, z or range(9, 9 - len(words), -1), strict=True)]
 
 
 def random_vectors(n: int, seed: int = 0) -> Vectors:
@@ -88,8 +86,8 @@ def printed_algorithm_6(
 
 def score(
     candidates: str,
-    female: Sequence[Word],
-    male: Sequence[Word],
+    female: Sequence[MarkedWord],
+    male: Sequence[MarkedWord],
     vectors: Vectors | Sequence[Vectors],
     *,
     null: Callable[[], ShuffledZ] | str = NO_NULL,
@@ -528,8 +526,8 @@ def test_exchangeable_labels_give_even_p_values() -> None:
         )
         observed = shuffled.z[0]
         order = np.argsort(-observed)
-        female = [Word(words[i], float(observed[i])) for i in order[:9]]
-        male = [Word(words[i], float(-observed[i])) for i in order[::-1][:6]]
+        female = [word_of(words[i], float(observed[i])) for i in order[:9]]
+        male = [word_of(words[i], float(-observed[i])) for i in order[::-1][:6]]
         null = ShuffledZ(words, shuffled.z[1:], shuffled.in_female[1:], shuffled.in_male[1:])
         found = score("w0 w1 w2 w3 w4", female, male, random_vectors(60, seed), null=lambda null=null: null)
         assert found.p_value is not None

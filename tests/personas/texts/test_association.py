@@ -360,6 +360,7 @@ def test_any_string_has_a_defined_association(
     assert expected == associate_gender(text, honorifics=honorifics).gender
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("honorifics", HONORIFICS)
 @pytest.mark.parametrize("piece", ["he met her ", "Ms. ", "Ms" + " " * 9, "\u0130", "they/them", "*_"])
 def test_a_text_of_a_hundred_thousand_pieces_takes_no_longer_than_its_length(

@@ -165,20 +165,6 @@ def test_counts_by_hand_made_once_and_leaving_the_words_in_order() -> None:
     assert 4 == counts.nnz
 
 
-def test_sentences_come_in_the_order_asked_without_the_empty_and_in_pieces() -> None:
-    made = TokenisedTexts.build(["a b", "", "c d e f g"])
-    assert [["c", "d", "e", "f", "g"], ["a", "b"]] == list(made.sentences([2, 1, 0]))
-    assert [["a", "b"], ["c", "d"], ["e", "f"], ["g"]] == list(made.sentences([0, 1, 2], limit=2))
-    assert [] == list(made.sentences([]))
-
-
-def test_what_stands_after_the_ten_thousandth_word_is_in_a_sentence_that_gensim_reads() -> None:
-    made = TokenisedTexts.build(["word " * 99_999 + "last"])
-    pieces = list(made.sentences([0]))
-    assert [10_000] * 10 == [len(piece) for piece in pieces]
-    assert "last" == pieces[-1][-1]
-
-
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_have_words_or_none(name: str, tokenizer: str) -> None:
@@ -201,7 +187,6 @@ def test_texts_without_a_word_have_no_columns(tokenizer: str, texts: list[str]) 
     made = TokenisedTexts.build(texts, tokenizer)
     assert (len(texts), 0) == made.counts().shape
     assert ((), 0, len(texts)) == (made.words, len(made.ids), len(made))
-    assert [] == list(made.sentences(range(len(texts))))
 
 
 def test_texts_are_read_one_at_a_time() -> None:

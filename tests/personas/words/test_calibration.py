@@ -34,7 +34,7 @@ from biaskit.personas.words.calibration import (
 from biaskit.personas.words.log_odds import Prior
 
 PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
-COLUMNS = [  # docs/reading.md#calibration-table
+COLUMNS = [  # docs/reading.md#table-calibration
     "model", "occupation", "prior", "c", "alpha", "gender", "against", "n_marked", "n_criterion", "n_common",
     "n_names", "gained", "lost", "words_differing", "stability", "recommended", "reason",
 ]  # fmt: skip
@@ -243,6 +243,7 @@ def test_no_order_of_marks_breaks_the_promise(marked: set[int]) -> None:
         assert not words(c)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.15, 0.5, 0.95, 1.0])
 def test_c_is_that_of_a_plain_loop_over_all_c(alpha: float) -> None:
     graded_texts = graded()

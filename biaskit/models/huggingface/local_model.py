@@ -1,0 +1,133 @@
+"""What a local model is and holds, whether it scores or generates: identity, placement, batches, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+import torch
+
+from biaskit.errors import ModelError
+from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.loading import Placement, load_config, load_tokenizer, place
+from biaskit.models.huggingface.memory import affordable
+from biaskit.models.huggingface.rendering import Renderer
+from biaskit.models.options import LocalOptions
+from biaskit.provenance import digest
+from biaskit.records import ModelIdentity, PromptForm
+
+
+class LocalModel:
+    """A checked folder with its tokenizer; the weights are the subclass's to load."""
+
+    whole_batches = True
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        *,
+        label: str,
+        spec: str,
+        local: LocalOptions,
+        purpose: Literal["scoring", "generation"],
+        forms: tuple[PromptForm, ...],
+        chat_forms: tuple[PromptForm, ...],
+    ) -> None:
+        """`chat_forms`: the prompt forms of a model with a chat template; `forms`: of one without."""
+        self._folder = folder
+        self._config = load_config(folder)
+        self._text_config = self._config.get_text_config(decoder=True)
+        self._renderer = Renderer(load_tokenizer(folder))
+        self.placement = place(folder, local.device, local.dtype, purpose=purpose)
+        chosen = chat_forms if self._renderer.has_template else forms
+        self.identity = identify(folder, self._config, self._renderer, self.placement, label, spec, chosen)
+        self._model: Any = None
+        self._batch_size = local.batch_size or 0  # 0: not resolved yet
+
+    @property
+    def batch_size(self) -> int:
+        """Prompts or texts in a batch; 0 until a plan resolved it."""
+        return self._batch_size
+
+    def used(self) -> Mapping[str, float | None]:
+        """Nothing is paid for."""
+        return {}
+
+    def _most_positions(self) -> int | None:
+        most = getattr(self._text_config, "max_position_embeddings", None)
+        return most if isinstance(most, int) and most > 0 else None
+
+    def _affordable(self, numbers_per_width: int, other_bytes: int, largest: int) -> int:
+        """What half of a CPU's free memory holds; elsewhere the largest, halved when memory runs out.
+
+        One prompt or text takes `numbers_per_width` numbers of the model's width, and `other_bytes`.
+        """
+        if self.placement.device.split(":")[0] != "cpu":
+            return largest
+        number = 4 if self.placement.dtype == "float32" else 2
+        width = int(getattr(self._text_config, "hidden_size", 0) or 1024)
+        return affordable(
+            number * width * numbers_per_width + other_bytes,
+            still_to_load=0 if self._model is not None else self._folder.n_parameters * number,
+            largest=largest,
+        )
+
+    def _n_layers(self) -> int:
+        return int(getattr(self._text_config, "num_hidden_layers", 0) or 12)
+
+    def _halve(self, size: int, what: str, error: Exception) -> None:
+        """After a batch that was too large for the device's memory: this one and the next in halves."""
+        if size == 1:
+            raise ModelError(
+                f"{self.identity.label}: out of memory on {self.placement.device} with one {what}."
+                " Use a smaller dtype, --device map, or a smaller model."
+            ) from error
+        self._batch_size = size // 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _check_ids(self, used: Collection[int], rows: int) -> None:
+        """Ids beyond the embedding would be read from memory that is not the model's."""
+        if used and max(used) >= rows:
+            raise ModelError(
+                f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
+                " tokens: tokenizer and weights do not belong together."
+            )
+
+    def close(self) -> None:
+        """Free the weights."""
+        self._model = None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def identify(
+    folder: ModelFolder,
+    config: Any,
+    renderer: Renderer,
+    placement: Placement,
+    label: str,
+    spec: str,
+    forms: tuple[PromptForm, ...],
+) -> ModelIdentity:
+    """The fingerprint covers weights, tokenizer and dtype: whatever a number can depend on."""
+    parts = {
+        "weights": folder.weights_digest,
+        "tokenizer": folder.tokenizer_digest,
+        "dtype": placement.dtype,
+    }
+    return ModelIdentity(
+        label=label,
+        spec=spec,
+        fingerprint=digest(parts),
+        tuning="instruct" if renderer.has_template else "base",
+        where="local",
+        forms=forms,
+        takes_system=renderer.takes_system,
+        details={
+            **parts,
+            "architecture": ", ".join(getattr(config, "architectures", None) or []) or config.model_type,
+            "device": placement.device,
+            "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
+        },
+    )

@@ -1,0 +1,70 @@
+"""How a local model runs, and what is measured of any model; how an API is reached: `api/options.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from biaskit.errors import UsageError, nearest
+from biaskit.records import EstimatorName
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+EstimatorChoice = Literal["auto", EstimatorName]
+WordBoundary = Literal["token", "word"]
+OnPrefix = Literal["exclusive", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """How a local model runs; the dtype is part of its fingerprint, the rest of no key."""
+
+    device: str = "auto"  # cpu, cuda, cuda:N, mps or map
+    dtype: Dtype = "auto"
+    batch_size: int | None = None  # None: auto
+
+    def __post_init__(self) -> None:
+        _check("dtype", self.dtype, get_args(Dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions:
+    """What is measured: the estimator of a probability with its settings (docs/methods.md#estimators).
+
+    An API takes a forced estimator; a local model is exact unless the choice is top-k or sampling.
+    """
+
+    estimator: EstimatorChoice = "auto"
+    k: int = 20  # top-k: listed tokens
+    draws: int = 10  # sampling: texts for each cell
+    longest: int = 14  # sampling: characters of the study's longest expression
+    word_boundary: WordBoundary = "token"
+    on_prefix: OnPrefix = "exclusive"
+    share_prefixes: bool = True  # False only to show that sharing changes nothing
+
+    def __post_init__(self) -> None:
+        _check("estimator", self.estimator, ("auto", *get_args(EstimatorName)))
+        _check("word_boundary", self.word_boundary, get_args(WordBoundary))
+        _check("on_prefix", self.on_prefix, get_args(OnPrefix))
+        if self.k < 1:
+            raise UsageError(f"top-k lists at least one token, not {self.k}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a run has spent, and where it is written that a model may spend more."""
+
+    spent: float = 0.0  # USD in earlier starts, by all models of the run
+    promise: Callable[[float], None] | None = None
+    """Told how many USD this model may have spent in this start, before it spends them."""
+
+
+NEW: Mapping[str, Any] = {}
+"""What a run's manifest knows of a model that no start has opened yet."""
+
+
+def _check(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(
+            f"{name} = {value!r} is unknown.{nearest(str(value), known)} Use one of {', '.join(known)}."
+        )

@@ -1,0 +1,213 @@
+"""What `biaskit analyze --texts` and `bk.analyze_texts` do: make a run of your texts, and analyse it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from biaskit.arguments import TEXT, checked
+from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.personas.sampling.design import PersonasDesign, resolve_design
+from biaskit.personas.sampling.stored_design import describe_design, design_signature
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
+from biaskit.progress import Watcher, watching
+from biaskit.provenance import versions
+from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.store import RowWriter, default_run_path
+from biaskit.study.config import build_study
+from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.workflow.calls import command_line
+from biaskit.workflow.personas import PersonasResult, analyse_personas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@checked(text=TEXT, gender=TEXT)
+def analyze_texts(
+    texts: pd.DataFrame
+    | pd.Series
+    | Mapping[str, Sequence[Any]]
+    | Sequence[str]
+    | Sequence[Mapping[str, Any]],
+    *,
+    text: str = "text",
+    gender: str | None = None,
+    occupation: str | None = None,
+    model: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> PersonasResult:
+    """Analyse texts that you have: which gender each is of, which words mark a gender, and SRB.
+
+    It is what `biaskit analyze --texts FILE` does with a file. No model is asked.
+
+    Args:
+        texts: a DataFrame, a dict of columns, a list of dicts, or the texts alone as a list or Series.
+        text: the column that holds the texts.
+        gender: the column of genders that were asked for, as F, W, female, woman, M, male, man, N, NB or
+            nonbinary, in any case. A text whose gender is missing or empty is associated with one by its
+            pronouns (`bk.associate_gender`), and so is every text without this argument.
+        occupation: the column that divides the texts; by default they are one group.
+        model: the column that says who wrote each text; by default they are of one author.
+        settings: keys of the analysis (docs/studies.md), such as `{"hold_out": 0.5}`.
+        out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
+        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
+
+    Returns a `PersonasResult`. Raises `BiaskitError`: `CorpusError` for a missing column or text and for an
+    unknown gender, `StudyError` for an unknown key, `RunError` for a folder that cannot be written.
+
+    Example:
+        bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
+    """
+    settings = dict(settings or {})
+    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    imported = rows_of_frame(
+        _frame(texts, text),
+        text_col=text,
+        gender_col=gender,
+        occupation_col=occupation,
+        model_col=model,
+        gender_codes=_codes(settings),
+    )
+    with watching(watcher) as seen:
+        return _analyse_imported(imported, columns, settings, out, seen)
+
+
+def _frame(texts: Any, column: str) -> pd.DataFrame:
+    """A row for each text, with its values as they are: pandas' own text type would change or refuse some."""
+    import pandas as pd
+
+    if isinstance(texts, pd.DataFrame):
+        return texts
+    if isinstance(texts, Mapping):
+        lists = {str(name): _listed(values, f"The column {name!r}") for name, values in texts.items()}
+        if len(lengths := {len(values) for values in lists.values()}) > 1:
+            raise UsageError(f"The columns have different lengths: {', '.join(map(str, sorted(lengths)))}.")
+        return pd.DataFrame(lists, dtype=object)
+    rows = _listed(texts, "analyze_texts")
+    dicts = [isinstance(row, Mapping) for row in rows]
+    if any(dicts) and not all(dicts):
+        raise UsageError("Some of the texts are dicts and some are not: give all as dicts, or all as texts.")
+    return pd.DataFrame(rows if any(dicts) else {column: rows}, dtype=object)
+
+
+def _listed(values: Any, what: str) -> list[Any]:
+    if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
+        raise UsageError(
+            f"{what} wants a list, not {type(values).__name__}: one text goes into a list, and a file to"
+            " `biaskit analyze --texts FILE`."
+        )
+    return list(values)
+
+
+def import_texts(
+    path: str | Path,
+    *,
+    text_col: str = "text",
+    gender_col: str | None = None,
+    occupation_col: str | None = None,
+    model_col: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> PersonasResult:
+    """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
+    settings = dict(settings or {})
+    imported = read_texts(
+        path,
+        text_col=text_col,
+        gender_col=gender_col,
+        occupation_col=occupation_col,
+        model_col=model_col,
+        gender_codes=_codes(settings),
+    )
+    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    return _analyse_imported(imported, columns, settings, out, watcher)
+
+
+def _codes(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The codes of genders that the settings map, by whichever of two spellings."""
+    dotted = {
+        key.removeprefix("gender_codes."): value
+        for key, value in settings.items()
+        if key.startswith("gender_codes.")
+    }
+    whole = settings.get("gender_codes", {})
+    return {**(whole if isinstance(whole, Mapping) else {}), **dotted}
+
+
+def _analyse_imported(
+    imported: ImportedTexts,
+    columns: Mapping[str, str | None],
+    settings: Mapping[str, Any],
+    out: str | Path | None,
+    watcher: Watcher | None,
+) -> PersonasResult:
+    for key in settings:
+        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
+            raise StudyError(
+                f"{key} is a key of sampling, and these texts are there already."
+                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
+            )
+    if len(imported.models) > 1 and UNNAMED in imported.models:
+        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
+    study = build_study(
+        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
+    )
+    assert isinstance(study, PersonasStudy)
+    design = _imported_questions(study)
+    question = {
+        "study": "texts",
+        "texts": imported.digest,
+        "columns": dict(columns),
+        "gender_codes": dict(study.gender_codes),
+    }
+    run = Path(out) if out is not None else default_run_path("personas", "texts", question)
+    resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
+    manifest: dict[str, Any] = {
+        "format": RUN_FORMAT,
+        "engine": "personas",
+        "study": "texts",
+        "question": question,
+        "resolved": resolved,
+        "models": {label: _imported_model(imported) for label in imported.models},
+        "versions": versions(),
+        "command": command_line(),
+    }
+    manifest["signature"] = design_signature(design, manifest["models"])
+    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+        if (run / MANIFEST).exists():
+            merge_compatible(run, read_manifest(run)["question"], question)
+        write_manifest(run, manifest)
+        writer.append_all(imported.rows())
+    notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
+    return PersonasResult(run, tuple(notes))
+
+
+def _imported_questions(study: PersonasStudy) -> PersonasDesign:
+    """GAS(P)'s occupations, for their labour shares where a user's occupations have the same names."""
+    listed = resolve_design(study)
+    return PersonasDesign(
+        study=study,
+        occupations=listed.occupations,
+        prompts=(),
+        templates=(),
+        slot="",
+        instructions=(None,),
+        sources={},
+    )
+
+
+def _imported_model(imported: ImportedTexts) -> dict[str, Any]:
+    return {
+        "spec": "texts",
+        "fingerprint": imported.digest,
+        "tuning": "unknown",
+        "where": "texts",
+        "prompt_form": "",
+        "details": {},
+    }
