@@ -20,6 +20,7 @@ from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.provenance import digest, signature, versions
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding
+from biaskit.report.findings import findings as all_findings
 from biaskit.report.findings.finding import Topic
 from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
