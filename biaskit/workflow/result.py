@@ -152,5 +152,7 @@ def run_path(run: str | Path | RunResult) -> Path:
     if isinstance(run, RunResult):
         return run.path
     if not PATH(run):
-        raise UsageError(f"{short(repr(run))} is no run: give a result, or a run's folder as text or path.")
+        raise UsageError(
+            f"{short(repr(run))} is not a run: give a result, or a run's folder as text or path."
+        )
     return find_run(os.fspath(run))

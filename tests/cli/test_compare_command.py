@@ -183,7 +183,7 @@ def test_the_same_run_twice_one_model_alone_and_no_run_are_errors(cli: Cli, runs
     nothing = cli("compare")
     assert (1, True) == (nothing.code, "no run in" in nothing.err)
     lost = cli("compare", "nowhere", runs["A"])
-    assert (1, True) == (lost.code, "nowhere is no run" in lost.err)
+    assert (1, True) == (lost.code, "nowhere is not a run" in lost.err)
 
 
 def test_without_a_run_the_newest_of_several_models_is_taken(cli: Cli) -> None:

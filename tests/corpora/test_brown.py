@@ -172,8 +172,8 @@ def test_the_terms_of_the_names_travel_with_them() -> None:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("brown", ("     69,971  the", "  and 49,765 more words; 1,161,192 tokens in all")),
-        ("names", ("  Zippy, Zollie, Zolly, Zorro", "  Copyright (C) 1991 Mark Kantrowitz")),
+        ("brown", ("69,971 the", "and 49,765 more words; 1,161,192 tokens in all")),
+        ("names", ("Zippy, Zollie, Zolly, Zorro", "Copyright (C) 1991 Mark Kantrowitz")),
     ],
 )
 def test_the_command_shows_words_counts_and_terms(name: str, lines: tuple[str, ...]) -> None:
@@ -182,7 +182,7 @@ def test_the_command_shows_words_counts_and_terms(name: str, lines: tuple[str, .
     result = CliRunner().invoke(command, [name])
     assert 0 == result.exit_code, result.output
     for line in (*lines, *(f.sha256[:16] for f in load_corpus(name).files)):
-        assert line in result.output
+        assert line in " ".join(result.output.split())
 
 
 # --- a user's own lists --------------------------------------------------------------------------

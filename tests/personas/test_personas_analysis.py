@@ -1103,7 +1103,7 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
     assert ("0", "", "persona: no text; biography: no text") == (
         row["n_texts"], row["female_share"], row["reason"]
     )  # fmt: skip
-    assert "b: 16 draws failed (out of order); the same command asks them again" in found.warnings
+    assert "b: 16 draws failed (out of order); the same command tries them again" in found.warnings
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_load_gives_the_tables_of_the_probe(model: str) -> None:
 
 
 def test_load_refuses_what_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is no run"):
+    with pytest.raises(RunError, match="is not a run"):
         bk.load(tmp_path)
 
 
@@ -307,7 +307,7 @@ def test_what_does_not_fit_raises_nothing_foreign(odd: Any, model: str) -> None:
 
 @pytest.mark.parametrize("name", ["load", "calibrate", "compare", "report", "cite"])
 def test_a_folder_that_is_no_run_is_named(name: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is no run"):
+    with pytest.raises(RunError, match="is not a run"):
         getattr(bk, name)(tmp_path)
     with pytest.raises(bk.BiaskitError, match="give a result, or a run's folder"):
         getattr(bk, name)(3)
@@ -412,7 +412,7 @@ def test_a_citation_is_what_the_command_prints(model: str, console: Any) -> None
     assert "@" in said
     assert f"{said}\n" == console("cite", "r").out
     assert f"{bk.cite()}\n" == console("cite").out
-    with pytest.raises(bk.BiaskitError, match="is no run"):
+    with pytest.raises(bk.BiaskitError, match="is not a run"):
         bk.cite("elsewhere")
 
 

@@ -481,7 +481,7 @@ def test_half_a_character_is_no_contradiction() -> None:
         ([], "no listed token"),
         ([{"token": "She", "logprob": -9999.0}], "no listed token"),
         ([{"token": None, "logprob": -1.0}], "without a text"),
-        ([{"token": "She"}], "no number"),
+        ([{"token": "She"}], "not a number"),
         ([{"token": "She", "logprob": -0.5}, {"token": "He", "logprob": -0.5}], "more probable together"),
         ([{"token": "She", "logprob": -1.0, "bytes": [72, 101]}], "spell another text"),
         ([{"token": "\u0120She", "logprob": -1.0}], "as the vocabulary spells them"),
