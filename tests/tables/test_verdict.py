@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biaskit.cli.compare import verdict as verdict_in_words
 from biaskit.compare.requirement import require_equivalent
 from biaskit.report.figures.between_models import shape_of
 from biaskit.report.findings.finding import difference, outcome_of
-from biaskit.cli.compare import verdict as verdict_in_words
 from biaskit.tables.verdict import direction_of, verdict_of
 
 Row = dict[str, Any]
