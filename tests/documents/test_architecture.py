@@ -1,0 +1,50 @@
+"""docs/architecture.md says what is there: every path it names exists, its floors are those of the contract."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from places import ROOT
+
+TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PACKAGE = ROOT / "biaskit"
+
+
+def missing(text: str) -> list[str]:
+    """Paths in backticks that are neither in the package nor at the top; a bare file may lie anywhere below."""
+    named = re.findall(r"`([\w./-]+(?:\.py|\.md|\.toml|/))`", text)
+    return [
+        name
+        for name in named
+        if "NAME" not in name
+        and name != "corpus.toml"
+        and not (PACKAGE / name).exists()
+        and not (ROOT / name).exists()
+        and ("/" in name or not any(PACKAGE.rglob(name)))
+    ]
+
+
+def test_every_path_exists() -> None:
+    assert [] == missing(TEXT)
+
+
+@pytest.mark.parametrize("wrong", ["`probe/cell.py`", "`nowhere.py`", "`persona/`"])
+def test_a_path_that_is_gone_is_found(wrong: str) -> None:
+    assert [wrong.strip("`")] == missing(f"{TEXT} {wrong}")
+
+
+def test_the_floors_are_those_of_the_contract() -> None:
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = configured["tool"]["importlinter"]["contracts"][0]["layers"]
+    drawn = TEXT.split("```")[1].strip().splitlines()
+    assert len(layers) == len(drawn)
+    for layer, line in zip(layers, drawn, strict=True):
+        rooms = [room.strip().removeprefix("biaskit.") for room in layer.split("|")]
+        assert [] == [room for room in rooms if not re.search(rf"\b{room}\b", line)], line
+
+
+def test_every_room_is_described() -> None:
+    rooms = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    assert [] == [room for room in rooms if f"{room}/" not in TEXT]
