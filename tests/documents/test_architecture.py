@@ -1,4 +1,4 @@
-"""docs/architecture.md says what is there: every path it names exists, its floors are those of the contract."""
+"""docs/architecture.md says what is there: its paths exist, its floors are those of the contract."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = ROOT / "biaskit"
 
 
 def missing(text: str) -> list[str]:
-    """Paths in backticks that are neither in the package nor at the top; a bare file may lie anywhere below."""
+    """Paths in backticks that are neither in the package nor at the top; a bare name may lie anywhere."""
     named = re.findall(r"`([\w./-]+(?:\.py|\.md|\.toml|/))`", text)
     return [
         name
@@ -22,7 +22,7 @@ def missing(text: str) -> list[str]:
         and name != "corpus.toml"
         and not (PACKAGE / name).exists()
         and not (ROOT / name).exists()
-        and ("/" in name or not any(PACKAGE.rglob(name)))
+        and ("/" in name.rstrip("/") or not any(PACKAGE.rglob(name.rstrip("/"))))
     ]
 
 
