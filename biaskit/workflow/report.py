@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
@@ -175,15 +174,6 @@ def _write(path: Path, content: bytes) -> None:
         ) from error
 
 
-def findings_of(run: Path) -> tuple[Finding, ...]:
-    """The sentences of a run's page, most important first; nothing is written beside the run."""
-    from biaskit.report.findings import findings
-
-    named = _Named.of([run], (), None)
-    with TemporaryDirectory() as folder:
-        return findings(_tables(named, gather(named.paths), False, {}, Path(folder))[0])
-
-
 # --- the content -------------------------------------------------------------------------------------
 
 
@@ -208,19 +198,7 @@ def _content(
 ) -> tuple[Content, Path]:
     named = _Named.of(runs, groups, aliases)
     collection = gather(named.paths)
-    content, folder = _tables(named, collection, texts, settings)
-    return _with_rows(content, collection), folder
-
-
-def _tables(
-    named: _Named,
-    collection: Collection,
-    texts: bool,
-    settings: Mapping[str, Any],
-    comparison: Path | None = None,
-) -> tuple[Content, Path]:
-    """What the stored tables say, and the folder of the report; a comparison is written to `comparison`."""
-    between, notes, folder = _between(collection, named, settings, comparison)
+    between, notes, folder = _between(collection, named, settings)
     content = Content(
         title=_title(collection.parts),
         parts=collection.parts,
@@ -234,7 +212,7 @@ def _tables(
         bibtex=_bibtex(collection.parts),
         reference=settings.get("reference", _reference(collection)),
     )
-    return content, folder
+    return _with_rows(content, collection), folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +245,7 @@ class _Named:
 
 
 def _between(
-    collection: Collection, named: _Named, settings: Mapping[str, Any], out: Path | None
+    collection: Collection, named: _Named, settings: Mapping[str, Any]
 ) -> tuple[Tables, tuple[str, ...], Path]:
     """What ties runs and models together, and the folder everything goes to."""
     from biaskit.workflow.compare import compare_gathered
@@ -277,7 +255,7 @@ def _between(
     if alone and n_models == 1:
         return {}, (), first
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
-    own = out or named.folder or (first / "comparison" if alone else None)
+    own = named.folder or (first / "comparison" if alone else None)
     made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
     return made.content.between, made.warnings, first if alone and named.folder is None else made.path
 

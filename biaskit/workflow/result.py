@@ -25,8 +25,6 @@ from biaskit.wording import count, short
 if TYPE_CHECKING:
     import pandas as pd
 
-    from biaskit.report.findings import Finding
-
 
 SHOWN_ROWS = 20
 """Rows of a table that a notebook shows."""
@@ -88,13 +86,6 @@ class RunResult(ABC):
     def tests(self) -> pd.DataFrame:
         """Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."""
         return self.table("tests")
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The sentences of this run's page, most important first, as `bk.report(run).findings` has them."""
-        from biaskit.workflow.report import findings_of
-
-        return findings_of(self.path)
 
     @property
     def complete(self) -> bool:

@@ -390,13 +390,10 @@ def test_a_program_without_a_console_is_not_stopped(model: str, monkeypatch: pyt
 # --- what it says, and how to name it ---------------------------------------------------------------
 
 
-def test_a_report_says_its_findings_and_so_does_a_result(model: str) -> None:
+def test_a_report_says_its_findings(model: str) -> None:
     two = bk.probe(model, f"other={model}", **SMALL, out="r", watcher=bk.Silent())
-    before = sorted(Path("r").rglob("*"))
-    found = two.findings
-    assert before == sorted(Path("r").rglob("*"))
     made = bk.report(two, watcher=bk.Silent())
-    assert found == made.findings
+    found = made.findings
     assert {"topic", "verdict", "text", "measured_with"} <= set(dir(found[0]))
     assert "models" in {one.topic for one in found}
     n = len(found)
