@@ -260,7 +260,7 @@ def test_a_writer_that_could_not_open_its_rows_frees_the_lock(tmp_path: Path) ->
 HOLDER = """
 import sys, time
 from pathlib import Path
-from biaskit.runs import RowWriter
+from biaskit.runs.store import RowWriter
 with RowWriter(Path(sys.argv[1]), "probe") as writer:
     writer.append([{"key": "%032x" % 1, "text": "row 1"}])
     print("held", flush=True)
