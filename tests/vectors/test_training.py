@@ -75,10 +75,10 @@ def python(program: str, *, file: bool = False, **environment: str) -> str:
 
 PROGRAM = """
 import hashlib, numpy as np
-from biaskit.vectors import Corpus, train_seeds
+from biaskit.vectors.training import TrainingTexts, train_seeds
 rng = np.random.default_rng(0)
 words = [f"w{i:03d}" for i in range(300)]
-corpus = Corpus(words, rng.integers(0, 300, size=6000, dtype=np.int32), np.arange(0, 6001, 60))
+corpus = TrainingTexts(words, rng.integers(0, 300, size=6000, dtype=np.int32), np.arange(0, 6001, 60))
 print("started")
 models = train_seeds(corpus, seeds=[1, 2, 3], epochs=3, processes=PROCESSES)
 print(hashlib.sha256(b"".join(v.matrix.tobytes() for v in models)).hexdigest())

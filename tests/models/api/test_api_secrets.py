@@ -639,7 +639,7 @@ import biaskit.cli
 sys.argv = ["biaskit", *sys.argv[1:]]
 """
 CRASHES = """
-from biaskit.models.api.scoring import ApiScorer
+from biaskit.models.api.scorer import ApiScorer
 def broken(*arguments, **more):
     raise ZeroDivisionError("an internal error")
 ApiScorer._scored = broken
