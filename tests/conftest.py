@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
 
 pytest.register_assert_rewrite("fakes")  # before the first of them is imported
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from fakes.tiny_models import Tiny
 
 # Both cores of a machine are busy, so no example has a time limit. `.ci/test --quick` takes the second.
+# Workers that fill one folder at once read files that another is about to replace.
+set_hypothesis_home_dir(Path(".hypothesis", os.environ.get("PYTEST_XDIST_WORKER", "alone")).absolute())
 settings.register_profile("full", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=20)
 settings.load_profile("full")

@@ -301,7 +301,7 @@ def test_auto_leaves_raw_out_where_there_is_a_system_prompt(cli: Cli) -> None:
         ("hf:./nothing", "nothing"),
         ("gguf:./nothing.gguf", "nothing.gguf"),
         ("scripted:nothing.jsonl", "nothing.jsonl"),
-        ("scripted:empty.jsonl", "holds no line"),
+        ("scripted:empty.jsonl", "has no line"),
         ("scripted:bad.jsonl", "line 2"),
         ("scripted:positive.jsonl", "at most 0"),
         ("openai:gpt-4", "export OPENAI_API_KEY"),

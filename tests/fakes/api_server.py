@@ -38,6 +38,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+if __name__ == "__main__":  # a process of its own finds its neighbours as the tests do
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from fakes.toy_model import ToyModel, seed_of
 
 Json = dict[str, Any]

@@ -850,7 +850,7 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
 
 REPEATED = """
 import sys
-import biaskit.vectors
+import biaskit.vectors.training
 biaskit.vectors.training.n_epochs = lambda n_tokens: 3
 from pathlib import Path
 from biaskit import workflow

@@ -272,7 +272,7 @@ def test_without_a_chat_template_a_chat_form_is_refused(tiny: Callable[..., Any]
 def test_the_table_shows_every_row_and_a_dash_where_nothing_is_known(tiny: Callable[..., Any]) -> None:
     # A random model says none of the words in two draws.
     result = agreement(f"hf:{tiny('llama', 'bpe').folder}", **SMALL, cells_per_type=2, draws=2)
-    text = render_text(result.document())
+    text = render_text(result.document(), 200)  # one panel: a row of the result is a line
     lines = [line for line in text.split("\n") if line.startswith(("explicit", "implicit"))]
     assert len(result.rows) == len(lines)
     unsaid = [line for line in lines if "female share" in line]
