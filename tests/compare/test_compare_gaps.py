@@ -20,6 +20,7 @@ from biaskit.compare.pairs import named_groups
 from biaskit.compare.requirement import require_equivalent
 from biaskit.errors import CorpusError, UsageError
 from biaskit.runs.collection import gather
+from biaskit.stats.crossed import p_of_interval
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -532,7 +533,7 @@ def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
     good = require_equivalent(made.tests, "models", made.pairs)
     assert good.holds
     assert good.n_rows == sum(row["kind"] == "crossed" for row in made.tests)
-    empty = [{**row, "equivalent": None} if i == 1 else row for i, row in enumerate(made.tests)]
+    empty = [{**row, "verdict": "no-verdict"} if i == 1 else row for i, row in enumerate(made.tests)]
     assert not require_equivalent(empty, "models", made.pairs).holds
     assert not require_equivalent([], "models").holds
     assert not require_equivalent(made.tests, "models", [*made.pairs, ("probe", "c", "a")]).holds
@@ -542,8 +543,9 @@ def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
 
 
 def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
+    p = None if estimate is None or low is None or high is None else p_of_interval(estimate, low, high, 9.0)
     return {"estimate": estimate, "ci_low": low, "ci_high": high, "equivalent": equivalent, "margin": 0.05,
-            "reason": "no template"}  # fmt: skip
+            "p_value": p, "kind": "crossed", "reason": "no template"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from biaskit.report.figures.lettering import clean, cut, people, shorten
 from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import INK, Mark
 from biaskit.report.figures.view import Drawing, View, missing, number, pages, short, told
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import Row, distinct
-from biaskit.tables.verdict import direction_of
 
 
 def debiasing(view: View) -> Iterator[Figure | Missing]:
