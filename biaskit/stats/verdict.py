@@ -19,6 +19,8 @@ Verdict = Literal[
 ]
 
 LEVEL = 0.05
+MANY = 1e6
+"""Degrees of freedom where a row names none."""
 # One kind of row speaks for a contrast; the others stand beside it in tests.csv.
 JUDGED = {
     "probe": ("crossed", "slope", "spearman"),
@@ -136,4 +138,4 @@ def _p_value(row: Row) -> float | None:
     made_before = row["kind"] == "crossed" and row.get("verdict") is None and row["ci_low"] is not None
     if not made_before or any(part in CONDITIONAL for part in str(row["reason"]).split("; ")):
         return None
-    return p_of_interval(row["estimate"], row["ci_low"], row["ci_high"], row["dof"])
+    return p_of_interval(row["estimate"], row["ci_low"], row["ci_high"], row["dof"] or MANY)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-import statsmodels.api as sm
 from scipy import stats
 
 from biaskit.errors import StudyError

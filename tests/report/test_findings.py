@@ -275,8 +275,8 @@ def test_a_dialogue_is_held_against_plain_prompts() -> None:
     tables = {"probe_groups": group_rows(SHARES), "tests": [effect(1, 0.2, 0.05), dialogue, changed]}
     assert said(content(probe_part(tables)), "debiasing", "In a dialogue").text == (
         "In a dialogue, without an instruction, m gives women 10 points more [5 to 15] for jobs mostly held "
-        "by men, against plain prompts (explicit). What an instruction changes clearly differs between dialogue "
-        "and plain in 1 of 1 comparison."
+        "by men, against plain prompts (explicit). What an instruction changes clearly differs between "
+        "dialogue and plain in 1 of 1 comparison."
     )
 
 
@@ -515,7 +515,7 @@ def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
     text = said(compared(rows, *labels), "models").text
     assert text.startswith(
         "6 comparisons between 6 pairs of models (share by kind of jobs): 3 of 6 differ, 1 is "
-        "equivalent within ±5 points and 2 show no clear difference. Largest of 3 comparisons: C against A,"
+        "equivalent within ±5 points and 2 show no clear difference. Largest of 6 comparisons: C against A,"
         " the share of women in explicit prompts, jobs mostly held by women, 40 points less [−50 to −30] "
         "(paired p = 0.01, after Holm p = 0.4); "
     )
@@ -625,9 +625,9 @@ def six_models() -> Content:
     [
         (
             "relations",
-            "2 look even in the probe and still describe women and men differently (m0 and m1); 2 tell women "
-            "and men apart in both engines, 2 in the probe alone, 0 in texts alone with a probe that leaves it "
-            "open, and 0 in neither.",
+            "2 look even in the probe and still describe women and men differently (m0 and m1); 2 tell "
+            "women and men apart in both engines, 2 in the probe alone, 0 in texts alone with a probe that "
+            "leaves it open, and 0 in neither.",
         ),
         (
             "probe-explicit",
@@ -646,7 +646,8 @@ def six_models() -> Content:
         ("representation", "0–50 % of a model's texts speak of no gender and are in no share (most: m5)."),
         (
             "srb",
-            "4 of 6 lie below 0 (women's texts nearer to texts about women on request than men's texts are) and 2 show no clear difference",
+            "4 of 6 lie below 0 (women's texts nearer to texts about women on request than men's "
+            "texts are) and 2 show no clear difference",
         ),
         ("words", "4 of 6 lists"),
         ("words", "from 1 of 1 in m2 to 0 of 1 in m0. The other 2 are not longer than their null"),
@@ -672,7 +673,7 @@ def test_the_common_headline_stands_first_and_only_where_it_holds() -> None:
         "Of 6 models that both engines measured (explicit prompts), 2 look even"
     )
     tables = made.parts[0].tables
-    tests = [{**one, "ci_low": 0.05} if one["quantity"] == "share" else one for one in tables["tests"]]
+    tests = [{**one, "equivalent": False} if one["quantity"] == "share" else one for one in tables["tests"]]
     plain = replace(made.parts[0], tables={**tables, "tests": tests})
     assert not findings(replace(made, parts=(plain, made.parts[1])))[0].text.startswith("Of 6 models")
 

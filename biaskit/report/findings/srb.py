@@ -51,7 +51,7 @@ def srb(content: Content) -> Iterator[Ranked]:
 
 
 def women_minus_men(part: Part, model: str) -> Row | None:
-    """The paired test of women's SRB against men's over occupations; negative: women's texts nearer to specified women."""
+    """The paired test of women's SRB against men's over occupations (docs/methods.md#persona-tests)."""
     return first(tests(part.tables.get("tests", ()), "srb", "paired", "genders"), model_a=model)
 
 
