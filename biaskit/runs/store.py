@@ -38,6 +38,11 @@ def default_run_path(engine: str, study: str, asked: object) -> Path:
     return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}"
 
 
+def run_folder(out: str | Path | None, engine: str, study: str, asked: object) -> Path:
+    """The folder that a call names, else the one named after what is asked."""
+    return Path(out) if out is not None else default_run_path(engine, study, asked)
+
+
 def slug(label: str) -> str:
     """A file name for any label: letters, digits, dot, dash; a digest tells apart what that would merge."""
     plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.compare.aliases import Aliases, read_aliases
@@ -30,10 +30,7 @@ from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.io import read_table_rows, write_table
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.result import RunResult, run_path
-
-if TYPE_CHECKING:
-    import pandas as pd
+from biaskit.workflow.result import RunResult, TableProperty, run_path
 
 TABLES = ("tests", "gaps", "srb_change")
 BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
@@ -50,15 +47,12 @@ class ComparisonResult(RunResult):
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
 
-    @property
-    def gaps(self) -> pd.DataFrame:
-        """The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."""
-        return self.table("gaps")
-
-    @property
-    def srb_change(self) -> pd.DataFrame:
-        """Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."""
-        return self.table("srb_change")
+    gaps = TableProperty(
+        "gaps", "The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."
+    )
+    srb_change = TableProperty(
+        "srb_change", "Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."
+    )
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Every table this comparison made, by name, as typed rows."""

@@ -14,8 +14,9 @@ from biaskit.personas.sampling.stored_design import describe_design, design_sign
 from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
 from biaskit.progress import Watcher, watching
 from biaskit.provenance import versions
-from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.store import RowWriter, default_run_path
+from biaskit.runs.manifest import RUN_FORMAT
+from biaskit.runs.merge import store_rows
+from biaskit.runs.store import run_folder
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
@@ -166,7 +167,7 @@ def _analyse_imported(
         "columns": dict(columns),
         "gender_codes": dict(study.gender_codes),
     }
-    run = Path(out) if out is not None else default_run_path("personas", "texts", question)
+    run = run_folder(out, "personas", "texts", question)
     resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
     manifest: dict[str, Any] = {
         "format": RUN_FORMAT,
@@ -179,11 +180,7 @@ def _analyse_imported(
         "command": command_line(),
     }
     manifest["signature"] = design_signature(design, manifest["models"])
-    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        if (run / MANIFEST).exists():
-            merge_compatible(run, read_manifest(run)["question"], question)
-        write_manifest(run, manifest)
-        writer.append_all(imported.rows())
+    store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
     notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
     return PersonasResult(run, tuple(notes))
 

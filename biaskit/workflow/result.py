@@ -31,6 +31,17 @@ SHOWN_ROWS = 20
 SHOWN_MODELS = 3
 
 
+class TableProperty(property):
+    """A public table as an attribute of a result, read when it is asked for."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        super().__init__(lambda result: result.table(name), doc=doc)
+
+    if TYPE_CHECKING:
+
+        def __get__(self, result: Any, kind: type | None = None, /) -> pd.DataFrame: ...
+
+
 @dataclass(frozen=True, repr=False)
 class RunResult(ABC):
     """A run's tables and what a careful reader must know about them.
@@ -82,10 +93,9 @@ class RunResult(ABC):
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
         return empty_table(name, scoped=bool(resolved.get("templates")))
 
-    @property
-    def tests(self) -> pd.DataFrame:
-        """Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."""
-        return self.table("tests")
+    tests = TableProperty(
+        "tests", "Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."
+    )
 
     @property
     def complete(self) -> bool:
