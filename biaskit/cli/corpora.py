@@ -40,7 +40,7 @@ _N_COUNTS = 50  # of tens of thousands
 
 @click.command("corpora")
 @click.argument("name", required=False)
-@with_format
+@with_format()
 def command(name: str | None, output_format: str) -> None:
     """List the shipped corpora and studies; with NAME, show everything in one of them."""
     corpora = {corpus.name: corpus for corpus in list_corpora()}

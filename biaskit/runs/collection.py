@@ -120,6 +120,11 @@ def gather(paths: Sequence[Path]) -> Collection:
     return Collection(tuple(runs), tuple(_parts(runs)), tuple(notes))
 
 
+def stored_tables(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """Every table of a run or a comparison, by name, as typed rows."""
+    return {file.stem: read_table_rows(file) for file in sorted((run / "tables").glob("*.csv"))}
+
+
 # --- one run -----------------------------------------------------------------------------------------
 
 
@@ -138,8 +143,9 @@ def _read(path: Path) -> StoredRun:
         raise RunError(
             f"{file} cannot be read: {error}; `biaskit analyze {path}` makes the tables again."
         ) from error
-    tables = {table.stem: read_table_rows(table) for table in sorted(file.parent.glob("*.csv"))}
-    return StoredRun(path, manifest, analysis, tables, {label: label for label in manifest["models"]})
+    return StoredRun(
+        path, manifest, analysis, stored_tables(path), {label: label for label in manifest["models"]}
+    )
 
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:

@@ -30,7 +30,7 @@ from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.io import read_table_rows, write_table
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.result import RunResult, TableProperty, run_path
+from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
 BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
@@ -47,10 +47,10 @@ class ComparisonResult(RunResult):
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
 
-    gaps = TableProperty(
+    gaps = table_property(
         "gaps", "The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."
     )
-    srb_change = TableProperty(
+    srb_change = table_property(
         "srb_change", "Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."
     )
 

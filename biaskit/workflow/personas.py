@@ -19,13 +19,13 @@ from biaskit.personas.sampling.stored_design import describe_design, read_design
 from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
+from biaskit.runs.collection import stored_tables
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
-from biaskit.tables.io import read_table_rows
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
-from biaskit.workflow.result import RunResult, TableProperty
+from biaskit.workflow.result import RunResult, table_property
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,26 +34,25 @@ class PersonasResult(RunResult):
 
     headline = "word_lists"
 
-    representation = TableProperty(
+    representation = table_property(
         "representation",
         "Shares of women and of non-binary people per occupation and prompt, beside labour statistics.",
     )
-    associations = TableProperty(
+    associations = table_property(
         "associations", "The gender of every text, with the rule that said so and what was counted."
     )
-    marked_words = TableProperty(
+    marked_words = table_property(
         "marked_words", "The words that mark a gender, by both methods, with z, q-value and counts."
     )
-    word_lists = TableProperty("word_lists", "How long each list of marked words is, beside its null.")
-    srb = TableProperty(
+    word_lists = table_property("word_lists", "How long each list of marked words is, beside its null.")
+    srb = table_property(
         "srb", "Subset Representational Bias per occupation and gender; negative = closer to specified women."
     )
-    clusters = TableProperty("clusters", "Clusters of marked words and the occupations they stand in.")
+    clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
 
     def document(self) -> Document:
         """The headline tables with notes and signature, for a renderer."""
-        tables = {file.stem: read_table_rows(file) for file in sorted((self.path / "tables").glob("*.csv"))}
-        return personas_document(tables, self.analysis(), self.warnings)
+        return personas_document(stored_tables(self.path), self.analysis(), self.warnings)
 
 
 # --- drawing -----------------------------------------------------------------------------------------

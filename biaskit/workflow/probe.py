@@ -27,7 +27,7 @@ from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
-from biaskit.workflow.result import RunResult, TableProperty
+from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,16 +41,16 @@ class ProbeResult(RunResult):
 
     headline = "probe_groups"
 
-    cells = TableProperty("probe_cells", "One row per cell: mass, coverage and share of each group.")
-    jobs = TableProperty(
+    cells = table_property("probe_cells", "One row per cell: mass, coverage and share of each group.")
+    jobs = table_property(
         "probe_jobs", "One row per job: means over templates, and the signed difference of the contrast."
     )
-    groups = TableProperty(
+    groups = table_property(
         "probe_groups", "One row per job group and gender group: share, interval, coverage."
     )
-    templates = TableProperty("probe_templates", "One row per template: means over the jobs of a group.")
-    variance = TableProperty("probe_variance", "Variance components of job, template and residual.")
-    levels = TableProperty("probe_levels", "Means over the instructions of a level of abstraction.")
+    templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
+    variance = table_property("probe_variance", "Variance components of job, template and residual.")
+    levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from biaskit.arguments import PATH
 from biaskit.errors import RunError, TableError, UsageError, nearest
@@ -31,15 +31,9 @@ SHOWN_ROWS = 20
 SHOWN_MODELS = 3
 
 
-class TableProperty(property):
-    """A public table as an attribute of a result, read when it is asked for."""
-
-    def __init__(self, name: str, doc: str) -> None:
-        super().__init__(lambda result: result.table(name), doc=doc)
-
-    if TYPE_CHECKING:
-
-        def __get__(self, result: Any, kind: type | None = None, /) -> pd.DataFrame: ...
+def table_property(name: str, doc: str) -> pd.DataFrame:
+    """A public table as an attribute of a result (for type checkers its value), read when asked for."""
+    return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +87,7 @@ class RunResult(ABC):
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
         return empty_table(name, scoped=bool(resolved.get("templates")))
 
-    tests = TableProperty(
+    tests = table_property(
         "tests", "Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."
     )
 
