@@ -61,18 +61,12 @@ def command(
 
 
 def _one_table(document: Document) -> TitledTable:
-    """The examination's tables below one another; an answer broken over lines is whole again."""
+    """The examination's tables below one another."""
     if len(document.tables) == 1:
         return document.tables[0]
-    rows: list[tuple[str, str, str]] = []
-    for table in document.tables:
-        for name, text in table.rows:
-            if name:
-                rows.append((table.title, name, text))
-            else:
-                rows[-1] = (*rows[-1][:2], f"{rows[-1][2]} {text}")
+    rows = tuple((table.title, *row) for table in document.tables for row in table.rows)
     heads = (Heading("about"), Heading("what"), Heading("value"))
-    return TitledTable("Examination", (heads,), tuple(rows), n_text=3)
+    return TitledTable("Examination", (heads,), rows, n_text=3)
 
 
 def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:

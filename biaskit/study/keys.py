@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
 
-def key(default: Any, description: str, **bounds: float) -> Any:
+def key(default: Any, description: str, **bounds: Any) -> Any:
     """A key that need not be stated."""
     return Field(default=default, description=description, **bounds)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,6 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.workflow.calls import CallOptions
-
-LINE = 86
-"""Where an answer is broken, so that the table fits beside its questions."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +141,5 @@ def _because(why: str) -> str:
 
 
 def _two_columns(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> TitledTable:
-    rows = []
-    for name, text in pairs:
-        pieces = textwrap.wrap(text, LINE, break_on_hyphens=False) or [""]
-        rows += [
-            (name if first else "", piece)
-            for first, piece in zip([True, *[False] * 99], pieces, strict=False)
-        ]
-    return TitledTable(title, (tuple(Heading(head) for head in heads),), tuple(rows), n_text=2)
+    rows = tuple((name, " ".join(text.split())) for name, text in pairs)
+    return TitledTable(title, (tuple(map(Heading, heads)),), rows, n_text=2, wide=frozenset({1}))
