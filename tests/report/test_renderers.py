@@ -385,7 +385,7 @@ from biaskit.report.render.data import render_json
 from biaskit.report.render.document import Document
 from biaskit.report.render.latex import latex_files, render_latex
 from biaskit.report.render.text import render_text
-from biaskit.workflow import result_of
+from biaskit.workflow.analyze import result_of
 from biaskit.tables.io import read_table_rows
 out = Path(sys.argv[2])
 jobs = ["nurse", "mechanic", "teacher", "lawyer", "cook"]
