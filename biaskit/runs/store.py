@@ -141,6 +141,11 @@ def read_rows(
         reading.notes.append(f"{path.name}: {reading.n_skipped} unreadable lines were left out")
 
 
+def count_rows(path: Path) -> int:
+    """How many rows a file holds; none where there is no file."""
+    return sum(1 for _ in read_rows(path, skip_bad=True)) if path.is_file() else 0
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -58,6 +58,10 @@ class AgreementResult:
     rows: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
     signature: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return asdict(self)
 
     def document(self) -> Document:
         """The table with its notes, for a renderer."""

@@ -17,7 +17,7 @@ from biaskit.models.spec import full_spec, split_label
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import read_rows, rows_file, run_folder
+from biaskit.runs.store import count_rows, rows_file, run_folder
 from biaskit.study.config import is_path
 from biaskit.study.keys import Study
 from biaskit.workflow.result import RunResult
@@ -165,8 +165,7 @@ def run_study(
 
 def interrupted(run: Path, engine: str) -> str:
     """What an interrupted run says."""
-    rows = rows_file(run, engine)
-    n = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.exists() else 0
+    n = count_rows(rows_file(run, engine))
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 
 
