@@ -88,9 +88,6 @@ def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
     return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), n_text=len(heads))
 
 
-# --- for programs ------------------------------------------------------------------------------------
-
-
 def _corpus_json(corpus: Corpus) -> dict[str, Any]:
     """A corpus with every entry of its files; of recorded texts the command that reads them."""
     about = asdict(corpus)
@@ -119,9 +116,6 @@ def _study_json(name: str, summary: str) -> dict[str, Any]:
         "summary": summary,
         "keys": [dict(zip(names, row, strict=True)) for row in _study_table(name).rows],
     }
-
-
-# --- for people --------------------------------------------------------------------------------------
 
 
 def _fitting(lines: Iterator[str]) -> Iterator[str]:

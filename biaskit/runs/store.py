@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
@@ -33,14 +32,9 @@ ROWS_AT_ONCE = 2_000
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 
 
-def default_run_path(engine: str, study: str, asked: object) -> Path:
-    """`biaskit-runs/<engine>-<study>-<8 hex>`: what was asked before finds the same folder."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}"
-
-
-def run_folder(out: str | Path | None, engine: str, study: str, asked: object) -> Path:
-    """The folder that a call names, else the one named after what is asked."""
-    return Path(out) if out is not None else default_run_path(engine, study, asked)
+def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
+    """The folder named, else `biaskit-runs/<engine>-<study>-<8 hex>`, which the same question finds again."""
+    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else Path(out)
 
 
 def slug(label: str) -> str:
@@ -193,9 +187,7 @@ class RowWriter:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
         self._release()

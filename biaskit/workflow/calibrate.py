@@ -161,9 +161,6 @@ def _notes(found: Calibration, one: TextComparison) -> list[str]:
     return notes
 
 
-# --- what is printed -----------------------------------------------------------------------------------
-
-
 def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], **how: Any) -> TitledTable:
     return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), **how)
 

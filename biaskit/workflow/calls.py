@@ -144,7 +144,7 @@ def run_study(
     """
     with watching(call.watcher) as watcher:
         named = name_models(models, study, watcher)
-        run = run_folder(call.out, study.engine, study.name, [digest, list(named)])
+        run = run_folder(study.engine, study.name, [digest, list(named)], call.out)
         api = call.api(named, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:

@@ -197,9 +197,6 @@ def _margins(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[
     ]
 
 
-# --- the folder ----------------------------------------------------------------------------------------
-
-
 def _manifest(
     path: Path, collection: Collection, question: Mapping[str, Any], aliases: str | Path | None
 ) -> dict[str, Any]:

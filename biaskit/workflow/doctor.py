@@ -52,19 +52,14 @@ class Examination:
 
     def document(self) -> Document:
         """For a renderer."""
-        tables = [self._findings()] if self.found is not None else [self._details()]
-        return Document((*tables, self._uses()), tuple(self._notes()))
-
-    def _findings(self) -> TitledTable:
-        assert self.found is not None
-        answers = [(finding.question, finding.answer) for finding in self.found.findings]
-        return _two_columns(
-            f"{self.label} at {self.identity.details['hosts']}", ("Question", "Found"), answers
-        )
-
-    def _details(self) -> TitledTable:
-        rows = [(name, str(value)) for name, value in self.identity.details.items()]
-        return _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
+        details = self.identity.details
+        if self.found is None:
+            rows = [(name, str(value)) for name, value in details.items()]
+            about = _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
+        else:
+            rows = [(finding.question, finding.answer) for finding in self.found.findings]
+            about = _two_columns(f"{self.label} at {details['hosts']}", ("Question", "Found"), rows)
+        return Document((about, self._uses()), tuple(self._notes()))
 
     def _uses(self) -> TitledTable:
         rows = []
@@ -72,8 +67,9 @@ class Examination:
         for form in PROBE_FORMS:
             names = estimators.get(form, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
-            why = "" if self.found is None else self.found.problems.get(form, "")
-            rows.append((f"probe, {form}", f"{names[0]}{also}" if names else f"not possible{_because(why)}"))
+            why = self.found.problems.get(form) if self.found else None
+            impossible = f"not possible ({why})" if why else "not possible"
+            rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
         forms = self.open_forms()
         rows.append(("personas", ", ".join(forms) if forms else "not possible"))
         return _two_columns(
@@ -134,10 +130,6 @@ def doctor(
         return Examination(label, scorer.identity, capabilities, scorer.used())
     finally:
         scorer.close()
-
-
-def _because(why: str) -> str:
-    return f" ({why})" if why else ""
 
 
 def _two_columns(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> TitledTable:

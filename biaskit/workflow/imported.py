@@ -154,7 +154,7 @@ def _analyse_imported(
         "columns": dict(columns),
         "gender_codes": dict(study.gender_codes),
     }
-    run = run_folder(out, "personas", "texts", question)
+    run = run_folder("personas", "texts", question, out)
     resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}

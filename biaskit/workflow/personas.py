@@ -55,9 +55,6 @@ class PersonasResult(RunResult):
         return personas_document(stored_tables(self.path), self.analysis(), self.warnings)
 
 
-# --- drawing -----------------------------------------------------------------------------------------
-
-
 @checked()
 def personas(
     *models: str,
@@ -147,9 +144,6 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     n_open, n_specified = n_series(design)
     each = n_open * Filling.of(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))
-
-
-# --- analysing ------------------------------------------------------------------------------------------
 
 
 def analyse_personas(

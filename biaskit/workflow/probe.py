@@ -64,9 +64,6 @@ class ProbeResult(RunResult):
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
 
 
-# --- scoring -----------------------------------------------------------------------------------------
-
-
 @checked(expressions=TEXT)
 def probe(
     *models: str,
@@ -179,9 +176,6 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
         merge_tests(run / "tables" / "tests.csv", rows)
         notes += more
     return notes
-
-
-# --- a scorer without a study -------------------------------------------------------------------------
 
 
 @checked()

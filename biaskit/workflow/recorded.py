@@ -27,6 +27,6 @@ def recorded_run(spec: str, out: str | Path | None = None) -> Path:
     source = data_dir("corpora") / "recorded" / name
     manifest = read_manifest(source)
     question = [manifest["resolved"]["digest"], list(manifest["models"])]
-    run = run_folder(out, "personas", f"recorded-{name}", question)
+    run = run_folder("personas", f"recorded-{name}", question, out)
     store_rows(run, manifest, read_rows(rows_file(source, "personas")))
     return run
