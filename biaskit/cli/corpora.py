@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from biaskit.cli.options import with_format
-from biaskit.cli.output import print_document
+from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import emit, emit_json, width
 from biaskit.corpora.loaders import (
     Templates,
@@ -30,7 +30,7 @@ from biaskit.models.api.prices import PricedModel, load_prices
 from biaskit.models.known import KnownModel, list_known
 from biaskit.records import Dialogue, ExpressionSet, Instruction, Item
 from biaskit.report.render.data import render_csv
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.text import cell_width, fold, render_text
 from biaskit.study.config import describe_keys, load_study, study_names
 
@@ -75,17 +75,13 @@ def _print_overview(corpora: list[Corpus], studies: dict[str, str], output_forma
     elif output_format == "csv":
         rows = [("corpus", c.name, str(c.year), c.title) for c in corpora]
         rows += [("study", name, "", summary) for name, summary in studies.items()]
-        emit(render_csv(_table("Shipped", ("kind", "name", "year", "title"), rows)))
+        emit(render_csv(listed_table("Shipped", ("kind", "name", "year", "title"), rows, 4)))
     else:
         about = [(c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora]
-        shown = _table("Corpora", ("corpus", "year", "files", "title"), about)
-        laid_out = _table("Studies", ("study", "what it lays out"), list(studies.items()))
+        shown = listed_table("Corpora", ("corpus", "year", "files", "title"), about, 4)
+        laid_out = listed_table("Studies", ("study", "what it lays out"), studies.items(), 2)
         print_document(Document((shown, laid_out)), output_format)
         emit("\nbiaskit corpora NAME shows one of them.\n" if output_format == "text" else "")
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> TitledTable:
-    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), n_text=len(heads))
 
 
 def _corpus_json(corpus: Corpus) -> dict[str, Any]:
@@ -232,4 +228,4 @@ def _study_table(name: str) -> TitledTable:
         )
         rows.append((key, shown, "" if shown == default or default == "(none)" else default, text))
     heads = ("key", "in this study", "default, if other", "meaning")
-    return _table(f"Study {name}: {study['summary']}", heads, rows)
+    return listed_table(f"Study {name}: {study['summary']}", heads, rows, 4)

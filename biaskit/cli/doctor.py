@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
-from biaskit.cli.output import print_document
+from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
 from biaskit.errors import UsageError
 from biaskit.report.render.data import render_csv
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable
 
 _AGREEMENT = "Check top-k and sampling against the exact values of a local model, per bias type."
 _STUDY = "With --agreement: the study whose cells are used."
@@ -64,9 +64,8 @@ def _one_table(document: Document) -> TitledTable:
     """The examination's tables below one another."""
     if len(document.tables) == 1:
         return document.tables[0]
-    rows = tuple((table.title, *row) for table in document.tables for row in table.rows)
-    heads = (Heading("about"), Heading("what"), Heading("value"))
-    return TitledTable("Examination", (heads,), rows, n_text=3)
+    rows = ((table.title, *row) for table in document.tables for row in table.rows)
+    return listed_table("Examination", ("about", "what", "value"), rows, 3)
 
 
 def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from biaskit.cli.options import with_format
-from biaskit.cli.output import print_document
+from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import emit, emit_json, emit_notes
 from biaskit.errors import BiaskitError
 from biaskit.report.render.data import render_csv
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable
 from biaskit.runs.store import DEFAULT_PARENT, list_runs
 from biaskit.workflow.analyze import describe_run
 
@@ -41,23 +41,20 @@ def command(folder: str, output_format: str) -> None:
 
 
 def _shown(found: Sequence[Mapping[str, Any]]) -> TitledTable:
-    rows = tuple(
+    rows = (
         (
-            r["run"],
-            r["study"],
-            ", ".join(r["models"]),
+            *(r["run"], r["study"], ", ".join(r["models"])),
             "–" if r["rows"] is None else f"{r['rows']:,} of {r['planned'] or 0:,}",
             _when(r["last_write"]),
         )
         for r in found
     )
-    heads = ("run", "study", "models", "rows", "last write")
-    return TitledTable("Runs", (tuple(Heading(text) for text in heads),), rows, n_text=3)
+    return listed_table("Runs", ("run", "study", "models", "rows", "last write"), rows, 3)
 
 
 def _plain(found: Sequence[Mapping[str, Any]]) -> TitledTable:
     """The same for a program: one number in a field, an unknown one is empty."""
-    rows = tuple(
+    rows = (
         (
             *(r["run"], r["study"], ", ".join(r["models"])),
             *("" if r[name] is None else str(r[name]) for name in ("rows", "planned", "last_write")),
@@ -65,7 +62,7 @@ def _plain(found: Sequence[Mapping[str, Any]]) -> TitledTable:
         for r in found
     )
     heads = ("run", "study", "models", "rows", "planned", "last_write")
-    return TitledTable("Runs", (tuple(Heading(text) for text in heads),), rows, n_text=3)
+    return listed_table("Runs", heads, rows, 3)
 
 
 def _when(stamp: float | None) -> str:

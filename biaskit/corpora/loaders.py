@@ -206,9 +206,7 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Lower-cased words of the Brown corpus → how often they occur.
-
-    See docs/methods.md#hybrid-prior, the English prior.
+    """Lower-cased words of the Brown corpus → how often they occur (docs/methods.md#hybrid-prior).
 
     Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
     where NLTK has it, else an error of one line. A test holds the two equal.

@@ -98,8 +98,6 @@ def agreement(
 ) -> AgreementResult:
     """Degrade a local model's exact probabilities to `top-k` and `sampling`, and compare.
 
-    See docs/methods.md#agreement-check.
-
     Args:
         model: a local model, such as `demo` or `hf:ORG/NAME`; every estimator runs it in one `dtype`.
         study, jobs, templates, settings: as `probe` takes them; of the cells of each bias type
@@ -108,7 +106,7 @@ def agreement(
 
     A bound of `top-k` must always hold the exact value (word_boundary token), a 95 % interval of
     `sampling` as often as Wilson's interval does (word_boundary word). Raises `UsageError` for a model
-    that is not in process, `ModelError` where a cell cannot be scored.
+    that is not in process, `ModelError` where a cell cannot be scored. docs/methods.md#agreement-check
     """
     label, spec = split_label(model)
     if is_api(spec) or spec.startswith("scripted:"):

@@ -64,9 +64,7 @@ def calibrate(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> CalibrationResult:
-    """Search C and alpha on the texts of a run whose gender was specified.
-
-    See docs/methods.md#calibration, Calibration.
+    """Search C and alpha on the texts of a run whose gender was specified (docs/methods.md#calibration).
 
     Args:
         run: a result or a run's folder. occupation: by default the one with most such texts.

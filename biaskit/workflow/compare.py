@@ -61,9 +61,8 @@ class ComparisonResult(RunResult):
     def requirement(self, contrast: str = "models") -> Requirement:
         """Which rows of a contrast can say "equivalent", and which of them do not.
 
-        See docs/methods.md#required-equivalence.
-
-        Rows between models are this comparison's, rows of other contrasts the runs' own as well.
+        Rows between models are this comparison's, rows of other contrasts the runs' own as well
+        (docs/methods.md#required-equivalence).
         """
         own = [row for part in self.content.parts for row in part.tables.get("tests", ())]
         return require_equivalent([*self.content.between.get("tests", ()), *own], contrast, self.pairs)
@@ -121,9 +120,8 @@ def compare(
         aliases: a file of two columns, two names of one occupation a line, to join the engines.
         settings: margins of "equivalent within", such as {"margin.share": 0.1}.
 
-    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()`
-    (docs/methods.md#both-engines). Raises
-    `BiaskitError` with one line to act on.
+    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()` (docs/methods.md#both-engines).
+    Raises `BiaskitError` with one line to act on.
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
