@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, takes_blocks, width
@@ -42,10 +42,15 @@ def listed_table(
 
 def print_document(document: Document, output_format: str) -> None:
     """A document of one table as text, JSON, CSV or LaTeX; of several tables CSV has the first."""
-    if output_format == "csv":
-        emit(render_csv(document.tables[0]))
-    else:
-        emit(_rendered(document, output_format))
+    emit(_RENDERERS[output_format](document))
+
+
+_RENDERERS: Mapping[str, Callable[[Document], str]] = {
+    "text": lambda document: render_text(document, width()),
+    "json": render_json,
+    "csv": lambda document: render_csv(document.tables[0]),
+    "latex": render_latex,
+}
 
 
 def print_result(result: RunResult, output_format: str) -> None:
@@ -79,12 +84,6 @@ def _print_text(result: RunResult) -> None:
     emit(f"{said}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
     emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
     emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
-
-
-def _rendered(document: Document, output_format: str) -> str:
-    if output_format == "text":
-        return render_text(document, width())
-    return render_json(document) if output_format == "json" else render_latex(document)
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
