@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,25 @@ def merge_runs(
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
     merged["signature"] = sign(merged["resolved"], merged["models"])
-    with RowWriter(out, engine, lock=lock, skip_bad=skip_bad) as writer:
-        if (out / MANIFEST).exists():
-            merge_compatible(out, read_manifest(out)["question"], merged["question"])
-        write_manifest(out, merged)
-        for run in runs:
-            writer.append_all(read_rows(rows_file(run, engine), skip_bad=skip_bad))
+    rows = (row for run in runs for row in read_rows(rows_file(run, engine), skip_bad=skip_bad))
+    store_rows(out, merged, rows, lock=lock, skip_bad=skip_bad)
     return out
+
+
+def store_rows(
+    run: Path,
+    manifest: Mapping[str, Any],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    lock: str = "os",
+    skip_bad: bool = False,
+) -> None:
+    """Rows that are at hand as a run, or added to the run of the same question that is there."""
+    with RowWriter(run, manifest["engine"], lock=lock, skip_bad=skip_bad) as writer:
+        if (run / MANIFEST).exists():
+            merge_compatible(run, read_manifest(run)["question"], manifest["question"])
+        write_manifest(run, manifest)
+        writer.append_all(rows)
 
 
 def added(first: Resolved, second: Resolved, name: str) -> list[Any]:
