@@ -9,7 +9,6 @@ from typing import Any
 from biaskit.corpora.loaders import (
     load_dialogue,
     load_expression_sets,
-    load_instructions,
     load_items,
     load_templates,
     render_forms,
@@ -31,7 +30,7 @@ from biaskit.records import (
     Setting,
     Template,
 )
-from biaskit.study.config import parts_of, select
+from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.io import columns
 
@@ -81,12 +80,14 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
     expressions, groups = _choose_expressions(study, templates)
+    parts = parts_of(study.instructions.select)
+    asked = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
     design = ProbeDesign(
         study=study,
         slot=slot,
         items=items,
         templates=templates,
-        instructions=_choose_instructions(study),
+        instructions=choose_instructions(study, asked, "give a file, as in --instructions mine.txt"),
         settings=settings,
         dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
         expressions=expressions,
@@ -135,19 +136,6 @@ def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tup
     ids = sorted({template.id for template in asked})
     chosen = set(select(study.templates.select, [], ids, ids, "templates"))
     return tuple(t for kind in types for t in asked if t.bias_type == kind and t.id in chosen)
-
-
-def _choose_instructions(study: ProbeStudy) -> tuple[Instruction | None, ...]:
-    """0 (none) first, then the chosen ones: every contrast needs it."""
-    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
-    parts = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
-    if not parts:
-        return (None,)
-    if study.instructions.source is None:
-        raise StudyError(f"{study.name} has no instructions: give a file, as in --instructions mine.txt.")
-    listed = load_instructions(study.instructions.source)
-    wanted: str | list[str] = "all" if parts == ["all"] else parts
-    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
 
 
 def _choose_expressions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, wri
 from biaskit.runs.resolved import design_digest
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
-Resolved = Mapping[str, Any]
+Resolved = dict[str, Any]
 
 
 def merge_runs(
@@ -20,7 +20,7 @@ def merge_runs(
     engine: str,
     *,
     unite: Callable[[Resolved, Resolved], dict[str, Any]],
-    sign: Callable[[Resolved, Mapping[str, Any]], str],
+    sign: Callable[[Resolved, dict[str, Any]], str],
     lock: str = "os",
     skip_bad: bool = False,
 ) -> Path:
@@ -51,6 +51,8 @@ def merge_runs(
     return out
 
 
-def added(first: Resolved, second: Resolved, name: str) -> list[Any]:
-    """A list of two designs: the first's entries, then those that only the second has."""
-    return [*first[name], *(entry for entry in second[name] if entry not in first[name])]
+def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:
+    """The first design; these lists of it followed by the entries that only the second has."""
+    return first | {
+        name: [*first[name], *(entry for entry in second[name] if entry not in first[name])] for name in lists
+    }

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from biaskit.corpora.loaders import load_instructions, load_items, load_templates
+from biaskit.corpora.loaders import load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, fill, load_persona_prompts, raw_text
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import ModelError, StudyError
@@ -27,7 +27,7 @@ from biaskit.records import (
     Sampling,
     Template,
 )
-from biaskit.study.config import parts_of, select
+from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import PersonasStudy
 
 GENERATION_VERSION = 1
@@ -111,7 +111,9 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
         prompts=prompts,
         templates=templates,
         slot=slot,
-        instructions=_choose_instructions(study),
+        instructions=choose_instructions(
+            study, parts_of(study.instructions.select), "set instructions.source to a file"
+        ),
         sources={source: source_digest(source) for source in read},
     )
     if (most := draws_at_most(design)) > MOST_DRAWS:
@@ -147,18 +149,6 @@ def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> 
     ]
     ids = [template.id for template in numbered]
     return tuple(select(study.templates.select, [], ids, numbered, "templates"))
-
-
-def _choose_instructions(study: PersonasStudy) -> tuple[Instruction | None, ...]:
-    """0 (none) first, then the chosen ones: every contrast needs it."""
-    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
-    if not parts:
-        return (None,)
-    if study.instructions.source is None:
-        raise StudyError(f"{study.name} has no instructions: set instructions.source to a file.")
-    listed = load_instructions(study.instructions.source)
-    wanted: str | list[str] = "all" if parts == ["all"] else parts
-    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
 
 
 # --- series and their draws --------------------------------------------------------------------------
