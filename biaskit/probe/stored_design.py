@@ -103,11 +103,16 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
 
 def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
     """Rows of several runs of one study in a folder of their own; each cell counts once."""
-
-    def sign(resolved: dict[str, Any], models: dict[str, Any]) -> str:
-        return design_signature(read_design(resolved), models)
-
-    return merge_runs(runs, out, "probe", unite=_unite, sign=sign, lock=lock, skip_bad=skip_bad)
+    return merge_runs(
+        runs,
+        out,
+        "probe",
+        unite=_unite,
+        read=read_design,
+        sign=design_signature,
+        lock=lock,
+        skip_bad=skip_bad,
+    )
 
 
 def _unite(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

@@ -20,14 +20,15 @@ def merge_runs(
     engine: str,
     *,
     unite: Callable[[Resolved, Resolved], dict[str, Any]],
-    sign: Callable[[Resolved, dict[str, Any]], str],
+    read: Callable[[Resolved], Any],
+    sign: Callable[[Any, dict[str, Any]], str],
     lock: str = "os",
     skip_bad: bool = False,
 ) -> Path:
     """Rows of several runs in a folder of their own; each row counts once.
 
-    `unite` makes one design of two, in the first's order, or says why it cannot; `sign` signs a design
-    and its models.
+    `unite` makes one stored design of two, in the first's order, or says why it cannot; `read` reads it,
+    `sign` signs a design and its models.
     """
     manifests = [read_manifest(run) for run in runs]
     merged = manifests[0]
@@ -41,7 +42,7 @@ def merge_runs(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
-    merged["signature"] = sign(merged["resolved"], merged["models"])
+    merged["signature"] = sign(read(merged["resolved"]), merged["models"])
     with RowWriter(out, engine, lock=lock, skip_bad=skip_bad) as writer:
         if (out / MANIFEST).exists():
             merge_compatible(out, read_manifest(out)["question"], merged["question"])

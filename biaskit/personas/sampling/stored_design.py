@@ -75,11 +75,16 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
         raise RunError(
             "Runs of imported texts are not merged: put the texts into one file with a model column."
         )
-
-    def sign(resolved: dict[str, Any], models: dict[str, Any]) -> str:
-        return design_signature(read_design(resolved), models)
-
-    return merge_runs(runs, out, "personas", unite=_unite, sign=sign, lock=lock, skip_bad=skip_bad)
+    return merge_runs(
+        runs,
+        out,
+        "personas",
+        unite=_unite,
+        read=read_design,
+        sign=design_signature,
+        lock=lock,
+        skip_bad=skip_bad,
+    )
 
 
 def _unite(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
