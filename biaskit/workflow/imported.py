@@ -11,7 +11,7 @@ from biaskit.arguments import TEXT, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import PersonasDesign, resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
-from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts
 from biaskit.progress import Watcher, watching
 from biaskit.provenance import versions
 from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
@@ -64,15 +64,8 @@ def analyze_texts(
         bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
     settings = dict(settings or {})
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    imported = rows_of_frame(
-        _frame(texts, text),
-        text_col=text,
-        gender_col=gender,
-        occupation_col=occupation,
-        model_col=model,
-        gender_codes=_codes(settings),
-    )
+    columns: Any = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    imported = read_texts(_frame(texts, text), **columns, gender_codes=_codes(settings))
     with watching(watcher) as seen:
         return _analyse_imported(imported, columns, settings, out, seen)
 
@@ -117,15 +110,8 @@ def import_texts(
 ) -> PersonasResult:
     """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
     settings = dict(settings or {})
-    imported = read_texts(
-        path,
-        text_col=text_col,
-        gender_col=gender_col,
-        occupation_col=occupation_col,
-        model_col=model_col,
-        gender_codes=_codes(settings),
-    )
-    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    columns: Any = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    imported = read_texts(path, **columns, gender_codes=_codes(settings))
     return _analyse_imported(imported, columns, settings, out, watcher)
 
 
