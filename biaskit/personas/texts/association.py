@@ -1,6 +1,4 @@
-"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected, with its evidence.
-
-See docs/methods.md#gender-association.
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (docs/methods.md#gender-association).
 
 Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data,
 so that an association can name the rule, and `counted_places` every place in the text that counted.
@@ -36,10 +34,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 )
 
 COUNTED_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}),
-        "titles": _WORDS,
-    }
+    {"paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}), "titles": _WORDS}
 )
 """The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
 
@@ -114,14 +109,8 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
             counts[title.counts_as] += 1
     present = any(term in lowered for term in NONBINARY_TERMS)
     rule = next((rule for rule in ASSOCIATION_RULES if rule.fires(counts, present)), None)
-    return Association(
-        rule.gender if rule else None,
-        rule.id if rule else None,
-        counts["female"],
-        counts["male"],
-        counts["neutral"],
-        present,
-    )
+    gender, rule_id = (rule.gender, rule.id) if rule else (None, None)
+    return Association(gender, rule_id, counts["female"], counts["male"], counts["neutral"], present)
 
 
 NOT_ASSOCIATED = ("refusal", "filter")
@@ -215,14 +204,9 @@ def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
             continue
         outcome = "n_not_captured" if not found else "n_correct" if found == asked else "n_incorrect"
         counts.setdefault(str(row["model"]), Counter())[str(asked), outcome] += 1
-    outcomes = ("n_correct", "n_incorrect", "n_not_captured")
-    return [
-        {
-            "model": model,
-            "specified_gender": asked,
-            "n_texts": sum(seen[asked, outcome] for outcome in outcomes),
-            **{outcome: seen[asked, outcome] for outcome in outcomes},
-        }
-        for model, seen in counts.items()
-        for asked in sorted({asked for asked, _ in seen})
-    ]
+    made: list[dict[str, object]] = []
+    for model, seen in counts.items():
+        for asked in sorted({asked for asked, _ in seen}):
+            of = {name: seen[asked, name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
+            made.append({"model": model, "specified_gender": asked, "n_texts": sum(of.values()), **of})
+    return made
