@@ -122,8 +122,6 @@ class _Sampler:
         self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
         self._of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}
 
-    # --- requests ---
-
     def _request(self, series: DrawSeries, draw: int) -> DrawRequest:
         known = self._requests.get((series, draw))
         if known is None:
@@ -153,8 +151,6 @@ class _Sampler:
 
     def _is_missing(self, request: DrawRequest) -> bool:
         return request.key not in self.stored and request.key not in self.given_up
-
-    # --- the plan ---
 
     def plan(self) -> None:
         """Show how many draws are to come, as a range where Algorithm 5 decides."""
@@ -226,8 +222,6 @@ class _Sampler:
                 raise
             where = f"{self.label}, prompt {found[0].template_id}, occupation {found[0].occupation!r}"
             raise type(error)(f"{where}: {error}") from error
-
-    # --- drawing ---
 
     def draw(self, writer: RowWriter) -> None:
         """Round after round, until no series is open; a failed draw is requested once more in its round."""

@@ -166,9 +166,6 @@ def _words_with_vectors(
     return own, rows[usable] / lengths[usable, None], tuple(word for word in wanted if word not in kept)
 
 
-# --- k ---------------------------------------------------------------------------------------------
-
-
 def k_grid(n_words: int) -> tuple[int, ...]:
     """round(2 + i (W − 3) / 19) for i = 0 … 19, each value once: from 2 to W − 1 (W = `n_words` ≥ 4)."""
     return tuple(dict.fromkeys(round(2 + i * (n_words - 3) / 19) for i in range(20)))
@@ -234,9 +231,6 @@ def _one_thread() -> Iterator[None]:
 
     with threadpool_limits(limits=1):
         yield
-
-
-# --- counting and judging --------------------------------------------------------------------------
 
 
 def differs_by_half(n_female: int, n_male: int, *, variant: Variant = "exact") -> bool:
@@ -305,9 +299,6 @@ def _category(words: Sequence[str], categories: Mapping[str, str]) -> str | None
     """The categories of a cluster's words, that of most words first; words in none do not count."""
     held = Counter(categories[word] for word in words if word in categories)
     return "; ".join(sorted(held, key=lambda name: (-held[name], name))) or None
-
-
-# --- what must be said -----------------------------------------------------------------------------
 
 
 def _notes_on_words(

@@ -20,8 +20,6 @@ from biaskit.wording import short
 Honorifics = Literal["paper", "titles"]
 
 
-# --- words and rules -----------------------------------------------------------------------------
-
 NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
 """Searched in the lower-cased text, also inside words; one is enough."""
 
@@ -68,9 +66,6 @@ ASSOCIATION_RULES: tuple[Rule, ...] = (
     Rule("female-majority", "female", None, "female", ("male", "neutral")),
 )
 """Tried in this order; the first that fires decides."""
-
-
-# --- the association of a text ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +129,6 @@ def _classes(honorifics: str) -> Mapping[str, str]:
     return COUNTED_WORDS[honorifics]
 
 
-# --- the evidence in a text ------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """A place that counted: `text[start:end]`, the whole token as it was written."""
@@ -185,9 +177,6 @@ def _terms(text: str) -> Iterator[Counted]:
     origin = [i for i, character in enumerate(text) for _ in character.lower()]
     for found in _TERM.finditer(text.lower()):
         yield Counted(origin[found.start()], origin[found.end() - 1] + 1, found[0], "nonbinary")
-
-
-# --- how well it does ------------------------------------------------------------------------------
 
 
 def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:

@@ -85,8 +85,6 @@ def one_line(name: str) -> str:
     return name if name.isprintable() else repr(name)
 
 
-# --- readers ---------------------------------------------------------------------------------------
-
 Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
 
 
@@ -213,8 +211,6 @@ def _numbered(values: Mapping[str, Sequence[object]], start: int) -> Iterator[Re
     for number, record in enumerate(zip(*values.values(), strict=True), start):
         yield number, dict(zip(values, record, strict=True))
 
-
-# --- files -----------------------------------------------------------------------------------------
 
 _READERS: Mapping[str, Reader] = {
     ".csv": partial(_csv_records, delimiter=","),

@@ -62,9 +62,6 @@ class _Checked:
     model: str
 
 
-# --- from sources to rows ------------------------------------------------------------------------
-
-
 def read_texts(
     texts: str | Path | pd.DataFrame,
     *,
@@ -173,9 +170,6 @@ def _notes(
         for same in spellings.values():
             if len(same) > 1:
                 yield f"{what} labels that differ only in case stay apart: {', '.join(map(shown, same))}"
-
-
-# --- what a record may hold ------------------------------------------------------------------------
 
 
 def _checked(source: TextSource) -> Iterator[_Checked]:

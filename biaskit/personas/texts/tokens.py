@@ -27,9 +27,6 @@ _APOSTROPHES = "'\u2019"
 _LONGEST_COMPOSED = 100  # composing a run of n combining marks takes n² steps
 
 
-# --- one text ------------------------------------------------------------------------------------
-
-
 def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
     """The words of a text in order.
 
@@ -93,9 +90,6 @@ class _Characters(dict[int, str | None]):
 
 
 _CHARACTERS = _Characters()
-
-
-# --- many texts ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
