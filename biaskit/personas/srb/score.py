@@ -206,11 +206,15 @@ class _Targets:
     kept_out: Collection[str]
     null: Callable[[], ShuffledZ] | str
 
+    def has(self, word: str) -> bool:
+        """Whether the word has a vector in every model."""
+        return all(word in vectors for vectors in self.vectors)
+
     @cached_property
     def z(self) -> dict[str, dict[str, float]]:
         """Words with a vector → z."""
         return {
-            gender: {m.word: m.z for m in marked if m.word in self.vectors[0]}
+            gender: {m.word: m.z for m in marked if self.has(m.word)}
             for gender, marked in self.ordered.items()
         }
 
@@ -235,13 +239,13 @@ class _Targets:
         if isinstance(self.null, str):
             return self.null
         shuffled = self.null()
-        allowed = [word in self.vectors[0] and word not in self.kept_out for word in shuffled.words]
+        allowed = [self.has(word) and word not in self.kept_out for word in shuffled.words]
         lengths = {gender: len(words) for gender, words in self.words.items()}
         return _shuffled_lists(shuffled, np.array(allowed), lengths)
 
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
-    known = [word for word in candidates if word in targets.vectors[0]]
+    known = [word for word in candidates if targets.has(word)]
     female, male = (targets.words[gender] for gender in WOMEN_AND_MEN)
     every = {*candidates, *(m.word for marked in targets.ordered.values() for m in marked)}
     oov = tuple(sorted(every.difference(known, female, male)))
