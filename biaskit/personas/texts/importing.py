@@ -38,11 +38,7 @@ class ImportedTexts:
 
     source: str  # as messages name it
     digest: str  # SHA-256 of the file as it lies, or of the values used of a DataFrame
-    n_texts: int
-    n_empty: int  # nothing but white space
-    genders: Mapping[str | None, int]  # texts per specified gender; None: not specified
     models: Mapping[str, int]  # texts per label, in order of first appearance
-    occupations: Mapping[str, int]
     notes: tuple[str, ...]
     rows: Callable[[], Iterator[dict[str, object]]]
     """The rows of generations.jsonl, in the order of the source.
@@ -105,20 +101,8 @@ def read_texts(
         raise _unknown_codes(source, unknown, n_unknown)
     if not models:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
-    genders: Counter[str | None] = Counter()
-    for code, n in codes.items():
-        genders[known[code]] += n
-    return ImportedTexts(
-        source=source.where,
-        digest=source.digest,
-        n_texts=models.total(),
-        n_empty=n_empty,
-        genders=dict(genders),
-        models=dict(models),
-        occupations=dict(occupations),
-        notes=tuple(_notes(source, codes, known, n_empty, {"occupation": occupations, "model": models})),
-        rows=partial(_rows, source, known),
-    )
+    notes = _notes(source, codes, known, n_empty, {"occupation": occupations, "model": models})
+    return ImportedTexts(source.where, source.digest, models, tuple(notes), partial(_rows, source, known))
 
 
 def _unknown_codes(source: TextSource, unknown: Counter[str], n_unknown: int) -> CorpusError:
