@@ -115,7 +115,7 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
     )
 
 
-def _unite(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Two designs of one study as one: what either asked, in the first's order."""
     group_of = {item["name"]: item["group"] for item in first["items"]}
     for item in second["items"]:

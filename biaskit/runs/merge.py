@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, wri
 from biaskit.runs.resolved import design_digest
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
-Resolved = dict[str, Any]
+Resolved = Mapping[str, Any]
 
 
 def merge_runs(
@@ -21,7 +21,7 @@ def merge_runs(
     *,
     unite: Callable[[Resolved, Resolved], dict[str, Any]],
     read: Callable[[Resolved], Any],
-    sign: Callable[[Any, dict[str, Any]], str],
+    sign: Callable[[Any, Mapping[str, Any]], str],
     lock: str = "os",
     skip_bad: bool = False,
 ) -> Path:
@@ -54,6 +54,5 @@ def merge_runs(
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:
     """The first design; these lists of it followed by the entries that only the second has."""
-    return first | {
-        name: [*first[name], *(entry for entry in second[name] if entry not in first[name])] for name in lists
-    }
+    added = {name: [entry for entry in second[name] if entry not in first[name]] for name in lists}
+    return {**first, **{name: [*first[name], *entries] for name, entries in added.items()}}

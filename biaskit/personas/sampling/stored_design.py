@@ -87,7 +87,7 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
     )
 
 
-def _unite(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Two designs of one study as one; how many texts are drawn must agree."""
     for name in ("per_gender", "batch", "max_draws"):
         if (one := first["study"][name]) != (other := second["study"][name]):
