@@ -20,14 +20,15 @@ def merge_runs(
     engine: str,
     *,
     unite: Callable[[Resolved, Resolved], dict[str, Any]],
-    sign: Callable[[Resolved, Mapping[str, Any]], str],
+    read: Callable[[Resolved], Any],
+    sign: Callable[[Any, Mapping[str, Any]], str],
     lock: str = "os",
     skip_bad: bool = False,
 ) -> Path:
     """Rows of several runs in a folder of their own; each row counts once.
 
-    `unite` makes one design of two, in the first's order, or says why it cannot; `sign` signs a design
-    and its models.
+    `unite` makes one stored design of two, in the first's order, or says why it cannot; `read` reads it,
+    `sign` signs a design and its models.
     """
     manifests = [read_manifest(run) for run in runs]
     merged = manifests[0]
@@ -41,7 +42,7 @@ def merge_runs(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
-    merged["signature"] = sign(merged["resolved"], merged["models"])
+    merged["signature"] = sign(read(merged["resolved"]), merged["models"])
     rows = (row for run in runs for row in read_rows(rows_file(run, engine), skip_bad=skip_bad))
     store_rows(out, merged, rows, lock=lock, skip_bad=skip_bad)
     return out
@@ -63,6 +64,7 @@ def store_rows(
         writer.append_all(rows)
 
 
-def added(first: Resolved, second: Resolved, name: str) -> list[Any]:
-    """A list of two designs: the first's entries, then those that only the second has."""
-    return [*first[name], *(entry for entry in second[name] if entry not in first[name])]
+def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:
+    """The first design; these lists of it followed by the entries that only the second has."""
+    added = {name: [entry for entry in second[name] if entry not in first[name]] for name in lists}
+    return {**first, **{name: [*first[name], *entries] for name, entries in added.items()}}

@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
 from biaskit.provenance import digest
+from biaskit.records import Instruction
 from biaskit.study.keys import (
     ANALYSIS_KEYS,
     DISPLAY_KEYS,
@@ -235,6 +237,20 @@ def _signed(name: str, value: Any) -> str:
         return ",".join(f"{key}:{number:g}" for key, number in sorted(value.items()))
     source, colon, path = str(value).partition(":")
     return f"{source}:{Path(path).name}" if colon else source
+
+
+def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tuple[Instruction | None, ...]:
+    """0 (none) first, then the chosen ones: every contrast needs it. `advice`: how to name their file."""
+    parts = [part for part in parts if part not in ("0", "none", "")]
+    if not parts:
+        return (None,)
+    if study.instructions.source is None:
+        raise StudyError(f"{study.name} has no instructions: {advice}.")
+    listed = load_instructions(study.instructions.source)
+    return (
+        None,
+        *select("all" if parts == ["all"] else parts, [], [i.id for i in listed], listed, "instructions"),
+    )
 
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from biaskit.arguments import TEXT, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
-from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
@@ -66,7 +66,7 @@ def analyze_texts(
     """
     settings = dict(settings or {})
     columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    imported = rows_of_frame(_frame(texts, text), **_reading(columns, settings))
+    imported = read_texts(_frame(texts, text), **_reading(columns, settings))
     with watching(watcher) as seen:
         return _analyse_imported(imported, columns, settings, out, seen)
 
@@ -122,7 +122,7 @@ def _reading(columns: Mapping[str, str | None], settings: Mapping[str, Any]) -> 
     codes = dict(whole) if isinstance(whole, Mapping) else {}
     start = "gender_codes."
     codes |= {key.removeprefix(start): code for key, code in settings.items() if key.startswith(start)}
-    return {**{f"{role}_col": column for role, column in columns.items()}, "gender_codes": codes}
+    return {**columns, "gender_codes": codes}
 
 
 def _analyse_imported(
