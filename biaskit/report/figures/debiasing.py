@@ -13,38 +13,43 @@ from biaskit.report.figures.forest import (
     Grid,
     Key,
     crossed,
+    differences_on_jobs,
+    ends_of,
+    genders_of,
     in_figures,
     jobs_behind,
+    n_jobs_of,
     panels,
 )
 from biaskit.report.figures.lettering import clean, cut, people, shorten
 from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import INK, Mark
-from biaskit.report.figures.view import Drawing, View, missing, number, pages, short, told
-from biaskit.tables.query import Row, distinct
+from biaskit.report.figures.view import Drawing, View, short, told
+from biaskit.tables.query import Row, distinct, where
 from biaskit.tables.verdict import direction_of
 
 
 def debiasing(view: View) -> Iterator[Figure | Missing]:
     """Share under each instruction (and level) minus share without one."""
-    title = f"What each instruction changes ({view.heading})"
+    title = "What each instruction changes"
     rows = crossed(view.rows("tests"), "instructions", "levels")
     if not rows:
         reason = (
             "No row of tests holds an instruction against none: the study was asked without instructions."
         )
-        yield missing(view.prefix, "debiasing", title, reason)
+        yield view.missing("debiasing", title, reason)
         return
-    present = {row["model"] if "model" in row else row["model_a"] for row in rows}
-    some = [model for model in view.models if model in present]
     for name, more, columns in in_figures(view, rows, "debiasing"):
-        yield from pages(view, some, name, title + more, partial(_debiasing, columns=columns))
+        draw = partial(_debiasing, every=rows, columns=columns)
+        yield from view.pages(view.having(rows, "model_a"), name, title, draw, more=more)
 
 
-def _debiasing(view: View, models: Sequence[str], columns: Sequence[tuple[str, str]]) -> Drawing:
+def _debiasing(
+    view: View, models: Sequence[str], every: Sequence[Row], columns: Sequence[tuple[str, str]]
+) -> Drawing:
     rows = [
         row
-        for row in crossed(view.rows("tests"), "instructions", "levels")
+        for row in every
         if row["model_a"] in models
         and row["gender"] in view.part.contrast
         and (row["bias_type"], row["group_a"]) in columns
@@ -56,36 +61,31 @@ def _debiasing(view: View, models: Sequence[str], columns: Sequence[tuple[str, s
         for line in lines
     ]
     settings = distinct(rows, "setting")
-    genders = [g for g in view.part.contrast if any(row["gender"] == g for row in rows)]
+    genders = genders_of(view, rows)
     of_jobs = _effects_on_jobs(view)
-    ends = [number(row[c]) for row in rows for c in ("estimate", "ci_low", "ci_high")]
-    ends += [x for key, jobs in of_jobs.items() if key[0] in models for x in jobs]
+    ends = ends_of(rows, (jobs for key, jobs in of_jobs.items() if key[0] in models))
     n_series = len(models) * len(settings)
     grid = Grid(columns, genders, labels, n_series, "with − without", widest(ends, 0.1))
-    legend = [*view.entries(models)]
+    legend = view.entries(models)
     if len(settings) > 1:
         legend += [Entry(clean(s), Mark(INK, "o"), hollow=i > 0) for i, s in enumerate(settings)]
     legend += [Entry("single jobs", JOB), NO_DIFFERENCE]
     legend += [UNDEFINED] if any(row["estimate"] is None for row in rows) else []
-    n_jobs = sorted({row["n_a"] for row in rows if row["n_a"] is not None})
     note = (
-        f"n = {' or '.join(map(str, n_jobs)) or '–'} jobs per group; points: difference of shares (−1 to 1), "
+        f"n = {n_jobs_of(rows)} jobs per group; points: difference of shares (−1 to 1), "
         "right of the line = larger with the instruction; bars: 95\u00a0% intervals over jobs and templates."
     )
     sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
-    found = {
-        (r["model_a"], r["setting"], r["bias_type"], r["group_a"], r["gender"], str(r["instruction_a"])): r
-        for r in rows
-    }
     for axes, gender, (bias_type, group) in panels(sheet, grid):
+        own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
+        found = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in own}
         series, behind = [], []
         for model in models:
             for i, setting in enumerate(settings):
-                own = [found.get((model, setting, bias_type, group, gender, line)) for line in lines]
-                series.append(series_of(view.marks[model], own, hollow=i > 0))
-                behind.append(
-                    [of_jobs.get((model, setting, bias_type, group, gender, line), []) for line in lines]
-                )
+                of_lines = [found.get((model, setting, line)) for line in lines]
+                series.append(series_of(view.marks[model], of_lines, hollow=i > 0))
+                keys = [(model, setting, line, bias_type, group, gender) for line in lines]
+                behind.append([of_jobs.get(key, []) for key in keys])
         jobs_behind(axes, behind, grid)
         dot_panel(axes, series, len(lines), grid.pitch)
         effect_axis(axes, grid.limit, grid.axis)
@@ -114,17 +114,14 @@ def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
 
 
 def _effects_on_jobs(view: View) -> dict[Key, list[float]]:
-    """Each job's share with minus without, where both rest on as many templates."""
+    """Each job's share with an instruction minus without."""
     rows = view.rows("probe_jobs")
-    at = {(r["model"], r["setting"], r["bias_type"], r["job"], r["instruction_id"]): r for r in rows}
-    found: dict[Key, list[float]] = {}
-    for (model, setting, bias_type, job, instruction), row in at.items():
-        bare = at.get((model, setting, bias_type, job, 0))
-        if instruction == 0 or bare is None or bare["n_templates"] != row["n_templates"]:
-            continue
-        for gender in view.part.contrast:
-            a, b = row.get(f"{gender}_share"), bare.get(f"{gender}_share")
-            if a is not None and b is not None:
-                key = (model, setting, bias_type, row["job_group"], gender, str(instruction))
-                found.setdefault(key, []).append(a - b)
-    return found
+    same = ("model", "setting", "bias_type", "job")
+    bare = {tuple(r[c] for c in same): r for r in where(rows, instruction_id=0)}
+
+    def without(row: Row) -> Iterator[tuple[Key, Row | None]]:
+        if row["instruction_id"] != 0:
+            key = (row["model"], row["setting"], str(row["instruction_id"]), row["bias_type"])
+            yield key, bare.get(tuple(row[c] for c in same))
+
+    return differences_on_jobs(view, rows, without)

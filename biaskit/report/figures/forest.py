@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from biaskit.report.figures.dots import (
-    GUTTER,
-    offsets,
-    panel_title,
-    row_height,
-    row_labels,
-    ticks_at,
-)
+from biaskit.report.figures.dots import GUTTER, label_width, offsets, row_height, row_labels, ticks_at
 from biaskit.report.figures.lettering import cut, people, shorten
-from biaskit.report.figures.probe import job_groups_of, label_width
+from biaskit.report.figures.probe import job_groups_of
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import Mark
-from biaskit.report.figures.view import View
+from biaskit.report.figures.view import View, number
 from biaskit.tables.query import Row, contrast_of, distinct, where
 
 if TYPE_CHECKING:
@@ -70,8 +63,7 @@ def in_figures(
     job_groups = [g for g in job_groups_of(view) if any(row["group_a"] == g for row in rows)]
     bias_types = distinct(rows, "bias_type")
     columns = [(b, g) for b in bias_types for g in job_groups or [""]]
-    n = -(-len(columns) // PER_FIGURE)
-    if n <= 1:
+    if len(columns) <= PER_FIGURE:
         yield name, "", columns
         return
     size = len(job_groups) if len(job_groups) <= PER_FIGURE else PER_FIGURE
@@ -79,6 +71,43 @@ def in_figures(
         some = columns[i : i + size]
         said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
         yield f"{name}-part-{i // size + 1}", f", {said}", some
+
+
+def genders_of(view: View, rows: Sequence[Row]) -> list[str]:
+    """The groups of the contrast that have a row."""
+    present = {row["gender"] for row in rows}
+    return [gender for gender in view.part.contrast if gender in present]
+
+
+def n_jobs_of(rows: Sequence[Row]) -> str:
+    """How many jobs the rows rest on, for a note."""
+    n_jobs = sorted({row["n_a"] for row in rows if row["n_a"] is not None})
+    return " or ".join(map(str, n_jobs)) or "–"
+
+
+def ends_of(rows: Sequence[Row], of_jobs: Iterable[Iterable[float]]) -> list[float]:
+    """Every number that an axis of differences must hold."""
+    ends = [number(row[column]) for row in rows for column in ("estimate", "ci_low", "ci_high")]
+    return ends + [x for jobs in of_jobs for x in jobs]
+
+
+def differences_on_jobs(
+    view: View, rows: Sequence[Row], others: Callable[[Row], Iterable[tuple[Key, Row | None]]]
+) -> dict[Key, list[float]]:
+    """Each job's share minus that of every row it is held against, where both rest on as many templates.
+
+    `others` gives them with the beginning of a key, which ends with the job group and the gender.
+    """
+    found: dict[Key, list[float]] = {}
+    for row in rows:
+        for key, other in others(row):
+            if other is None or other["n_templates"] != row["n_templates"]:
+                continue
+            for gender in view.part.contrast:
+                a, b = row.get(f"{gender}_share"), other.get(f"{gender}_share")
+                if a is not None and b is not None:
+                    found.setdefault((*key, row["job_group"], gender), []).append(a - b)
+    return found
 
 
 def jobs_behind(axes: Axes, values: Sequence[Sequence[Sequence[float]]], grid: Grid) -> None:
@@ -98,10 +127,10 @@ def panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str
     width = (WIDTH - left - 0.12) / len(grid.columns) - GUTTER - 0.02
     for i, gender in enumerate(grid.blocks):
         top = i * grid.block + 0.58
-        panel_title(sheet, MARGIN, top - 0.46, f"Share of {people(gender)}")
-        row_labels(sheet, [shorten(t, left - MARGIN) for t in grid.labels], top, grid.pitch, left)
+        sheet.title(MARGIN, top - 0.46, f"Share of {people(gender)}")
+        row_labels(sheet, grid.labels, top, grid.pitch, left)
         for j, (bias_type, group) in enumerate(grid.columns):
             x = left + 0.12 + j * (width + GUTTER + 0.02)
-            sheet.text(x, top - 0.3, shorten(bias_type, width, bold=True), fontweight="bold")
+            sheet.title(x, top - 0.3, bias_type, width)
             sheet.text(x, top - 0.14, shorten(group, width + GUTTER))
             yield sheet.axes(x, top, width, len(grid.labels) * grid.pitch), gender, (bias_type, group)

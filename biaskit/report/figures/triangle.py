@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from biaskit.report.figures.dots import panel_title
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of, plain
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
-from biaskit.report.figures.view import Drawing, View, charts, mean, number, short, told
-from biaskit.tables.query import distinct, where
+from biaskit.report.figures.view import Drawing, View, mean, number, short, told
+from biaskit.tables.query import Row, distinct, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 def ternary(view: View) -> Iterator[Figure | Missing]:
     """Jobs by the shares of three gender groups."""
     rows = plain(view, "probe_jobs")
-    title = f"Jobs between the gender groups ({view.heading})"
     n_groups = len(view.part.groups)
     reason = (
         f"A triangle takes three gender groups; this study has {n_groups}."
@@ -32,11 +30,10 @@ def ternary(view: View) -> Iterator[Figure | Missing]:
         else "There is no table probe_jobs for this study."
     )
     shown = rows if n_groups == 3 else ()
-    yield from charts(view, shown, "ternary", title, reason, _ternary, size=10)
+    return view.charts(shown, "ternary", "Jobs between the gender groups", reason, _ternary, size=10)
 
 
-def _ternary(view: View, models: Sequence[str]) -> Drawing:
-    rows = [row for row in plain(view, "probe_jobs") if row["model"] in models]
+def _ternary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     first, last = view.part.contrast
     corners = (first, last, next(g for g in view.part.groups if g not in (first, last)))
     job_groups = [g for g in job_groups_of(view) if g]
@@ -61,7 +58,7 @@ def _ternary(view: View, models: Sequence[str]) -> Drawing:
     said = []
     for i, (model, bias_type) in enumerate(panels):
         x, top = (i % per_line) * cell + 0.15, (i // per_line) * block
-        panel_title(sheet, x, top + 0.08, shorten(model, cell - 0.2, bold=True))
+        sheet.title(x, top + 0.08, model, cell - 0.2)
         sheet.text(x, top + 0.08 + LINE, shorten(bias_type, cell / 2 - 0.4))
         axes = sheet.axes(x, top + 0.42, side, side * 0.87)
         _triangle(axes, [people(g) for g in corners])
