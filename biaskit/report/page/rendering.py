@@ -181,6 +181,10 @@ def _whole(
 ) -> dict[str, Any]:
     tables = listed_tables.list_tables(content)
     anchors = [table.anchor for table in tables] + [plate.id for plate in plates]
+
+    def of(number: int) -> list[listed_tables.ListedTable]:
+        return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
+
     return {
         "content": content,
         "title": cut(content.title) or "Report",
@@ -191,8 +195,8 @@ def _whole(
         "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
         "models": [(part, model) for part in content.parts for model in part.models],
         "plates": plates,
-        "between": [table for table in tables if table.anchor.startswith(f"table-{listed_tables.BETWEEN}-")],
-        "tables": [(part, _of_part(number, tables)) for number, part in enumerate(content.parts, 1)],
+        "between": of(listed_tables.BETWEEN),
+        "tables": [(part, of(number)) for number, part in enumerate(content.parts, 1)],
         "asked": fitting.questions(content),
         "on_disk": [(name, labels.NOT_ON_PAGE[name]) for name in listed_tables.left_on_disk(content)],
         "classes": labels.CLASSES,
@@ -200,10 +204,6 @@ def _whole(
         "cut": cut,
         "longest": {"sentence": LONGEST_SENTENCE, "text": LONGEST_TEXT},
     }
-
-
-def _of_part(number: int, tables: Sequence[listed_tables.ListedTable]) -> list[listed_tables.ListedTable]:
-    return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
 
 
 def _findings(findings: Sequence[Finding], anchors: Sequence[str]) -> dict[str, list[dict[str, str]]]:
