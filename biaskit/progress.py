@@ -209,8 +209,6 @@ def _write(text: str) -> None:
     sys.stderr.flush()
 
 
-# --- what is said --------------------------------------------------------------------------------------
-
 
 def plan_line(plan: ModelPlan) -> str:
     """A plan in one line: what is stored, what will be asked, and what it takes at most."""

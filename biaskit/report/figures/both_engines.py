@@ -1,7 +1,4 @@
-"""The figure of both engines: probe gap, represented gap and SRB spread against each other.
-
-See docs/methods.md#gaps.
-"""
+"""The figure of both engines: their gaps (docs/methods.md#gaps) against each other."""
 
 from __future__ import annotations
 

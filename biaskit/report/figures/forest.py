@@ -22,6 +22,7 @@ PER_FIGURE = 4
 JOB = Mark("#9a9a9a", "|")
 NO_DIFFERENCE = Entry("no difference", line="-")
 Key = tuple[object, ...]
+OfJobs = dict[Key, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,12 @@ def ends_of(rows: Sequence[Row], of_jobs: Iterable[Iterable[float]]) -> list[flo
 
 def differences_on_jobs(
     view: View, rows: Sequence[Row], others: Callable[[Row], Iterable[tuple[Key, Row | None]]]
-) -> dict[Key, list[float]]:
+) -> OfJobs:
     """Each job's share minus that of every row it is held against, where both rest on as many templates.
 
     `others` gives them with the beginning of a key, which ends with the job group and the gender.
     """
-    found: dict[Key, list[float]] = {}
+    found: OfJobs = {}
     for row in rows:
         for key, other in others(row):
             if other is None or other["n_templates"] != row["n_templates"]:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import MaxNLocator
 
-from biaskit.report.figures.dots import (
-    PARITY,
-    dot_panel,
-    label_width,
-    row_height,
-    row_labels,
-    series_of,
-    share_axis,
-)
+from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut
 from biaskit.report.figures.probe import shows_parity
@@ -32,8 +24,6 @@ if TYPE_CHECKING:
 MOST_CLUSTERS = 40
 ALL = Entry("all models", Mark(INK, "o"), hollow=True)
 
-
-# --- word lists ----------------------------------------------------------------------------------------
 
 _MARKS = (("female", "women", Mark(FEMALE, "o")), ("male", "men", Mark(MALE, "s")))
 _ORIGINS = (("associated", "gender not in the prompt", False), ("specified", "in the prompt", True))
@@ -99,9 +89,6 @@ def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: f
             axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, hollow=hollow, size=3.6))
 
 
-# --- Figure 5 ------------------------------------------------------------------------------------------
-
-
 def clusters(view: View) -> Iterator[Figure | Missing]:
     """Share of women among the lists that hold a word of each kept cluster."""
     rows = view.rows("clusters")
@@ -129,25 +116,25 @@ def _clusters(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     )
     joint = len(view.models) > 1
     legend = [*view.entries(models), *([ALL] if joint else [])]
-    legend += [PARITY] if shows_parity(view) else []
-    pitch = row_height(len(models) + joint)
+    legend += [dots.PARITY] if shows_parity(view) else []
+    pitch = dots.row_height(len(models) + joint)
     labels = [_named(of_all[c]) for c in order]
-    left = label_width(labels, 3.0)
+    left = dots.label_width(labels, 3.0)
     sheet = Sheet(len(order) * pitch + 0.52, legend=legend, note=note)
-    row_labels(sheet, labels, 0.2, pitch, left, sentence=True)
+    dots.row_labels(sheet, labels, 0.2, pitch, left, sentence=True)
     sheet.text(left + 0.3, 0.1, "n", ha="right")
-    row_labels(sheet, [str(each) for each in n], 0.2, pitch, left + 0.3)
+    dots.row_labels(sheet, [str(each) for each in n], 0.2, pitch, left + 0.3)
     axes = sheet.axes(left + 0.45, 0.2, WIDTH - left - 0.7, len(order) * pitch)
     share_alone = ("female_share",)
     series = []
     for model in models:
         of = {row["cluster"]: row for row in where(rows, model=model)}
-        series.append(series_of(view.marks[model], [of.get(c) for c in order], share_alone))
+        series.append(dots.series_of(view.marks[model], [of.get(c) for c in order], share_alone))
     shares = [number(of_all[c]["female_share"]) for c in order]
     if joint:
-        series.append(series_of(Mark(INK, "o"), [of_all[c] for c in order], share_alone, hollow=True))
-    dot_panel(axes, series, len(order), pitch)
-    share_axis(axes, "share of women's lists", parity=shows_parity(view))
+        series.append(dots.series_of(Mark(INK, "o"), [of_all[c] for c in order], share_alone, hollow=True))
+    dots.dot_panel(axes, series, len(order), pitch)
+    dots.share_axis(axes, "share of women's lists", parity=shows_parity(view))
     women = sum(share > 0.5 for share in shares)
     caption = (
         "Kept clusters of words marked for the associated genders (GAS(P) Figure 5), most of women first; a "
@@ -167,9 +154,6 @@ def _named(row: Row) -> str:
 
 def _pairs(row: Row) -> int:
     return int(row["n_occupations_female"] or 0) + int(row["n_occupations_male"] or 0)
-
-
-# --- Figure 8 ------------------------------------------------------------------------------------------
 
 
 def silhouette(view: View) -> Iterator[Figure | Missing]:

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from biaskit.report.figures.dots import (
-    GUTTER,
-    PARITY,
-    UNDEFINED,
-    dot_panel,
-    label_width,
-    row_height,
-    row_labels,
-    rows_axis,
-    series_of,
-    share_axis,
-    stacked,
-    ticks_at,
-)
+from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, people
 from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import HATCHES, INK, Mark, colour_of, hatch_of
+from biaskit.report.figures.style import HATCHES, INK, Mark, look_of
 from biaskit.report.figures.view import Drawing, View, mean, number, short, told
 from biaskit.tables.query import Row, distinct, in_main_setting, where
 
@@ -90,9 +77,6 @@ def range_of(values: dict[str, float]) -> str:
     return f"from {short(defined[least])} ({cut(least)}) to {short(defined[most])} ({cut(most)})"
 
 
-# --- a dot for each job --------------------------------------------------------------------------------
-
-
 def jobs(view: View) -> Iterator[Figure | Missing]:
     """Share of the contrast's first group in each job with its interval, sorted by labour share."""
     first = view.part.contrast[0]
@@ -110,28 +94,28 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     n = f"n = {len(order)} jobs, each the mean of {templates} templates"
     legend = view.entries(models)
     legend += [LABOUR] if shows_labour(view) else []
-    legend += [PARITY] if shows_parity(view) else []
-    legend += [UNDEFINED] if any(row[f"{first}_share"] is None for row in rows) else []
-    pitch = row_height(len(models))
-    left = label_width(order)
+    legend += [dots.PARITY] if shows_parity(view) else []
+    legend += [dots.UNDEFINED] if any(row[f"{first}_share"] is None for row in rows) else []
+    pitch = dots.row_height(len(models))
+    left = dots.label_width(order)
     top = 0.36 if len(order) > 20 else 0.2
     note = f"{n}; bars: {INTERVAL}; unit: share, 0 to 1."
     sheet = Sheet(len(order) * pitch + top + 0.32, legend=legend, note=note)
-    row_labels(sheet, order, top, pitch, left)
-    width = (WIDTH - left - 0.1 - len(bias_types) * GUTTER - 0.1) / len(bias_types) - 0.05
+    dots.row_labels(sheet, order, top, pitch, left)
+    width = (WIDTH - left - 0.1 - len(bias_types) * dots.GUTTER - 0.1) / len(bias_types) - 0.05
     columns = (f"{first}_share", f"{first}_share_ci_low", f"{first}_share_ci_high")
     said = []
     for i, bias_type in enumerate(bias_types):
-        x = left + 0.1 + i * (width + GUTTER + 0.1)
+        x = left + 0.1 + i * (width + dots.GUTTER + 0.1)
         sheet.title(x, 0.06, bias_type)
         axes = sheet.axes(x, top, width, len(order) * pitch)
         series = []
         for model in models:
             of_job = {r["job"]: r for r in where(rows, model=model, bias_type=bias_type)}
-            series.append(series_of(view.marks[model], [of_job.get(job) for job in order], columns))
+            series.append(dots.series_of(view.marks[model], [of_job.get(job) for job in order], columns))
             said.append(_said_of_jobs(model, str(bias_type), of_job, first))
-        dot_panel(axes, series, len(order), pitch)
-        share_axis(axes, unit, parity=shows_parity(view), above=len(order) > 20)
+        dots.dot_panel(axes, series, len(order), pitch)
+        dots.share_axis(axes, unit, parity=shows_parity(view), above=len(order) > 20)
         if shows_labour(view):
             labour = [number(share) for share in order.values()]
             style = marker_style(LABOUR_MARK, hollow=True, size=4)
@@ -153,9 +137,6 @@ def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str
     return f"{cut(model)}, {cut(bias_type)}: {'; '.join([range_of(shares), *means])}."
 
 
-# --- bars for groups -----------------------------------------------------------------------------------
-
-
 BAR_PITCH = 0.34
 """Inches from one model's bar to the next."""
 
@@ -174,23 +155,23 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     first, last = view.part.contrast
     genders = [first, *(g for g in distinct(rows, "gender") if g not in (first, last)), last]
     note = _note_of_groups(view, rows, job_groups, genders[0])
-    legend = [Entry(people(g), patch=(colour_of(g, genders), hatch_of(g, genders))) for g in genders]
+    legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     pitch = BAR_PITCH
     block = len(models) * pitch + 0.62
     sheet = Sheet(block * len(job_groups), legend=legend, note=note)
-    left = label_width(models, 1.6)
+    left = dots.label_width(models, 1.6)
     width = (WIDTH - left - 0.1) / len(bias_types) - 0.62
     said = []
     for k, job_group in enumerate(job_groups):
         top = k * block + 0.3
-        row_labels(sheet, models, top - 0.12 * pitch, pitch, left)
+        dots.row_labels(sheet, models, top - 0.12 * pitch, pitch, left)
         for i, bias_type in enumerate(bias_types):
             x = left + 0.1 + i * (width + 0.62)
             sheet.title(x, top - 0.12, " · ".join(clean(t) for t in (bias_type, job_group) if t), width + 0.2)
             sheet.text(x + width + 0.08, top - 0.12, "cov.")
             axes = sheet.axes(x, top, width, len(models) * pitch)
-            rows_axis(axes, len(models))
-            share_axis(axes, "share", parity=shows_parity(view))
+            dots.rows_axis(axes, len(models))
+            dots.share_axis(axes, "share", parity=shows_parity(view))
             for y, model in enumerate(models):
                 same = where(rows, model=model, bias_type=bias_type, job_group=job_group)
                 own = {row["gender"]: row for row in same}
@@ -229,8 +210,8 @@ def _bar(axes: Axes, view: View, own: Mapping[str, Row], genders: Sequence[str],
     first = own[genders[0]]
     median = first["coverage_median"]
     rests_on_little = median is not None and median < view.part.floor
-    parts = [(s, colour_of(g, genders), hatch_of(g, genders)) for s, g in zip(shares, genders, strict=True)]
-    stacked(axes, y - 0.12, parts, 0.5, alpha=0.4 if rests_on_little else None, zorder=2)
+    parts = [(s, *look_of(g, genders)) for s, g in zip(shares, genders, strict=True)]
+    dots.stacked(axes, y - 0.12, parts, 0.5, alpha=0.4 if rests_on_little else None, zorder=2)
     ends = [number(first["ci_low"]), number(first["ci_high"])]
     axes.plot(ends, [y - 0.12] * 2, color="#000000", linewidth=1.6, solid_capstyle="butt", zorder=4)
     if first["share_low"] is not None:
@@ -238,12 +219,10 @@ def _bar(axes: Axes, view: View, own: Mapping[str, Row], genders: Sequence[str],
         axes.plot(bounds, [y - 0.3] * 2, color="#000000", linewidth=0.7, marker="|", markersize=4, zorder=4)
     same = {column: first[column] for column in ("model", "bias_type", "job_group")}
     of_jobs = [number(row[f"{genders[0]}_share"]) for row in where(plain(view, "probe_jobs"), **same)]
-    ticks_at(axes, of_jobs, [y + 0.3] * len(of_jobs), 0.09, color=INK, linewidth=0.7)
+    dots.ticks_at(axes, of_jobs, [y + 0.3] * len(of_jobs), 0.09, color=INK, linewidth=0.7)
     coverage = "–" if first["coverage"] is None else f"{first['coverage']:.2g}"
     return f"[{coverage}]" if rests_on_little else coverage
 
-
-# --- variance components ---------------------------------------------------------------------------------
 
 _SOURCES = (
     ("var_job", "jobs", "#b8a37a"),
@@ -278,8 +257,8 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     pitch = 0.2
     sheet = Sheet(len(lines) * pitch + 0.62, legend=legend, note=note)
     labels = [" · ".join(clean(text) for text in line if text) for line in lines]
-    left = label_width(labels, 2.3)
-    row_labels(sheet, labels, 0.3, pitch, left)
+    left = dots.label_width(labels, 2.3)
+    dots.row_labels(sheet, labels, 0.3, pitch, left)
     width = (WIDTH - left - 0.1) / len(bias_types) - 0.5
     said = []
     for i, bias_type in enumerate(bias_types):
@@ -289,7 +268,7 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
         axes = sheet.axes(x, 0.3, width, len(lines) * pitch)
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.set_yticks([])
-        share_axis(axes, "part of the variance", parity=False)
+        dots.share_axis(axes, "part of the variance", parity=False)
         for y, (model, group) in enumerate(lines):
             own = where(rows, model=model, job_group=group, bias_type=bias_type)
             beside, sentence = _variance_bar(axes, own, y)
@@ -306,7 +285,7 @@ def _variance_bar(axes: Axes, own: Sequence[Row], y: int) -> tuple[str, str]:
     if not total > 0:
         return "0" if total == 0 else "–", ""
     shown = zip(parts, _SOURCES, HATCHES, strict=False)
-    stacked(axes, y, [(part / total, colour, hatch) for part, (_, _, colour), hatch in shown], 0.62)
+    dots.stacked(axes, y, [(part / total, colour, hatch) for part, (_, _, colour), hatch in shown], 0.62)
     row = own[0]
     said = ", ".join(f"{name} {short(p / total)}" for p, (_, name, _) in zip(parts, _SOURCES, strict=True))
     sentence = f"{cut(row['model'])}, {cut(row['bias_type'])}, {cut(row['job_group'])}: {said}."

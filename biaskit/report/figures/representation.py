@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import MaxNLocator
 
-from biaskit.report.figures.dots import (
-    GUTTER,
-    SHARE_TICKS,
-    UNDEFINED,
-    dot_panel,
-    label_width,
-    row_height,
-    row_labels,
-    series_of,
-    share_axis,
-)
+from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten, text_width
 from biaskit.report.figures.probe import by_labour, range_of
@@ -33,10 +23,7 @@ if TYPE_CHECKING:
 
 SIDES = (("female-dominated", FEMALE, ""), ("male-dominated", MALE, "////"))
 US_NONBINARY = 1.6
-"""Percent of non-binary people among U.S. adults that GAS(P) Figure 7 draws.
-
-See docs/methods.md#representation-references.
-"""
+"""Percent of non-binary U.S. adults in GAS(P) Figure 7 (docs/methods.md#representation-references)."""
 
 
 def representation(view: View) -> list[Row]:
@@ -77,9 +64,6 @@ def drawn_of(rows: Sequence[Row]) -> str:
     if not texts:
         return "no text"
     return f"{texts[0]} texts" if len(texts) == 1 else f"{texts[0]} to {texts[-1]} texts"
-
-
-# --- Figure 2 ------------------------------------------------------------------------------------------
 
 
 def deciles(view: View) -> Iterator[Figure | Missing]:
@@ -134,9 +118,6 @@ def _deciles(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     return Drawing(sheet, caption, f"Histograms for {count(len(models), 'model')}. {told(said, 'deciles')}")
 
 
-# --- Figure 6 ------------------------------------------------------------------------------------------
-
-
 def scatter(view: View) -> Iterator[Figure | Missing]:
     """Share of women in texts against labour statistics."""
     rows = defined(representation(view), "labour_female_share")
@@ -159,9 +140,9 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     sheet, side, panels = panels_of(models, [Entry("as in labour statistics", line="-")], note)
     said = []
     for model, axes in panels:
-        share_axis(axes, "labour statistics", parity=False)
+        dots.share_axis(axes, "labour statistics", parity=False)
         axes.set_ylim(0, 1)
-        axes.set_yticks(*SHARE_TICKS)
+        axes.set_yticks(*dots.SHARE_TICKS)
         axes.grid(axis="y", color=GRID, linewidth=0.5)
         axes.set_ylabel("texts", labelpad=1)
         axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
@@ -212,9 +193,6 @@ def _meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a[0] <= b[1] and b[0] <= a[1] and a[2] <= b[3] and b[2] <= a[3]
 
 
-# --- Figure 7 ------------------------------------------------------------------------------------------
-
-
 def nonbinary(view: View) -> Iterator[Figure | Missing]:
     """Share of non-binary people in texts per occupation."""
     reason = "There is no table representation: no text has a prompt without a gender."
@@ -230,17 +208,17 @@ def _nonbinary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawin
         f"{US_NONBINARY:.1f}\u00a0% of U.S. adults."
     )
     legend = [*view.entries(models), Entry("U.S. adults", line="--")]
-    legend += [UNDEFINED] if any(row["nonbinary_share"] is None for row in rows) else []
-    pitch = row_height(len(models))
-    left = label_width(order)
+    legend += [dots.UNDEFINED] if any(row["nonbinary_share"] is None for row in rows) else []
+    pitch = dots.row_height(len(models))
+    left = dots.label_width(order)
     sheet = Sheet(len(order) * pitch + 0.42, legend=legend, note=note)
-    row_labels(sheet, order, 0.05, pitch, left)
-    axes = sheet.axes(left + 0.1, 0.05, WIDTH - left - GUTTER - 0.25, len(order) * pitch)
+    dots.row_labels(sheet, order, 0.05, pitch, left)
+    axes = sheet.axes(left + 0.1, 0.05, WIDTH - left - dots.GUTTER - 0.25, len(order) * pitch)
     series, said, ends = [], [], [0.05]
     for model in models:
         of = {r["occupation"]: r for r in where(rows, model=model)}
         columns = ("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high")
-        own = series_of(view.marks[model], [of.get(occupation) for occupation in order], columns)
+        own = dots.series_of(view.marks[model], [of.get(occupation) for occupation in order], columns)
         series.append(own)
         ends += [end for end in (*own.x, *own.high) if end == end]
         above = sum(share > US_NONBINARY / 100 for share in own.x)
@@ -248,7 +226,7 @@ def _nonbinary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawin
             f"{cut(model)}: {range_of(dict(zip(order, own.x, strict=True)))}; {above} of "
             f"{sum(share == share for share in own.x)} occupations lie above {US_NONBINARY:.1f}\u00a0%."
         )
-    dot_panel(axes, series, len(order), pitch)
+    dots.dot_panel(axes, series, len(order), pitch)
     axes.set_xlim(0, min(max(ends) * 1.03, 1))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.grid(axis="x", color=GRID, linewidth=0.5)

@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from biaskit.report.figures.dots import (
-    UNDEFINED,
-    dot_panel,
-    effect_axis,
-    label_width,
-    row_height,
-    row_labels,
-    series_of,
-    widest,
-)
+from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet
@@ -33,10 +24,7 @@ CELL = 0.165
 
 
 def heat_maps(view: View) -> Iterator[Figure | Missing]:
-    """One heat map per vector model: scores of two vector models never share a figure.
-
-    See docs/methods.md#vector-models.
-    """
+    """One heat map per vector model: scores of two never share a figure (docs/methods.md#vector-models)."""
     title = "SRB scores"
     rows = view.rows("srb")
     if all(row["srb"] is None for row in rows):
@@ -76,11 +64,11 @@ def _heat_map(view: View, models: Sequence[str], every: Sequence[Row]) -> Drawin
         "–: undefined); unit: difference of distances (−2 to 2), negative = nearer to specified women; no "
         f"interval; bold: outside its null (p < .05); vectors {vectors}."
     )
-    left = label_width(order)
+    left = dots.label_width(order)
     width = min(0.62, (WIDTH - left - 0.1) / len(columns))
     sheet = Sheet(len(order) * CELL + 1.0, note=note)
     top = 0.42
-    row_labels(sheet, order, top, CELL, left)
+    dots.row_labels(sheet, order, top, CELL, left)
     for j, model in enumerate(models):
         x = left + 0.08 + 2 * j * width
         sheet.title(x, 0.1, model, 2 * width - 0.06)
@@ -171,9 +159,6 @@ def _said(model: str, rows: Sequence[Row]) -> str:
     return f"{cut(model)}: {'; '.join(means)}."
 
 
-# --- Figure 4 ------------------------------------------------------------------------------------------
-
-
 def changes(view: View) -> Iterator[Figure | Missing]:
     """Percent change of the scores between models named one after the other."""
     title = "Change of the SRB scores"
@@ -197,7 +182,7 @@ def changes(view: View) -> Iterator[Figure | Missing]:
 def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Drawing:
     rows = [row for row in every if (row["model_old"], row["model_new"]) in pairs]
     order = _order(view, rows)
-    limit = widest([number(row["percent_change"]) for row in rows], 10)
+    limit = dots.widest([number(row["percent_change"]) for row in rows], 10)
     n_defined = sum(row["percent_change"] is not None for row in rows)
     note = (
         f"n = {len(order)} occupations, {n_defined} of {len(rows)} changes defined; unit: percent of the "
@@ -205,11 +190,11 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
     )
     marks = {"female": Mark(FEMALE, "o"), "male": Mark(MALE, "s")}
     legend = [Entry(word, marks[gender]) for gender, word in GENDERS.items()]
-    legend += [UNDEFINED] if n_defined < len(rows) else []
-    pitch = row_height(2)
-    left = label_width(order)
+    legend += [dots.UNDEFINED] if n_defined < len(rows) else []
+    pitch = dots.row_height(2)
+    left = dots.label_width(order)
     sheet = Sheet(len(order) * pitch + 0.72, legend=legend, note=note)
-    row_labels(sheet, order, 0.4, pitch, left)
+    dots.row_labels(sheet, order, 0.4, pitch, left)
     width = (WIDTH - left - 0.1) / len(pairs) - 0.3
     said = []
     for i, (old, new) in enumerate(pairs):
@@ -221,12 +206,12 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
         for gender, word in GENDERS.items():
             own = where(rows, model_old=old, model_new=new, gender=gender)
             of = {row["occupation"]: row for row in own}
-            dots = series_of(marks[gender], [of.get(name) for name in order], ("percent_change",))
-            series.append(dots)
-            up, n = sum(value > 0 for value in dots.x), sum(value == value for value in dots.x)
+            of_gender = dots.series_of(marks[gender], [of.get(name) for name in order], ("percent_change",))
+            series.append(of_gender)
+            up, n = sum(value > 0 for value in of_gender.x), sum(value == value for value in of_gender.x)
             said.append(f"{cut(old)} to {cut(new)}, {word}: up in {up} of {n} occupations.")
-        dot_panel(axes, series, len(order), pitch)
-        effect_axis(axes, limit, "percent change")
+        dots.dot_panel(axes, series, len(order), pitch)
+        dots.effect_axis(axes, limit, "percent change")
     caption = (
         "Change of the SRB score from an older to a newer model (GAS(P) Figure 4), for models named one "
         f"after the other; other pairs stand in the table. {note} Table: srb_change."

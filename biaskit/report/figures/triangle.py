@@ -1,7 +1,4 @@
-"""Jobs between women, men and the other groups: a triangle per model.
-
-See docs/methods.md#mass-coverage-share.
-"""
+"""Jobs between women, men and a third group: a triangle per model (docs/methods.md#mass-coverage-share)."""
 
 from __future__ import annotations
 

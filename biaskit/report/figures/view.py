@@ -26,10 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a content as far as one prompt form goes.
-
-    See two forms never share an axis, docs/methods.md#prompt-forms.
-    """
+    """A part of a content as far as one prompt form goes (docs/methods.md#prompt-forms)."""
 
     part: Part
     content: Content

@@ -103,9 +103,6 @@ def packed(table: ListedTable) -> dict[str, Any]:
     }
 
 
-# --- which tables, which rows ------------------------------------------------------------------------
-
-
 def _tables(
     content: Content, number: int, tables: Tables, part: Part | None, marked: int, longest: int | None
 ) -> Iterator[ListedTable]:
@@ -133,9 +130,6 @@ def _tables(
 
 def _first_words(rows: Sequence[Row], n: int) -> Sequence[Row]:
     return [row for row in where(rows, method="calibrated") if (row.get("rank") or 0) <= n]
-
-
-# --- values ------------------------------------------------------------------------------------------
 
 
 def _described(model: Model) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.foreign import visible
-from biaskit.report.render.document import Document, PaperTable, TitledTable
+from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
 
 LONGEST = 45
 """Lines of a table that fit on a page; a longer one goes over pages."""
@@ -37,9 +37,6 @@ _SPECIAL: Mapping[str, str] = {
 _NOT_IN_T1 = frozenset("\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167\u017f\xad")
 _ON_THE_LINE = "¡£§«»¿"
 _MINUS = re.compile(r"(?<![0-9A-Za-z])-(?=[0-9.])")
-
-
-# --- a document --------------------------------------------------------------------------------------
 
 
 def render_latex(document: Document) -> str:
@@ -91,9 +88,6 @@ def _needs(tables: Sequence[TitledTable]) -> str:
     return text + "}"
 
 
-# --- foreign text ------------------------------------------------------------------------------------
-
-
 def escape(text: str) -> str:
     """Foreign text that every LaTeX prints as it stands: nothing in it is a command.
 
@@ -120,9 +114,6 @@ def _comment(text: str) -> str:
 def _name(text: str) -> str:
     """What may stand in a label."""
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
-
-
-# --- one table ---------------------------------------------------------------------------------------
 
 
 def _environment(table: TitledTable, name: str) -> str:
@@ -190,12 +181,11 @@ def _is_long(table: TitledTable) -> bool:
 def _headings(table: TitledTable) -> Iterator[str]:
     """Header lines, under all but the last a rule for each heading over several columns."""
     for number, line in enumerate(table.header, 1):
-        cells, rules, start = [], "", 1
-        for heading in line:
-            text, end = escape(heading.text), start + heading.span - 1
-            cells.append(text if heading.span == 1 else f"\\multicolumn{{{heading.span}}}{{c}}{{{text}}}")
-            rules += f"\\cmidrule(lr){{{start}-{end}}}" if heading.span > 1 and heading.text else ""
-            start = end + 1
+        cells, rules = [], ""
+        for heading, columns in placed(line):
+            text, many = escape(heading.text), heading.span > 1
+            cells.append(f"\\multicolumn{{{heading.span}}}{{c}}{{{text}}}" if many else text)
+            rules += f"\\cmidrule(lr){{{columns.start + 1}-{columns.stop}}}" if many and text else ""
         yield _guarded(" & ".join(cells)) + r" \\"
         if rules and number < len(table.header):
             yield rules
