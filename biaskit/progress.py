@@ -209,7 +209,6 @@ def _write(text: str) -> None:
     sys.stderr.flush()
 
 
-
 def plan_line(plan: ModelPlan) -> str:
     """A plan in one line: what is stored, what will be asked, and what it takes at most."""
     return _plan_of_draws(plan) if plan.unit == "draws" else _plan_of_cells(plan)

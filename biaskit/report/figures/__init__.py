@@ -17,20 +17,19 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     from biaskit.report.figures import (
         between_models,
         both_engines,
-        debiasing,
+        forest,
         marked_words,
         probe,
         representation,
         srb,
-        triangle,
     )
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import View, views
 
     shown: dict[str, tuple[Callable[[View], Iterator[Figure | Missing]], ...]] = {
         "probe": (
-            *(probe.jobs, probe.groups, triangle.ternary, probe.variance),
-            *(debiasing.debiasing, between_models.models),
+            *(probe.jobs, probe.groups, probe.ternary, probe.variance),
+            *(forest.debiasing, between_models.models),
         ),
         "personas": (
             *(representation.deciles, representation.scatter, representation.nonbinary),

@@ -11,16 +11,7 @@ from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, shorten
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
-from biaskit.report.figures.view import (
-    PER_PAGE,
-    Drawing,
-    all_marks,
-    finished,
-    number,
-    portions,
-    short,
-    told,
-)
+from biaskit.report.figures.view import PER_PAGE, Drawing, all_marks, finished, number, portions, short, told
 from biaskit.runs.store import slug
 from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, distinct, grouped, where

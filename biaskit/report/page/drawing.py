@@ -45,8 +45,8 @@ def drawing(svg: bytes, prefix: str) -> str:
         raise UnfitDrawing(f"it is no XML: {error}") from None
     if root.tag != f"{{{SVG}}}svg":
         raise UnfitDrawing("it is no SVG")
-    _drop_metadata(root)
     for element in root.iter():
+        element[:] = [child for child in element if child.tag != f"{{{SVG}}}metadata"]
         element.tag = _local(element.tag)
         _check_text(element)
         element.attrib = dict(_attributes(element, prefix))
@@ -54,13 +54,6 @@ def drawing(svg: bytes, prefix: str) -> str:
     for size in ("width", "height"):  # points of a paper; the page scales by the view box
         root.attrib.pop(size, None)
     return ET.tostring(root, encoding="unicode")
-
-
-def _drop_metadata(root: ET.Element) -> None:
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag == f"{{{SVG}}}metadata":
-                parent.remove(child)
 
 
 def _local(tag: object) -> str:

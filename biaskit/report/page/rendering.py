@@ -104,14 +104,8 @@ def render_page(
     return Page(html, tuple(shown(note) for note in notes))
 
 
-# --- the parts of the file ---------------------------------------------------------------------------
-
-
 def _packed(
-    content: Content,
-    drawings: Sequence[str],
-    extent: fitting.Extent,
-    done: dict[tuple[object, ...], str],
+    content: Content, drawings: Sequence[str], extent: fitting.Extent, done: dict[tuple[object, ...], str]
 ) -> dict[str, str]:
     """The data by name; what an earlier, larger extent packed in the same way is taken from `done`."""
     data = {}
@@ -171,9 +165,6 @@ def _finalized(value: Any) -> Any:
     if value is None:
         return "–"
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-# --- what the template shows -------------------------------------------------------------------------
 
 
 def _whole(

@@ -61,9 +61,6 @@ def first_findings(
     return "\n".join(screen.plain(line).rstrip() for line in _findings(content, screen, most, first))
 
 
-# --- text in columns ---------------------------------------------------------------------------------
-
-
 def cut(text: str, columns: int) -> str:
     """The text in at most so many columns; … stands for what was cut off."""
     if cell_width(text) <= columns:
@@ -140,9 +137,6 @@ class _Screen:
         self.notes.clear()
 
 
-# --- the prober --------------------------------------------------------------------------------------
-
-
 def _probe(part: Part, screen: _Screen) -> Iterator[str]:
     """A table for each prompt form: two of them never stand in one."""
     blocks = blocks_of(part)
@@ -196,9 +190,6 @@ def _cell(block: ProbeBlock, model: str, group: str, screen: _Screen) -> str:
     return f"{screen.bar(row['share'])} {number}" if screen.width >= NARROW else number
 
 
-# --- the texts ---------------------------------------------------------------------------------------
-
-
 def _personas(part: Part, screen: _Screen) -> Iterator[str]:
     rows = occupations_of(part)
     models = list(dict.fromkeys([*(model.label for model in part.models), *distinct(rows, "model")]))
@@ -243,9 +234,6 @@ def _srb(part: Part, model: str, screen: _Screen) -> str:
     scores = [row for row in where(part.tables.get("srb", ()), model=model) if row["srb"] is None]
     why = reasons_of(scores) if scores else reason_of(test or {"reason": "no score was made"})
     return screen.undefined(f"SRB not measured: {why}")
-
-
-# --- findings ----------------------------------------------------------------------------------------
 
 
 def _findings(content: Content, screen: _Screen, most: int, first: Sequence[Topic] = ()) -> Iterator[str]:

@@ -42,9 +42,6 @@ def _table(
         yield TitledTable(title, (tuple(map(Heading, columns)),), body, note, n_text)
 
 
-# --- association and representation -----------------------------------------------------------------
-
-
 def _validation(rows: Sequence[Row]) -> Iterator[TitledTable]:
     def part(name: str) -> Callable[[Row], str]:
         return lambda row: f"{100 * row[name] / row['n_texts']:.1f}"
@@ -122,9 +119,6 @@ def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
     )
 
 
-# --- words -------------------------------------------------------------------------------------------
-
-
 def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
     for origin, said in ORIGINS.items():
         own = where(lists, origin=origin, method="calibrated")
@@ -191,9 +185,6 @@ def _common_words(
         n_text=3,
         note="beyond null: lists longer than 95 % of those with shuffled genders; marked_words.csv has all.",
     )
-
-
-# --- SRB, clusters, tests --------------------------------------------------------------------------------
 
 
 def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
@@ -295,9 +286,6 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
         },
         n_text=3,
     )
-
-
-# --- numbers ------------------------------------------------------------------------------------------------
 
 
 def _shown(value: float | None, form: Callable[[float], str]) -> str:
