@@ -143,27 +143,20 @@ def panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str
 def debiasing(view: View) -> Iterator[Figure | Missing]:
     """Share under each instruction (and level) minus share without one."""
     title = "What each instruction changes"
+    reason = "No row of tests holds an instruction against none: the study was asked without instructions."
     rows = crossed(view.rows("tests"), "instructions", "levels")
-    if not rows:
-        reason = (
-            "No row of tests holds an instruction against none: the study was asked without instructions."
-        )
-        yield view.missing("debiasing", title, reason)
-        return
-    for name, more, columns in in_figures(view, rows, "debiasing"):
-        draw = partial(_debiasing, every=rows, columns=columns)
-        yield from view.pages(view.having(rows, "model_a"), name, title, draw, more=more)
+    for name, more, columns in in_figures(view, rows, "debiasing") if rows else [("debiasing", "", [])]:
+        draw = partial(_debiasing, columns=columns)
+        yield from view.charts(rows, name, title, reason, draw, column="model_a", more=more)
 
 
 def _debiasing(
-    view: View, models: Sequence[str], every: Sequence[Row], columns: Sequence[tuple[str, str]]
+    view: View, every: Sequence[Row], models: Sequence[str], columns: Sequence[tuple[str, str]]
 ) -> Drawing:
     rows = [
         row
         for row in every
-        if row["model_a"] in models
-        and row["gender"] in view.part.contrast
-        and (row["bias_type"], row["group_a"]) in columns
+        if row["gender"] in view.part.contrast and (row["bias_type"], row["group_a"]) in columns
     ]
     texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
     lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))

@@ -41,7 +41,7 @@ def heat_maps(view: View) -> Iterator[Figure | Missing]:
     for i, vector in enumerate(vectors if several else [""], 1):
         own = where(rows, vectors=vector) if several else rows
         name, more = (f"srb-vectors-{i}", f", vectors {cut(vector)}") if several else ("srb", "")
-        yield from view.pages(view.having(own), name, title, partial(_heat_map, every=own), size=6, more=more)
+        yield from view.charts(own, name, title, "", partial(_heat_map, every=own), size=6, more=more)
 
 
 def _order(view: View, rows: Sequence[Row]) -> list[str]:
@@ -51,8 +51,7 @@ def _order(view: View, rows: Sequence[Row]) -> list[str]:
     return sorted(names, key=lambda name: -(shares.get(name) or -1.0))
 
 
-def _heat_map(view: View, models: Sequence[str], every: Sequence[Row]) -> Drawing:
-    rows = [row for row in every if row["model"] in models]
+def _heat_map(view: View, rows: Sequence[Row], models: Sequence[str], every: Sequence[Row]) -> Drawing:
     order = _order(view, every)
     limit = max([0.1, *(abs(r["srb"]) for r in every if r["srb"] is not None)])
     found = {(row["occupation"], row["model"], row["gender"]): row for row in rows}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from biaskit.report.content import Content
@@ -40,11 +39,6 @@ class View:
         rows = where(self.part.tables.get(table, ()), **wanted)
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
-    def having(self, rows: Sequence[Row], column: str = "model") -> list[str]:
-        """Its models that have a row."""
-        present = {row[column] for row in rows}
-        return [model for model in self.models if model in present]
-
     def entries(self, models: Sequence[str]) -> list[Entry]:
         """The legend of some models."""
         from biaskit.report.figures.sheet import Entry
@@ -58,28 +52,29 @@ class View:
         return f"{cut(self.part.study)}{form}"
 
     def charts(
-        self, rows: Sequence[Row], name: str, title: str, reason: str, draw: Draw, *, size: int = PER_PAGE
+        self,
+        rows: Sequence[Row],
+        name: str,
+        title: str,
+        reason: str,
+        draw: Draw,
+        *,
+        size: int = PER_PAGE,
+        column: str = "model",
+        more: str = "",
     ) -> Iterator[Figure | Missing]:
-        """The figures of the models that have a row; without rows, `reason` says why there is none."""
+        """A figure of the models that have a row, or several of about equal numbers of them.
+
+        Without rows, `reason` says why there is none. `column` holds a row's model, `more` ends the title.
+        """
         if not rows:
             yield self.missing(name, title, reason)
             return
-        yield from self.pages(self.having(rows), name, title, partial(_of_models, rows, draw), size=size)
-
-    def pages(
-        self,
-        models: Sequence[str],
-        name: str,
-        title: str,
-        draw: Callable[[View, Sequence[str]], Drawing],
-        *,
-        size: int = PER_PAGE,
-        more: str = "",
-    ) -> Iterator[Figure]:
-        """One figure, or several of about equal numbers of models where there are too many for one."""
+        present = {row[column] for row in rows}
+        models = [model for model in self.models if model in present]
         start = 1
         for number, place, some in portions(models, size):
-            drawing = draw(self, some)
+            drawing = draw(self, [row for row in rows if row[column] in some], some)
             if place:
                 end = start + len(some) - 1
                 told = f"{drawing.caption} Models {start} to {end} of {len(models)}."
@@ -106,10 +101,6 @@ class Drawing:
 
 Draw = Callable[[View, Sequence[Row], Sequence[str]], Drawing]
 """Draws the rows of some models."""
-
-
-def _of_models(rows: Sequence[Row], draw: Draw, view: View, models: Sequence[str]) -> Drawing:
-    return draw(view, [row for row in rows if row["model"] in models], models)
 
 
 def views(content: Content, engine: str) -> Iterator[View]:
