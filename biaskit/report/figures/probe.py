@@ -137,10 +137,6 @@ def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str
     return f"{cut(model)}, {cut(bias_type)}: {'; '.join([range_of(shares), *means])}."
 
 
-BAR_PITCH = 0.34
-"""Inches from one model's bar to the next."""
-
-
 def groups(view: View) -> Iterator[Figure | Missing]:
     """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
     reason = "There is no table probe_groups for this study."
@@ -156,7 +152,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     genders = [first, *(g for g in distinct(rows, "gender") if g not in (first, last)), last]
     note = _note_of_groups(view, rows, job_groups, genders[0])
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
-    pitch = BAR_PITCH
+    pitch = 0.34
     block = len(models) * pitch + 0.62
     sheet = Sheet(block * len(job_groups), legend=legend, note=note)
     left = dots.label_width(models, 1.6)

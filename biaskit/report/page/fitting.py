@@ -81,13 +81,14 @@ def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[s
 
 
 def questions(content: Content) -> list[dict[str, Any]]:
-    """Templates and instructions as the studies put them."""
-    return [
-        listed_tables.as_asked(rows, f"asked-{number}-{what}", f"{what.capitalize()} of {part.study}")
-        for number, part in enumerate(content.parts, 1)
-        for what, rows in (("templates", part.templates), ("instructions", part.instructions))
-        if rows
-    ]
+    """Templates and instructions as the studies put them, as tables of the page."""
+    found = []
+    for number, part in enumerate(content.parts, 1):
+        for what, rows in (("templates", part.templates), ("instructions", part.instructions)):
+            title, anchor = f"{what.capitalize()} of {part.study}", f"asked-{number}-{what}"
+            table = listed_tables.ListedTable(title, anchor, title, "", "", rows, len(rows), ())
+            found += [{**listed_tables.packed(table), "file": ""}] if rows else []
+    return found
 
 
 def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,11 +57,6 @@ def list_tables(content: Content, *, marked: int = 20, longest: int | None = Non
     return tuple(found)
 
 
-def left_on_disk(content: Content) -> tuple[str, ...]:
-    """Names of the tables that a part has and the page does not show."""
-    return tuple(name for name in labels.NOT_ON_PAGE if any(part.tables.get(name) for part in content.parts))
-
-
 def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
     """Models, prompt forms, estimators and vectors that stand behind rows."""
     named = {str(row[c]) for row in rows for c in ("model", "model_a", "model_b") if row.get(c)}
@@ -111,7 +106,9 @@ def _tables(
         rows = tables.get(table, ())
         if not rows or table in labels.NOT_ON_PAGE:
             continue
-        kept = _first_words(rows, marked) if table == "marked_words" else rows
+        kept = rows
+        if table == "marked_words":
+            kept = [row for row in where(rows, method="calibrated") if (row.get("rank") or 0) <= marked]
         models = part.models if part else [model for one in content.parts for model in one.models]
         title, what = labels.TITLES.get(table, (table.replace("_", " "), ""))
         yield ListedTable(
@@ -126,10 +123,6 @@ def _tables(
             part.groups if part else (),
             part.contrast if part else ("", ""),
         )
-
-
-def _first_words(rows: Sequence[Row], n: int) -> Sequence[Row]:
-    return [row for row in where(rows, method="calibrated") if (row.get("rank") or 0) <= n]
 
 
 def _described(model: Model) -> str:
@@ -186,9 +179,3 @@ def _short(values: Sequence[float | None]) -> list[float | None]:
         if len(set(rounded.values())) == len(distinct):
             return [None if value is None else rounded[value] for value in values]
     return list(values)
-
-
-def as_asked(rows: Sequence[Mapping[str, Any]], anchor: str, title: str) -> dict[str, Any]:
-    """A study's templates or instructions as a table of the page."""
-    table = ListedTable(title, anchor, title, "", "", rows, len(rows), ())
-    return {**packed(table), "file": ""}

@@ -185,7 +185,11 @@ def _whole(
         "between": of(listed_tables.BETWEEN),
         "tables": [(part, of(number)) for number, part in enumerate(content.parts, 1)],
         "asked": fitting.questions(content),
-        "on_disk": [(name, labels.NOT_ON_PAGE[name]) for name in listed_tables.left_on_disk(content)],
+        "on_disk": [
+            (name, why)
+            for name, why in labels.NOT_ON_PAGE.items()
+            if any(part.tables.get(name) for part in content.parts)
+        ],
         "classes": labels.CLASSES,
         "measured": [(part, listed_tables.measured_with(part.models, ())) for part in content.parts],
         "cut": cut,

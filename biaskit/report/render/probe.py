@@ -63,7 +63,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
             bounds = _cells(own, job_groups, frame, _between("share_low", "share_high"))
             lines.append(("  bounds (top-k)", *bounds))
         if "sampling" in estimators:
-            lines.append(("  SE of the draws", *_cells(own, job_groups, frame, _error_of_draws)))
+            lines.append(("  SE of the draws", *_cells(own, job_groups, frame, _between("se_sampling"))))
     return TitledTable(
         title=title,
         header=_header(("Model",), [""], job_groups, frame),
@@ -245,13 +245,9 @@ def _shares(
     return _cells(rows, job_groups, frame, show, coverage=coverage)
 
 
-def _between(low: str, high: str) -> Show:
-    """The two columns named, as percentages from one to the other."""
-    return lambda row: None if row[low] is None else f"{100 * row[low]:.1f}–{100 * row[high]:.1f}"
-
-
-def _error_of_draws(row: Row) -> str | None:
-    return None if row["se_sampling"] is None else f"{100 * row['se_sampling']:.1f}"
+def _between(*columns: str) -> Show:
+    """The columns named, as percentages from one to the other."""
+    return lambda row: None if row[columns[0]] is None else "–".join(f"{100 * row[c]:.1f}" for c in columns)
 
 
 def _coverage(found: Sequence[Row | None]) -> str:
