@@ -108,7 +108,6 @@ def stacked(axes: Axes, y: float, parts: Iterable[tuple[float, str, str]], heigh
 
 
 def _inches(axes: Axes) -> float:
-    """How wide they are."""
     return float(axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth())
 
 

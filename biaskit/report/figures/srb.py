@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,6 @@ def _order(view: View, rows: Sequence[Row]) -> list[str]:
 def _heat_map(view: View, rows: Sequence[Row], models: Sequence[str], every: Sequence[Row]) -> Drawing:
     order = _order(view, every)
     limit = max([0.1, *(abs(r["srb"]) for r in every if r["srb"] is not None)])
-    found = {(row["occupation"], row["model"], row["gender"]): row for row in rows}
     columns = [(model, gender) for model in models for gender in GENDERS]
     n_defined = sum(row["srb"] is not None for row in rows)
     vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
@@ -76,7 +75,7 @@ def _heat_map(view: View, rows: Sequence[Row], models: Sequence[str], every: Seq
     axes = sheet.axes(left + 0.08, top, len(columns) * width, len(order) * CELL)
     axes.set(xlim=(0, len(columns)), ylim=(len(order), 0), xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
-    _cells(axes, order, columns, found, limit)
+    _cells(axes, order, columns, rows, limit)
     _scale(sheet, 0.4, top + len(order) * CELL + 0.14, limit)
     caption = (
         "Subset Representational Bias score (GAS(P) Figure 3, Algorithm 6) of words marked for women and for "
@@ -88,15 +87,12 @@ def _heat_map(view: View, rows: Sequence[Row], models: Sequence[str], every: Seq
 
 
 def _cells(
-    axes: Axes,
-    order: Sequence[str],
-    columns: Sequence[tuple[str, str]],
-    found: Mapping[tuple[str, str, str], Row],
-    limit: float,
+    axes: Axes, order: Sequence[str], columns: Sequence[tuple[str, str]], rows: Sequence[Row], limit: float
 ) -> None:
     """A rectangle for each score with the score in it; undefined ones are hatched."""
     from matplotlib.patches import Rectangle
 
+    found = {(row["occupation"], row["model"], row["gender"]): row for row in rows}
     colours = _colours()
     centred: Any = {"ha": "center", "va": "center_baseline"}
     for y, occupation in enumerate(order):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import count
+from typing import Any, TypeVar
 
 from biaskit.report.content import Content
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
+from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import Mark, marks_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, where
-
-if TYPE_CHECKING:
-    from biaskit.report.figures.sheet import Entry, Sheet
 
 PER_PAGE = 5
 """Models that stand side by side in one dot plot; more models take more figures."""
@@ -41,8 +40,6 @@ class View:
 
     def entries(self, models: Sequence[str]) -> list[Entry]:
         """The legend of some models."""
-        from biaskit.report.figures.sheet import Entry
-
         return [Entry(shorten(model, 2.1), self.marks[model]) for model in models]
 
     @property
@@ -113,9 +110,8 @@ def views(content: Content, engine: str) -> Iterator[View]:
         base = f"{slug(part.study)}-" if len(parts) > 1 else ""
         for form in forms:
             wanted = f"{base}{slug(form)}-" if len(forms) > 1 else base
-            prefix, n = wanted, 2
-            while prefix in taken:
-                prefix, n = f"{wanted}{n}-", n + 1
+            free = (f"{wanted}{n}-" if n > 1 else wanted for n in count(1))
+            prefix = next(one for one in free if one not in taken)
             taken.add(prefix)
             models = [
                 m.label for m in part.models if not m.prompt_form or len(forms) == 1 or m.prompt_form == form

@@ -217,7 +217,6 @@ def _cells(
 def _in_blocks(
     rows: Sequence[Row], blocks: Blocks, job_groups: Sequence[str], frame: Frame, *, coverage: bool = True
 ) -> list[str]:
-    """The shares of each block side by side."""
     parts = (_shares(where(rows, **chosen), job_groups, frame, coverage=coverage) for _, chosen in blocks)
     return [cell for part in parts for cell in part]
 

@@ -190,7 +190,6 @@ def _under_spans(grid: _Grid, widths: list[int]) -> list[int]:
 
 
 def _inside(widths: Sequence[int], columns: range) -> int:
-    """What columns take side by side."""
     return sum(widths[i] for i in columns) + GAP * (len(columns) - 1)
 
 
