@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -185,11 +185,8 @@ def watching(watcher: Watcher | None) -> Iterator[Watcher]:
     if watcher is not None:
         yield watcher
         return
-    lines = LineWatcher()
-    try:
+    with closing(LineWatcher()) as lines:
         yield lines
-    finally:
-        lines.close()
 
 
 def on_terminal() -> bool:

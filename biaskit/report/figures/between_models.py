@@ -118,9 +118,8 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
         f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
         "Instruction none. Tables: tests (kind crossed, contrast models), probe_jobs."
     )
-    return Drawing(
-        sheet, caption, f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
-    )
+    alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
+    return Drawing(sheet, caption, alt)
 
 
 def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
@@ -202,9 +201,8 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         "Instruction none. Table: tests (kind crossed, contrast models), which holds every estimate and "
         "interval."
     )
-    return Drawing(
-        sheet, caption, f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
-    )
+    alt = f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
+    return Drawing(sheet, caption, alt)
 
 
 def _verdict_cells(axes: Axes, labels: Sequence[str], rows: Sequence[Row]) -> None:

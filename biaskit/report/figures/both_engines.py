@@ -55,7 +55,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
         "for the SRB spread (−4 to 4), men's words minus women's; ρ: Spearman with its 95\u00a0% bootstrap "
         "interval over occupations."
     )
-    legend = [Entry(shorten(model, 2.1), marks[model]) for model in models]
+    legend = [Entry(shorten(model, 2.1), mark) for model, mark in marks.items()]
     head = 0.3 + LINE * len(models)
     side = WIDTH / 3 - 0.62
     sheet = Sheet(head + side + 0.38, legend=legend, note=note)
@@ -69,7 +69,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
             sheet.text(x - 0.22, 0.27 + k * LINE, shown)
             said.append(f"{cut(model)}, {GAP_NAMES[y_name]} against {GAP_NAMES[x_name]}: {words}.")
         axes = sheet.axes(x, head, side, side)
-        _panel(axes, rows, models, marks, x_name, y_name)
+        _panel(axes, rows, marks, x_name, y_name)
     caption = (
         "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
         "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
@@ -79,14 +79,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     return Drawing(sheet, caption, f"Three scatter plots of {n} occupations. {told(said, 'tests')}")
 
 
-def _panel(
-    axes: Axes,
-    rows: Sequence[Row],
-    models: Sequence[str],
-    marks: Mapping[str, Mark],
-    x_name: str,
-    y_name: str,
-) -> None:
+def _panel(axes: Axes, rows: Sequence[Row], marks: Mapping[str, Mark], x_name: str, y_name: str) -> None:
     for name, set_limits, axis in ((x_name, axes.set_xlim, axes.xaxis), (y_name, axes.set_ylim, axes.yaxis)):
         low, high = _span([number(row[name]) for row in rows])
         set_limits(low, high)
@@ -101,10 +94,10 @@ def _panel(
     axes.grid(color=GRID, linewidth=0.5)
     axes.axhline(0, color=INK, linewidth=0.6, zorder=1)
     axes.axvline(0, color=INK, linewidth=0.6, zorder=1)
-    for model in models:
+    for model, mark in marks.items():
         own = where(rows, model=model)
         xs, ys = [number(r[x_name]) for r in own], [number(r[y_name]) for r in own]
-        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(marks[model], size=3.6))
+        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, size=3.6))
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

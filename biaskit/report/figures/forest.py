@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 PER_FIGURE = 4
 """Panels side by side; more job groups take one figure for each bias type."""
 JOB = Mark("#9a9a9a", "|")
-NO_DIFFERENCE = Entry("no difference", line="-")
 Key = tuple[object, ...]
 OfJobs = dict[Key, list[float]]
 
@@ -70,7 +69,7 @@ def in_figures(
     if len(columns) <= PER_FIGURE:
         yield name, "", columns
         return
-    size = len(job_groups) if len(job_groups) <= PER_FIGURE else PER_FIGURE
+    size = min(len(job_groups), PER_FIGURE)
     for i in range(0, len(columns), size):
         some = columns[i : i + size]
         said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
@@ -173,7 +172,7 @@ def _debiasing(
     legend = view.entries(models)
     if len(settings) > 1:
         legend += [Entry(clean(s), Mark(INK, "o"), hollow=i > 0) for i, s in enumerate(settings)]
-    legend += [Entry("single jobs", JOB), NO_DIFFERENCE]
+    legend += [Entry("single jobs", JOB), Entry("no difference", line="-")]
     legend += [dots.UNDEFINED] if any(row["estimate"] is None for row in rows) else []
     note = (
         f"n = {n_jobs_of(rows)} jobs per group; points: difference of shares (−1 to 1), "

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut
-from biaskit.report.figures.probe import shows_parity
+from biaskit.report.figures.probe import shows
 from biaskit.report.figures.representation import panels_of
 from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import FEMALE, GRID, INK, MALE, Mark
@@ -67,9 +67,8 @@ def _word_lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawi
         f"Each point is a list of marked words of an occupation, a gender and an origin. {note} Table: "
         "word_lists, method calibrated."
     )
-    return Drawing(
-        sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'word_lists')}"
-    )
+    alt = f"Scatter plots for {count(len(models), 'model')}. {told(said, 'word_lists')}"
+    return Drawing(sheet, caption, alt)
 
 
 def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: float) -> None:
@@ -116,7 +115,7 @@ def _clusters(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     )
     joint = len(view.models) > 1
     legend = [*view.entries(models), *([ALL] if joint else [])]
-    legend += [dots.PARITY] if shows_parity(view) else []
+    legend += [dots.PARITY] if shows(view, "parity") else []
     pitch = dots.row_height(len(models) + joint)
     labels = [_named(of_all[c]) for c in order]
     left = dots.label_width(labels, 3.0)
@@ -134,7 +133,7 @@ def _clusters(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     if joint:
         series.append(dots.series_of(Mark(INK, "o"), [of_all[c] for c in order], share_alone, hollow=True))
     dots.dot_panel(axes, series, len(order), pitch)
-    dots.share_axis(axes, "share of women's lists", parity=shows_parity(view))
+    dots.share_axis(axes, "share of women's lists", parity=shows(view, "parity"))
     women = sum(share > 0.5 for share in shares)
     caption = (
         "Kept clusters of words marked for the associated genders (GAS(P) Figure 5), most of women first; a "

@@ -26,14 +26,9 @@ def plain(view: View, table: str) -> list[Row]:
     return in_main_setting(view.rows(table, instruction_id=0))
 
 
-def shows_parity(view: View) -> bool:
-    """Whether the report holds numbers against parity."""
-    return view.content.reference in ("parity", "both")
-
-
-def shows_labour(view: View) -> bool:
-    """Whether the report holds numbers against labour statistics."""
-    return view.content.reference in ("labour", "both")
+def shows(view: View, reference: str) -> bool:
+    """Whether the report holds numbers against parity, or against labour statistics (`labour`)."""
+    return view.content.reference in (reference, "both")
 
 
 def by_labour(rows: Sequence[Row], item: str) -> dict[str, float | None]:
@@ -93,8 +88,8 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     templates = spread([row["n_templates"] for row in rows])
     n = f"n = {len(order)} jobs, each the mean of {templates} templates"
     legend = view.entries(models)
-    legend += [LABOUR] if shows_labour(view) else []
-    legend += [dots.PARITY] if shows_parity(view) else []
+    legend += [LABOUR] if shows(view, "labour") else []
+    legend += [dots.PARITY] if shows(view, "parity") else []
     legend += [dots.UNDEFINED] if any(row[f"{first}_share"] is None for row in rows) else []
     pitch = dots.row_height(len(models))
     left = dots.label_width(order)
@@ -115,8 +110,8 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
             series.append(dots.series_of(view.marks[model], [of_job.get(job) for job in order], columns))
             said.append(_said_of_jobs(model, str(bias_type), of_job, first))
         dots.dot_panel(axes, series, len(order), pitch)
-        dots.share_axis(axes, unit, parity=shows_parity(view), above=len(order) > 20)
-        if shows_labour(view):
+        dots.share_axis(axes, unit, parity=shows(view, "parity"), above=len(order) > 20)
+        if shows(view, "labour"):
             labour = [number(share) for share in order.values()]
             style = marker_style(LABOUR_MARK, hollow=True, size=4)
             axes.plot(labour, range(len(order)), zorder=4, clip_on=False, **style)
@@ -167,7 +162,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
             sheet.text(x + width + 0.08, top - 0.12, "cov.")
             axes = sheet.axes(x, top, width, len(models) * pitch)
             dots.rows_axis(axes, len(models))
-            dots.share_axis(axes, "share", parity=shows_parity(view))
+            dots.share_axis(axes, "share", parity=shows(view, "parity"))
             for y, model in enumerate(models):
                 same = where(rows, model=model, bias_type=bias_type, job_group=job_group)
                 own = {row["gender"]: row for row in same}

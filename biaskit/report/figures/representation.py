@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten, text_width
-from biaskit.report.figures.probe import by_labour, range_of
+from biaskit.report.figures.probe import by_labour, range_of, spread
 from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
 from biaskit.report.figures.view import Drawing, View, mean, number, short, told
@@ -60,10 +60,9 @@ def panels_of(
 
 def drawn_of(rows: Sequence[Row]) -> str:
     """The number of texts behind the shares, for a note."""
-    texts = sorted({row["n_texts"] for row in rows if row["n_texts"] is not None})
-    if not texts:
-        return "no text"
-    return f"{texts[0]} texts" if len(texts) == 1 else f"{texts[0]} to {texts[-1]} texts"
+    if any(row["n_texts"] is not None for row in rows):
+        return f"{spread([row['n_texts'] for row in rows])} texts"
+    return "no text"
 
 
 def deciles(view: View) -> Iterator[Figure | Missing]:
@@ -165,9 +164,8 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
         f"gender, over all prompts, against U.S. labour statistics. {note} Table: representation, template "
         "all."
     )
-    return Drawing(
-        sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
-    )
+    alt = f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
+    return Drawing(sheet, caption, alt)
 
 
 def _name_far_points(axes: Axes, rows: Sequence[Row], side: float) -> None:

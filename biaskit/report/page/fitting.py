@@ -11,8 +11,7 @@ from biaskit.report.page import listed_tables, passages
 
 SENTENCES = 3
 MARKED = (20, 10, 5)
-FEWEST_TEXTS = 8
-FEWEST_PROMPTS = 8
+FEWEST = 8  # texts or prompts that stay
 ROWS = (20_000, 10_000, 5_000, 2_000)
 LAST_ROWS = (1_000, 500, 200, 50)
 
@@ -38,10 +37,10 @@ def smaller(content: Content, drawings: Sequence[str]) -> Iterator[Extent]:
     yield now
     steps: tuple[tuple[str, Iterable[int]], ...] = (
         ("sentences", (1,)),
-        ("every_text", _halvings(len(content.examples), FEWEST_TEXTS)),
+        ("every_text", _halvings(len(content.examples))),
         ("marked", MARKED[1:]),
         ("longest", ROWS),
-        ("every_prompt", _halvings(len(content.prompts), FEWEST_PROMPTS)),
+        ("every_prompt", _halvings(len(content.prompts))),
         ("figures", (size - 1 for size in sorted({len(svg) for svg in drawings}, reverse=True))),
         ("longest", LAST_ROWS),
     )
@@ -114,10 +113,10 @@ def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[
     return {name: (", " if name == "words" else "; ").join(parts) for name, parts in said.items() if parts}
 
 
-def _halvings(n: int, fewest: int) -> Iterator[int]:
-    """2, 4, 8, … as long as every 2nd, 4th, 8th of `n` things leaves `fewest` of them."""
+def _halvings(n: int) -> Iterator[int]:
+    """2, 4, 8, … as long as every 2nd, 4th, 8th of `n` things leaves enough of them."""
     every = 2
-    while -(-n // every) >= fewest:
+    while -(-n // every) >= FEWEST:
         yield every
         every *= 2
 

@@ -150,7 +150,8 @@ def _probe(part: Part, screen: _Screen) -> Iterator[str]:
 
 def _shares(name: str, blocks: Sequence[ProbeBlock], screen: _Screen) -> Iterator[str]:
     part, groups, who = blocks[0].part, blocks[0].groups()[:2], people(blocks[0].gender)
-    by = _estimators(blocks)
+    measured = [row for block in blocks for row in block.rows if row["estimator"]]
+    by = {estimator: distinct(own, "model") for (estimator,), own in grouped(measured, "estimator").items()}
     alone = f", {next(iter(by))}" if len(by) == 1 else ""
     yield from screen.wrapped(f"{name}: {who} in % of the listed words' probability [95 %]{alone}")
     if len(by) > 1:
@@ -167,12 +168,6 @@ def _shares(name: str, blocks: Sequence[ProbeBlock], screen: _Screen) -> Iterato
             yield f"{label} {'  '.join(cells)}"
             lead = ""
     yield from screen.noted()
-
-
-def _estimators(blocks: Sequence[ProbeBlock]) -> dict[str, list[str]]:
-    """Which models were measured with which estimator."""
-    rows = [row for block in blocks for row in block.rows if row["estimator"]]
-    return {by: distinct(own, "model") for (by,), own in grouped(rows, "estimator").items()}
 
 
 def _cell(block: ProbeBlock, model: str, group: str, screen: _Screen) -> str:
