@@ -86,7 +86,7 @@ class LineWatcher(Silent):
     """Plan, notes and progress in lines on stderr; nothing is asked, since calling from Python is a yes.
 
     On a terminal the line of progress is written over; elsewhere, as in a notebook or a log, there is a line
-    every ten seconds and one at the end.
+    every ten seconds and one at the end. Details are left to `biaskit ... --verbose`.
     """
 
     def __init__(self) -> None:
@@ -204,9 +204,6 @@ def _write(text: str) -> None:
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()
-
-
-# --- what is said --------------------------------------------------------------------------------------
 
 
 def plan_line(plan: ModelPlan) -> str:
