@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biaskit.errors import ModelError, TokenizationError
-from biaskit.records import Prompt
+from biaskit.records import Expression, Prompt, ScoreRequest
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
 """The user turn of `chat-continue` begins with this; ours (docs/methods.md#prompt-forms)."""
@@ -49,3 +49,13 @@ def join_continuation(prompt: str, expression: str, *, turn_start: bool) -> tupl
             " end the template in a letter or a punctuation mark"
         )
     return (" " + expression,)
+
+
+def forms_of(request: ScoreRequest, before: str) -> list[tuple[Expression, str]]:
+    """Every form of every expression of a request that can follow the text `before`."""
+    turn_start = starts_turn(request.prompt)
+    return [
+        (expression, text)
+        for expression in request.expressions
+        for text in join_continuation(before, expression.text, turn_start=turn_start)
+    ]

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from biaskit.errors import ModelError, TokenizationError
+from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.loading import load_model
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
+from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
 MOST_TEXTS = 96
 """Of a batch."""
@@ -54,7 +54,9 @@ class TransformersGenerator(LocalModel):
         together: dict[Any, list[DrawRequest]] = {}
         for request in requests:
             together.setdefault((request.prompt, request.sampling), []).append(request)
-        self._prepare(requests)
+        for first, *_ in together.values():
+            with naming(first):
+                self._prepare(first)
         if not self._batch_size:
             self._batch_size = self._affordable_texts(requests)
         batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
@@ -66,41 +68,23 @@ class TransformersGenerator(LocalModel):
             cost_max=0.0,
         )
 
-    def _prepare(self, requests: Sequence[DrawRequest]) -> None:
-        longest: dict[Prompt, DrawRequest] = {}
-        for request in requests:
-            known = longest.setdefault(request.prompt, request)
-            if request.sampling.max_new_tokens > known.sampling.max_new_tokens:
-                longest[request.prompt] = request
-        for prompt, request in longest.items():
-            try:
-                if prompt not in self._prompts:
-                    self._prompts[prompt] = self._rendered(prompt)
-                self._check_positions(len(self._prompts[prompt][1]), request.sampling.max_new_tokens)
-            except ModelError as error:
-                error.request_key = request.key  # type: ignore[attr-defined]
-                raise
-
-    def _rendered(self, prompt: Prompt) -> tuple[str, TokenIds]:
-        rendered = self._renderer.render(prompt)
-        ids = self._renderer.encode([rendered])[0]
-        if not ids:
+    def _prepare(self, request: DrawRequest) -> None:
+        prompt, most = request.prompt, self._most_positions()
+        if prompt not in self._prompts:
+            rendered = self._renderer.render(prompt)
+            self._prompts[prompt] = rendered, self._renderer.encode([rendered])[0]
+        n = len(self._prompts[prompt][1])
+        if not n:
             raise TokenizationError("the prompt has no tokens")
-        return rendered, ids
-
-    def _check_positions(self, n_prompt: int, n_new: int) -> None:
-        most = self._most_positions()
-        if most is not None and n_prompt + n_new > most:
+        whole = n + request.sampling.max_new_tokens
+        if most is not None and whole > most:
             raise ModelError(
-                f"a prompt of {n_prompt} tokens and its answer make {n_prompt + n_new}, the model has {most}"
+                f"a prompt of {n} tokens and its answer make {whole}, the model has {most}"
                 " positions. Lower --max-new-tokens."
             )
 
     def _affordable_texts(self, requests: Sequence[DrawRequest]) -> int:
-        """By keys and values of every layer, and four float32 rows over the vocabulary.
-
-        (The logits, their copy, the noise and its sum.)
-        """
+        """By keys and values of every layer, and four float32 rows: logits, their copy, noise, its sum."""
         if not requests:
             return MOST_TEXTS
         tokens = max(len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
@@ -132,23 +116,12 @@ class TransformersGenerator(LocalModel):
         """Answer the planned batches one after another."""
         self._load()
         for batch in batches:
-            yield self._answer(batch)
+            yield self._in_parts(batch, "text", self._draw)
 
-    def _answer(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        """One batch, in halves where the device runs out of memory (and the next ones likewise)."""
-        answers: list[Draw | Failed] = []
-        while len(answers) < len(batch):
-            part = batch[len(answers) : len(answers) + max(1, self._batch_size)]
-            rendered, ids = self._prompts[part[0].prompt]
-            try:
-                texts = self._sample(part, ids)
-            except torch.OutOfMemoryError as error:
-                self._halve(len(part), "text", error)
-                continue
-            answers += [
-                self._result(request, rendered, ids, new) for request, new in zip(part, texts, strict=True)
-            ]
-        return answers
+    def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+        rendered, ids = self._prompts[batch[0].prompt]
+        texts = self._sample(batch, ids)
+        return [self._result(request, rendered, ids, new) for request, new in zip(batch, texts, strict=True)]
 
     def _sample(self, batch: Sequence[DrawRequest], ids: TokenIds) -> list[TokenIds | None]:
         """New token ids of each draw, its end-of-text included; None where the logits were not finite.
@@ -185,15 +158,8 @@ class TransformersGenerator(LocalModel):
         if new is None:
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
         finish: Finish = "stop" if new and new[-1] in self._ends else "length"
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
-        return Draw(
-            key=request.key,
-            prompt=rendered,
-            text=self._decode(ids, new),
-            finish=finish,
-            answered=Answered(by, now, prompt_tokens=len(ids), new_tokens=len(new)),
-        )
+        answered = self._answered(len(ids), len(new))
+        return Draw(request.key, rendered, self._decode(ids, new), finish, answered)
 
     def _decode(self, ids: TokenIds, new: TokenIds) -> str:
         # SentencePiece drops the space before a first token: it is kept by decoding after the prompt's end.
@@ -202,9 +168,7 @@ class TransformersGenerator(LocalModel):
         anchor = list(ids[-ANCHOR_TOKENS:])
         before = tokenizer.decode(anchor, **options)
         whole = tokenizer.decode([*anchor, *new], **options)
-        return (
-            str(whole[len(before) :]) if whole.startswith(before) else str(tokenizer.decode(new, **options))
-        )
+        return str(whole[len(before) :] if whole.startswith(before) else tokenizer.decode(new, **options))
 
     # --- loading ---
 
@@ -301,7 +265,5 @@ def _end_ids(stored: Any, tokenizer: Any) -> list[int]:
 
 def _until_end(row: Sequence[int], ends: Sequence[int]) -> TokenIds:
     """A row up to and with its end-of-text; what follows is padding."""
-    for k, token in enumerate(row):
-        if token in ends:
-            return tuple(row[: k + 1])
-    return tuple(row)
+    last = next((k for k, token in enumerate(row) if token in ends), len(row))
+    return tuple(row[: last + 1])

@@ -1,7 +1,4 @@
-"""The k most probable next tokens with their texts, as APIs with `top_logprobs` list them.
-
-See docs/methods.md#top-k-bounds.
-"""
+"""The k most probable next tokens with their texts, as APIs list them (docs/methods.md#top-k-bounds)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 
 import torch
 
-from biaskit.models.huggingface.head import SLICE_ELEMENTS, OutputHead
+from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.preparing import Prepared
 from biaskit.models.huggingface.rendering import Continuation
 from biaskit.models.token_trie import TokenTrie
@@ -36,14 +33,11 @@ class ListingHead(OutputHead):
         are not finite. Memory: one slice of logits, never rows times vocabulary.
         """
         hidden = hidden.to(self.weight.device).float()
-        rows, vocabulary = hidden.shape[0], self.weight.shape[0]
-        width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
-        room = torch.empty(rows, width, device=hidden.device)
+        rows = len(hidden)
         total = torch.full((rows,), -torch.inf, dtype=torch.float64, device=hidden.device)
         best = torch.empty(rows, 0, device=hidden.device)
         ids = torch.empty(rows, 0, dtype=torch.long, device=hidden.device)
-        for start in range(0, vocabulary, width):
-            logits = self._logits(hidden, slice(start, start + width), room)
+        for start, logits in self.slices(hidden):
             total = torch.logaddexp(total, logits.logsumexp(dim=1).double())
             values, places = logits.topk(min(self.k, logits.shape[1]), dim=1)
             best, ids = torch.cat([best, values], dim=1), torch.cat([ids, places + start], dim=1)
@@ -96,9 +90,7 @@ class TokenTexts:
 def as_listed(
     continuations: Sequence[Continuation], found: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
-    """The bounds of each continuation, and the list itself with texts for tokens.
-
-    See docs/methods.md#top-k-bounds.
+    """The bounds of each continuation (docs/methods.md#top-k-bounds), and the list with texts for tokens.
 
     An unlisted token is no more probable than the last that is listed, and than all unlisted together.
     """

@@ -1,7 +1,4 @@
-"""Word vectors of a sentence encoder in a local folder, `sentence:PATH`.
-
-See docs/methods.md#sentence-vectors.
-"""
+"""Word vectors of a sentence encoder in a folder, `sentence:PATH` (docs/methods.md#sentence-vectors)."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.errors import MissingExtraError, ModelError
+from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.loading import INSTALL_LOCAL, first_line, place, quiet, require_transformers
+from biaskit.models.huggingface.loading import load_tokenizer, load_weights, place, require_transformers
 
 VOCABULARY_FILES = (
     "tokenizer.json",
@@ -52,7 +49,7 @@ def encode_words(
     import torch
 
     folder = _encoder_folder(Path(path).expanduser())
-    tokenizer = _load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     model = _load_encoder(folder)
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
@@ -90,9 +87,6 @@ def _is_other_pooling(key: str, chosen: Any) -> bool:
     return key.startswith("pooling_mode") and bool(chosen) and not is_mean
 
 
-# --- the folder ------------------------------------------------------------------------------------
-
-
 def _encoder_folder(path: Path) -> ModelFolder:
     if not path.is_dir():
         raise ModelError(f"sentence:{path}: no such folder. Give the folder of a saved sentence encoder.")
@@ -113,49 +107,14 @@ def _encoder_folder(path: Path) -> ModelFolder:
     return folder
 
 
-def _load_tokenizer(folder: ModelFolder) -> Any:
-    transformers = require_transformers()
-    with quiet():
-        try:
-            return transformers.AutoTokenizer.from_pretrained(
-                folder.path, local_files_only=True, trust_remote_code=False
-            )
-        except Exception as error:  # transformers raises many kinds; the user can act on one line.
-            raise ModelError(first_line(f"{folder.path}: its tokenizer cannot be loaded", error)) from error
-
-
 def _load_encoder(folder: ModelFolder) -> Any:
     """The model without a head, in float32 on the CPU."""
-    transformers = require_transformers()
-    import torch
-
     place(folder, "cpu", "float32")  # refuses what does not fit in memory
-    with quiet():
-        try:
-            model, loaded = transformers.AutoModel.from_pretrained(
-                folder.path,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-        except ImportError as error:
-            raise MissingExtraError(f"{folder.path} needs a package: {error}. {INSTALL_LOCAL}") from error
-        except Exception as error:
-            raise ModelError(first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
-    # transformers draws what a file lacks at random; many encoders are saved without the unused pooler.
-    if lacking := sorted(key for key in map(str, loaded["missing_keys"]) if not key.startswith(POOLER)):
-        raise ModelError(
-            f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
-            f" {lacking[0]}. Save or download the encoder again."
-        )
+    # Many encoders are saved without the pooler, which is not used here.
+    model = load_weights("AutoModel", folder, "float32", what="encoder", spare=POOLER)
     if not hasattr(model.config, "hidden_size"):
         raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
-    return model.eval()
-
-
-# --- tokens ----------------------------------------------------------------------------------------
+    return model
 
 
 def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFolder) -> list[list[int]]:
