@@ -1,17 +1,14 @@
-"""Any text generator as a scorer: expressions counted in draws at temperature 1.
-
-See docs/methods.md#sampling-estimator.
-"""
+"""Any text generator as a scorer: expressions counted in draws (docs/methods.md#sampling-estimator)."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.base import TextGenerator, closing_stream
+from biaskit.models.base import TextGenerator, closing_stream, naming
 from biaskit.models.matching import can_match, match
 from biaskit.provenance import key_of
 from biaskit.records import (
@@ -84,8 +81,6 @@ class SampledScorer:
             raise ModelError(f"{identity.label} draws no texts in the prompt form {form}.")
         return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
 
-    # --- planning ---
-
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """One batch for each cell; calls, tokens and cost are those of all its draws."""
         if len({request.key for request in requests}) < len(requests):
@@ -93,7 +88,8 @@ class SampledScorer:
         cell_of: dict[str, str] = {}
         draws: list[DrawRequest] = []
         for request in requests:
-            _check_expressions(request)
+            with naming(request):
+                _check_expressions(request)
             own = self._draws_of(request)
             draws += own
             cell_of |= {draw.key: request.key for draw in own}
@@ -110,29 +106,22 @@ class SampledScorer:
                 parts.setdefault(cell_of[draw.key], []).append(draw)
             for cell, part in parts.items():
                 self._batches[cell].append(tuple(part))
-        return Plan(
-            batches=tuple((request,) for request in requests),
-            calls=planned.calls,
-            prompt_tokens=planned.prompt_tokens,
-            new_tokens_max=planned.new_tokens_max,
-            cost_max=planned.cost_max,
-            notes=planned.notes,
-        )
+        costs = {f.name: getattr(planned, f.name) for f in fields(planned) if f.name != "batches"}
+        return Plan(tuple((request,) for request in requests), **costs)
 
     def _draws_of(self, request: ScoreRequest) -> list[DrawRequest]:
-        """A cell's draws; key and seed follow from the cell's key and the number alone."""
+        """A cell's draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
         keys = [key_of({"cell": request.key, "draw": number}) for number in range(self._n)]
+        digests = [hashlib.sha256(key.encode("ascii")).digest() for key in keys]
         return [
-            DrawRequest(key, request.prompt, self._sampling, _seed_of(key), number)
-            for number, key in enumerate(keys)
+            DrawRequest(key, request.prompt, self._sampling, int.from_bytes(digest[:4], "big") >> 1, number)
+            for number, (key, digest) in enumerate(zip(keys, digests, strict=True))
         ]
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """The generator's own estimate for the tokens of these cells."""
         n_draws = self._n * sum(map(len, batches))
         return self._generator.estimate_seconds(n_draws * self._sampling.max_new_tokens)
-
-    # --- scoring ---
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer each cell as soon as all its draws are in, whatever the order they arrive in."""
@@ -243,49 +232,38 @@ def _scored(cell: _Open) -> Scored:
     texts = list(dict.fromkeys(expression.text for expression in cell.request.expressions))
     counts = dict.fromkeys(texts, 0)
     for draw in cell.drawn:
-        said = _said(draw, texts)
+        # Refused and filtered texts say no expression.
+        said = (
+            None
+            if draw.finish in ("refusal", "filter")
+            else match(draw.text, texts, ended=draw.finish != "length")
+        )
         if said is not None:
             counts[said] += 1
-    last = cell.drawn[-1]
-    prompt = _known(draw.answered.prompt_tokens for draw in cell.drawn)
-    new = _known(draw.answered.new_tokens for draw in cell.drawn)
+    last, n = cell.drawn[-1], len(cell.drawn)
+    # Of several texts in one request the first carries the prompt's tokens.
+    prompt = [k for draw in cell.drawn if (k := draw.answered.prompt_tokens) is not None]
+    new = [k for draw in cell.drawn if (k := draw.answered.new_tokens) is not None]
+    tokens = (sum(prompt) if prompt else None, sum(new) if len(new) == n else None)
     return Scored(
         key=cell.request.key,
         prompt=last.prompt,
         estimator="sampling",
         log_probs=tuple(LogProb(e.group, e.text, None, None) for e in cell.request.expressions),
-        answered=Answered(
-            by=last.answered.by,
-            at=last.answered.at,
-            # Of several texts in one request the first carries the prompt's tokens.
-            prompt_tokens=sum(prompt) if prompt else None,
-            new_tokens=sum(new) if len(new) == len(cell.drawn) else None,
-        ),
-        draws=len(cell.drawn),
+        answered=Answered(last.answered.by, last.answered.at, *tokens),
+        draws=n,
         counts=counts,
     )
-
-
-def _said(draw: Draw, texts: Sequence[str]) -> str | None:
-    if draw.finish in ("refusal", "filter"):
-        return None
-    return match(draw.text, texts, ended=draw.finish != "length")
-
-
-def _known(counts: Iterable[int | None]) -> list[int]:
-    return [n for n in counts if n is not None]
 
 
 def _check_expressions(request: ScoreRequest) -> None:
     """An expression that can never match would count as one that is never said."""
     for expression in request.expressions:
         if not can_match(expression.text):
-            error = ModelError(
-                f"sampling passes over leading quotation marks, brackets and emphasis, so it cannot find"
+            raise ModelError(
+                "sampling passes over leading quotation marks, brackets and emphasis, so it cannot find"
                 f" the expression {expression.text!r}: take it out, or choose another estimator"
             )
-            error.request_key = request.key  # type: ignore[attr-defined]
-            raise error
 
 
 def _forms_of(generator: ModelIdentity) -> tuple[PromptForm, ...]:
@@ -297,8 +275,3 @@ def _forms_of(generator: ModelIdentity) -> tuple[PromptForm, ...]:
     if "chat" in takes:
         takes |= {"chat-continue"} if generator.where == "api" else {"chat-prefill", "chat-continue"}
     return tuple(form for form in PROBE_FORMS if form in takes)
-
-
-def _seed_of(key: str) -> int:
-    """31 bits of SHA-256 of a draw's key."""
-    return int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1

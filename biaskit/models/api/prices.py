@@ -11,12 +11,9 @@ from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, read_sour
 from biaskit.errors import CorpusError, UsageError
 from biaskit.models.api.endpoint import is_loopback
 
-PRICES = "corpus:prices/prices.toml"
-"""The shipped table. Users set a price with --price, not in a file of their own."""
-LOCAL = "a server on this machine"
-"""The `source` of the price on loopback: nothing."""
-GIVEN = "--price"
-"""The `source` of a price that the user gave."""
+PRICES = "corpus:prices/prices.toml"  # users set a price with --price, not in a file of their own
+LOCAL = "a server on this machine"  # the `source` of the price on loopback: nothing
+GIVEN = "--price"  # the `source` of a price that the user gave
 
 _LAYOUT = SourceLayout(
     kind="prices",

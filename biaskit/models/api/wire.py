@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from biaskit.models.api.endpoint import Endpoint, Host, basic
+from biaskit.models.api.endpoint import Endpoint, Host, basic, is_loopback
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -80,6 +80,18 @@ class Call:
         return min(MOST_BYTES, 12 * 2**20 + 4096 * (self.prompt_tokens_most + self.new_tokens_most))
 
 
+def inside(data: Any, *steps: str | int) -> Any:
+    """What stands in nested JSON below these names and places; None where one of them is missing."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(data, Mapping):
+            data = data.get(step)
+        elif isinstance(step, int) and isinstance(data, list) and step < len(data):
+            data = data[step]
+        else:
+            return None
+    return data
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A JSON object that a server answered with status 200."""
@@ -88,8 +100,7 @@ class Reply:
 
     def tokens(self, name: str) -> int | None:
         """A count of the usage block; a missing, negative or impossible one is None."""
-        usage = self.data.get("usage")
-        value = usage.get(name) if isinstance(usage, Mapping) else None
+        value = inside(self.data, "usage", name)
         if not isinstance(value, int) or isinstance(value, bool):
             return None
         return value if 0 <= value <= MOST_TOKENS else None
@@ -212,7 +223,7 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
         kind = openai.DefaultAioHttpClient
     http = kind(
         verify=certificates,
-        trust_env=not host.loopback,  # no proxy reaches this machine, and it would read the key
+        trust_env=not is_loopback(host.name),  # no proxy reaches this machine, and it would read the key
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"request": [dress], "response": [guard]},
@@ -253,9 +264,6 @@ class _Capped(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-# --- what an answer says ------------------------------------------------------------------------------
 
 
 def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:

@@ -47,8 +47,6 @@ class TransformersGenerator(LocalModel):
         self._ends: list[int] = []  # ids that end a text
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
 
-    # --- planning ---
-
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Batches of one prompt each: rows of equal length need no padding and no mask."""
         together: dict[Any, list[DrawRequest]] = {}
@@ -110,8 +108,6 @@ class TransformersGenerator(LocalModel):
                 continue
             return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
 
-    # --- drawing ---
-
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer the planned batches one after another."""
         self._load()
@@ -169,8 +165,6 @@ class TransformersGenerator(LocalModel):
         before = tokenizer.decode(anchor, **options)
         whole = tokenizer.decode([*anchor, *new], **options)
         return str(whole[len(before) :] if whole.startswith(before) else tokenizer.decode(new, **options))
-
-    # --- loading ---
 
     def _load(self) -> None:
         if self._model is not None:

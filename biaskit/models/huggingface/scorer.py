@@ -88,8 +88,6 @@ class TransformersScorer(LocalModel):
             raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
-    # --- planning ---
-
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
         self._requests = list(requests)
@@ -154,8 +152,6 @@ class TransformersScorer(LocalModel):
         except Exception:
             return False
         return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
-
-    # --- scoring ---
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Load, score the first batch, extrapolate by multiplications; `score` will not compute it again."""
@@ -284,8 +280,6 @@ class TransformersScorer(LocalModel):
         out = self._decoder(input_ids=ids, past_key_values=cache, use_cache=cache is not None)
         last: torch.Tensor = out.last_hidden_state[:, -1]
         return last
-
-    # --- loading ---
 
     def _load(self) -> None:
         if self._model is not None:
