@@ -139,19 +139,20 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
 
 def _check_index(path: Path, present: set[str]) -> None:
     index = path / "model.safetensors.index.json"
-    if index.exists():
-        try:
-            named = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-            if not all(isinstance(name, str) for name in named):
-                raise TypeError("its weight_map names no files")
-            wanted = set(named)
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            raise ModelError(f"{index} cannot be read: {error}. Download the model again.") from error
-        if missing := sorted(wanted - present):
-            raise ModelError(
-                f"{path}: {len(missing)} of {len(wanted)} weight files are missing, first {missing[0]}."
-                " Download the model again."
-            )
+    if not index.exists():
+        return
+    try:
+        named = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        if not all(isinstance(name, str) for name in named):
+            raise TypeError("its weight_map names no files")
+        wanted = set(named)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise ModelError(f"{index} cannot be read: {error}. Download the model again.") from error
+    if missing := sorted(wanted - present):
+        raise ModelError(
+            f"{path}: {len(missing)} of {len(wanted)} weight files are missing, first {missing[0]}."
+            " Download the model again."
+        )
 
 
 def _check_sizes(path: Path, config: Mapping[str, Any], n_tensors: int, n_elements: int) -> None:

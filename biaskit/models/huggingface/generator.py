@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,28 +23,22 @@ from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
-MOST_TEXTS = 96
-"""Of a batch."""
+MOST_TEXTS = 96  # of a batch
 WARM_UP_TOKENS = 6
-ANCHOR_TOKENS = 8
-"""Prompt tokens decoded with an answer, so that its first token keeps its leading space."""
+ANCHOR_TOKENS = 8  # prompt tokens decoded with an answer, so that its first token keeps its leading space
 
 
 class TransformersGenerator(LocalModel):
     """A local causal model as a `TextGenerator`; weights load at the first batch."""
 
+    purpose = "generation"
+    forms = ("raw", "completion")
+    chat_forms = ("chat", "raw", "completion")
+
     def __init__(
         self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions = LocalOptions()
     ) -> None:
-        super().__init__(
-            folder,
-            label=label,
-            spec=spec,
-            local=local,
-            purpose="generation",
-            forms=("raw", "completion"),
-            chat_forms=("chat", "raw", "completion"),
-        )
+        super().__init__(folder, label=label, spec=spec, local=local)
         self._ends: list[int] = []  # ids that end a text
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
 
@@ -56,15 +51,16 @@ class TransformersGenerator(LocalModel):
             with naming(first):
                 self._prepare(first)
         if not self._batch_size:
-            self._batch_size = self._affordable_texts(requests)
+            # Keys and values of every layer, and four float32 rows: logits, their copy, the noise, its sum.
+            tokens = (len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
+            each = max(tokens, default=0) * 2 * self._n_layers()
+            vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
+            most = self._affordable(each, 16 * vocabulary, MOST_TEXTS)
+            self._batch_size = most if requests else MOST_TEXTS
         batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
-        return Plan(
-            batches=batches,
-            calls=len(batches),
-            prompt_tokens=sum(len(self._prompts[request.prompt][1]) for request in requests),
-            new_tokens_max=sum(request.sampling.max_new_tokens for request in requests),
-            cost_max=0.0,
-        )
+        prompt_tokens = sum(len(self._prompts[request.prompt][1]) for request in requests)
+        new_tokens = sum(request.sampling.max_new_tokens for request in requests)
+        return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
     def _prepare(self, request: DrawRequest) -> None:
         prompt, most = request.prompt, self._most_positions()
@@ -80,14 +76,6 @@ class TransformersGenerator(LocalModel):
                 f"a prompt of {n} tokens and its answer make {whole}, the model has {most}"
                 " positions. Lower --max-new-tokens."
             )
-
-    def _affordable_texts(self, requests: Sequence[DrawRequest]) -> int:
-        """By keys and values of every layer, and four float32 rows: logits, their copy, noise, its sum."""
-        if not requests:
-            return MOST_TEXTS
-        tokens = max(len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
-        vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
-        return self._affordable(tokens * 2 * self._n_layers(), 16 * vocabulary, MOST_TEXTS)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Load, draw a few tokens of a planned prompt at the batch size, extrapolate by tokens."""
@@ -208,15 +196,17 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         if self._sampling.top_p < 1.0:
             scores = _nucleus(scores, self._sampling.top_p)
         rows = [i for i, done in enumerate(self._finished) if not done]
-        size, threads = scores.shape[1], torch.get_num_threads()
-        if threads == 1 or len(rows) < 2:
-            self._add(scores, rows, (self._noise(i, size) for i in rows))
-        else:
-            with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
-                self._add(scores, rows, pool.map(lambda i: self._noise(i, size), rows))
+        threads, draw = torch.get_num_threads(), partial(self._noise, scores.shape[1])
+        with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
+            noise = map(draw, rows) if threads == 1 else pool.map(draw, rows)
+            for i, logs in zip(rows, noise, strict=True):
+                scores[i] -= torch.from_numpy(logs).to(scores.device)
+                # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
+                if not math.isfinite(float(scores[i].max())):
+                    self.broken[i] = self._finished[i] = True
         return scores
 
-    def _noise(self, i: int, size: int) -> NDArray[np.float32]:
+    def _noise(self, size: int, i: int) -> NDArray[np.float32]:
         """Logarithms of one row's exponentials; adding their negative is adding Gumbel noise.
 
         Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 draws, which
@@ -224,13 +214,6 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         """
         exponentials = self._generators[i].standard_exponential(size)
         return np.log(exponentials.astype(np.float32))
-
-    def _add(self, scores: torch.Tensor, rows: Sequence[int], noise: Iterable[NDArray[np.float32]]) -> None:
-        for i, logs in zip(rows, noise, strict=True):
-            scores[i] -= torch.from_numpy(logs).to(scores.device)
-            # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
-            if not math.isfinite(float(scores[i].max())):
-                self.broken[i] = self._finished[i] = True
 
 
 def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:

@@ -15,8 +15,7 @@ from biaskit.models.huggingface.rendering import Continuation
 from biaskit.models.token_trie import TokenTrie
 from biaskit.records import LogProb
 
-ListedTokens = tuple[tuple[int, float], ...]
-"""(token id, natural log-probability), the most probable first."""
+ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the most probable first
 
 
 class ListingHead(OutputHead):
@@ -60,27 +59,23 @@ def at_prompts_only(prepared: Mapping[str, Prepared]) -> dict[str, Prepared]:
     return {key: replace(one, trie=bare[id(one.trie)]) for key, one in prepared.items()}
 
 
-class TokenTexts:
-    """The text that each token adds to a text before it; special tokens show their own."""
+class TokenTexts(dict[int, str]):
+    """Token id → the text that it adds to a text before it; special tokens show their own."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         # SentencePiece drops the space before a first token: it is kept by decoding after a letter.
         self._anchor = list(tokenizer("a", add_special_tokens=False)["input_ids"])
         self._shown = self._decode([])
-        self._known: dict[int, str] = {}
 
-    def __getitem__(self, token: int) -> str:
-        if token not in self._known:
-            self._known[token] = self._text(token)
-        return self._known[token]
-
-    def _text(self, token: int) -> str:
+    def __missing__(self, token: int) -> str:
         if token >= len(self._tokenizer):
-            return f"(id {token})"  # a padding row of the embedding: no text
-        whole = self._decode([token])
-        text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
-        return text or str(self._tokenizer.convert_ids_to_tokens(token))
+            self[token] = f"(id {token})"  # a padding row of the embedding: no text
+        else:
+            whole = self._decode([token])
+            text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
+            self[token] = text or str(self._tokenizer.convert_ids_to_tokens(token))
+        return self[token]
 
     def _decode(self, tokens: Sequence[int]) -> str:
         ids = [*self._anchor, *tokens]

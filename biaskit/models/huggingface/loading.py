@@ -80,12 +80,7 @@ def _fetch(repository: str, revision: str | None) -> Path:
 
 
 def place(
-    folder: ModelFolder,
-    device: str,
-    dtype: str,
-    *,
-    purpose: Literal["scoring", "generation"] = "scoring",
-    free: int | None = None,
+    folder: ModelFolder, device: str, dtype: str, *, purpose: Literal["scoring", "generation"] = "scoring"
 ) -> Placement:
     """Resolve `auto`, and refuse what will not fit before anything is loaded.
 
@@ -100,11 +95,10 @@ def place(
     kind = device.split(":")[0]
     if kind not in ("cpu", "cuda", "mps", "map"):
         raise ModelError(f"Unknown device {device!r}: take auto, cpu, cuda, cuda:N, mps or map.")
-    if (kind == "cuda" and not torch.cuda.is_available()) or (
-        kind == "mps" and not torch.backends.mps.is_available()
-    ):
+    present: dict[str, Any] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if kind in present and not present[kind]():
         raise ModelError(f"This machine has no {kind} device that torch can use; take --device cpu.")
-    available = (free_memory() if free is None else free) if kind == "cpu" else None
+    available = free_memory() if kind == "cpu" else None
     if dtype == "auto":
         stored = folder.stored_dtype if folder.stored_dtype in BYTES_PER_NUMBER else "bfloat16"
         if purpose == "generation":
@@ -140,7 +134,14 @@ def _from_pretrained(kind: str, folder: ModelFolder, failed: str, **options: Any
                 folder.path, local_files_only=True, trust_remote_code=False, **options
             )
         except Exception as error:  # transformers raises many kinds; the user can act on one line.
-            raise ModelError(first_line(f"{folder.path}: {failed}", error)) from error
+            # Only the first line of why: other libraries' messages run over pages.
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            why = lines[0][:300] if lines else type(error).__name__
+            if "ignore_mismatched_sizes" in str(error):
+                why = (
+                    "their shapes are not those that config.json asks for. Save or download the model again."
+                )
+            raise ModelError(f"{folder.path}: {failed}: {why}") from error
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
@@ -235,13 +236,3 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(previous)
-
-
-def first_line(what: str, error: Exception) -> str:
-    """What failed, and the first line of why: other libraries' messages run over pages."""
-    if "ignore_mismatched_sizes" in str(error):
-        return (
-            f"{what}: their shapes are not those that config.json asks for. Save or download the model again."
-        )
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{what}: {lines[0][:300] if lines else type(error).__name__}"

@@ -25,25 +25,16 @@ class LocalModel:
     """A checked folder with its tokenizer; the weights are the subclass's to load."""
 
     whole_batches = True
+    purpose: Literal["scoring", "generation"]
+    forms: tuple[PromptForm, ...]  # of a model without a chat template
+    chat_forms: tuple[PromptForm, ...]
 
-    def __init__(
-        self,
-        folder: ModelFolder,
-        *,
-        label: str,
-        spec: str,
-        local: LocalOptions,
-        purpose: Literal["scoring", "generation"],
-        forms: tuple[PromptForm, ...],
-        chat_forms: tuple[PromptForm, ...],
-    ) -> None:
-        """`chat_forms`: the prompt forms of a model with a chat template; `forms`: of one without."""
+    def __init__(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._folder = folder
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
         self._renderer = Renderer(load_tokenizer(folder))
-        self.placement = place(folder, local.device, local.dtype, purpose=purpose)
-        chosen = chat_forms if self._renderer.has_template else forms
+        self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Whatever a number can depend on.
         parts = {
             "weights": folder.weights_digest,
@@ -57,7 +48,7 @@ class LocalModel:
             fingerprint=digest(parts),
             tuning="instruct" if self._renderer.has_template else "base",
             where="local",
-            forms=chosen,
+            forms=self.chat_forms if self._renderer.has_template else self.forms,
             takes_system=self._renderer.takes_system,
             details={
                 **parts,

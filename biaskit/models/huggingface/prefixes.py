@@ -160,17 +160,14 @@ def cut_blocks(
         by_length.setdefault(lengths[i], []).append(i)
     blocks = []
     for length, members in by_length.items():
-        if length == 0:
-            blocks.append(_block((), [PromptRow(i, 0, prompts[i]) for i in members], kinds, batch_size))
-            continue
         prefixes = sorted({prompts[i][:length] for i in members})
-        per_block = max(1, min(batch_size, block_tokens // length))
+        per_block = max(1, min(batch_size, block_tokens // max(1, length)))
         for start in range(0, len(prefixes), per_block):
             chosen = prefixes[start : start + per_block]
             number = {prefix: k for k, prefix in enumerate(chosen)}
             cut = [(i, prompts[i][:length], prompts[i][length:]) for i in members]
             rows = [PromptRow(i, number[prefix], rest) for i, prefix, rest in cut if prefix in number]
-            blocks.append(_block(tuple(chosen), rows, kinds, batch_size))
+            blocks.append(_block(tuple(chosen) if length else (), rows, kinds, batch_size))
     return blocks
 
 

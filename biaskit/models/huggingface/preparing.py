@@ -12,14 +12,14 @@ from biaskit.models.huggingface.rendering import Continuation, Renderer
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
 from biaskit.records import Expression, ScoreRequest
 
-AT_ONCE = 512
-"""Requests tokenised in one call: enough for the tokenizer's threads, few enough for memory."""
+AT_ONCE = 512  # requests tokenised in one call: enough for the tokenizer's threads, few enough for memory
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A request in one model's tokens."""
 
+    key: str
     rendered: str
     ids: TokenIds
     continuations: tuple[Continuation, ...]
@@ -43,7 +43,7 @@ def prepare(renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool)
             sequences = tuple(c.ids for c in found)
             if sequences not in tries:
                 tries[sequences] = build_trie(sequences, ends=ends)
-            prepared[request.key] = Prepared(text, ids, found, tries[sequences])
+            prepared[request.key] = Prepared(request.key, text, ids, found, tries[sequences])
     return prepared
 
 

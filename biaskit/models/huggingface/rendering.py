@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from biaskit.errors import ModelError, TokenizationError
@@ -49,12 +50,8 @@ class Renderer:
             return False
 
     def _template(self, messages: Sequence[dict[str, str]]) -> str:
-        def render() -> str:
-            return str(
-                self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-            )
-
-        return within_seconds(render, TEMPLATE_SECONDS)
+        apply = partial(self.tokenizer.apply_chat_template, tokenize=False, add_generation_prompt=True)
+        return str(within_seconds(lambda: apply(list(messages)), TEMPLATE_SECONDS))
 
     def render(self, prompt: Prompt) -> str:
         """The string whose continuation is scored."""
@@ -118,10 +115,8 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
     """What the tokenizer puts before plain text by default: nothing or one BOS."""
     with_special = tuple(tokenizer("a")["input_ids"])
     bare = tuple(tokenizer("a", add_special_tokens=False)["input_ids"])
-    for start in range(len(with_special) - len(bare) + 1):
-        if with_special[start : start + len(bare)] == bare:
-            return with_special[:start]
-    return ()
+    starts = range(len(with_special) - len(bare) + 1)
+    return next((with_special[:i] for i in starts if with_special[i : i + len(bare)] == bare), ())
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:

@@ -33,19 +33,20 @@ from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
-"""Largest difference in log-probability from the model's own forward that is float noise; a missed scale
-or cap is off by over 0.6."""
+"""Largest difference from the model's own forward that is float noise; a missed scale is off by over 0.6."""
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
-MOST_PROMPTS = 64
-"""Of a batch."""
+MOST_PROMPTS = 64  # of a batch
 NOT_FINITE = "the model's logits are not finite (NaN or infinite)"
-_TOO_LARGE = object()
-"""Stands for a prefix cache that the device has no room for."""
+_TOO_LARGE = object()  # stands for a prefix cache that the device has no room for
 
 
 class TransformersScorer(LocalModel):
     """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
+
+    purpose = "scoring"
+    forms = ("raw",)
+    chat_forms = ("raw", "chat-prefill", "chat-continue")
 
     def __init__(
         self,
@@ -63,15 +64,7 @@ class TransformersScorer(LocalModel):
                 "top-k sees only the next token, not where a word ends: set word_boundary=token,"
                 " or choose the estimator sampling or exact."
             )
-        super().__init__(
-            folder,
-            label=label,
-            spec=spec,
-            local=local,
-            purpose="scoring",
-            forms=("raw",),
-            chat_forms=("raw", "chat-prefill", "chat-continue"),
-        )
+        super().__init__(folder, label=label, spec=spec, local=local)
         self._texts = TokenTexts(self._renderer.tokenizer)
         self._decoder: Any = None  # the model without its head
         self._head: Any = None  # OutputHead
@@ -79,7 +72,7 @@ class TransformersScorer(LocalModel):
         self._boundary: torch.Tensor | None = None
         self._prepared: dict[str, Prepared] = {}
         self._where: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
-        self._requests: list[ScoreRequest] = []
+        self._in_order: list[Prepared] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
 
     def estimator_for(self, form: PromptForm) -> Estimator:
@@ -90,15 +83,13 @@ class TransformersScorer(LocalModel):
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
-        self._requests = list(requests)
         self._ready, self._where = {}, {}
-        if len({request.key for request in self._requests}) < len(self._requests):
+        if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
-        word = self.scoring.word_boundary == "word"
-        self._prepared = prepare(self._renderer, self._requests, ends=word)
+        self._prepared = prepare(self._renderer, requests, ends=self.scoring.word_boundary == "word")
         if self._top_k is not None:
             self._prepared = at_prompts_only(self._prepared)
-        prepared = [self._prepared[r.key] for r in self._requests]
+        prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
         longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
         self._check_positions(longest)
@@ -115,10 +106,8 @@ class TransformersScorer(LocalModel):
             batch_size=self._batch_size,
             share=self.scoring.share_prefixes and self._extends,
         )
-        self._where = {
-            self._requests[rows[0].index].key: (block, rows) for block in blocks for rows in block.batches
-        }
-        batches = tuple(tuple(self._requests[row.index] for row in rows) for _, rows in self._where.values())
+        self._where = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
+        batches = tuple(tuple(requests[row.index] for row in rows) for _, rows in self._where.values())
         # Through the model's body: shared prefixes once, then what each batch has of its own.
         tokens = sum(len(prefix) for block in blocks for prefix in block.prefixes)
         tokens += sum(map(self._own_tokens, batches))
@@ -191,46 +180,38 @@ class TransformersScorer(LocalModel):
         return self._in_parts(rows, "prompt", lambda part: self._score_rows(part, cache))
 
     def _score_rows(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
-        prepared = [self._prepared[self._requests[row.index].key] for row in rows]
+        prepared = [self._in_order[row.index] for row in rows]
         trie = prepared[0].trie
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
             if isinstance(self._head, ListingHead):
-                return self._list_rows(rows, prepared, self._head.most_probable(hidden))
+                lists = self._head.most_probable(hidden)
+                return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary)
         shape = (len(trie.nodes), len(rows), len(trie.asked))
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
         totals = _sum_steps(trie, at_nodes, end_log_probs)
-        return [
-            self._result(self._requests[row.index].key, p, own)
-            for row, p, own in zip(rows, prepared, totals, strict=True)
-        ]
+        return [self._result(p, own) for p, own in zip(prepared, totals, strict=True)]
 
-    def _result(self, key: str, prepared: Prepared, totals: NDArray[np.float64]) -> Scored | Failed:
+    def _result(self, prepared: Prepared, totals: NDArray[np.float64]) -> Scored | Failed:
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
-            return Failed(key, NOT_FINITE)
+            return Failed(prepared.key, NOT_FINITE)
         log_probs = tuple(
             LogProb(c.group, c.text, value, value, c.ids)
             for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
         )
-        return Scored(key, prepared.rendered, "exact", log_probs, self._answered(len(prepared.ids), 0))
+        answered = self._answered(len(prepared.ids), 0)
+        return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered)
 
-    def _list_rows(
-        self, rows: Sequence[PromptRow], prepared: Sequence[Prepared], lists: Sequence[ListedTokens | None]
-    ) -> list[Scored | Failed]:
+    def _listed(self, prepared: Prepared, found: ListedTokens | None) -> Scored | Failed:
         """Estimator top-k: what the listed tokens say of each continuation."""
-        answers: list[Scored | Failed] = []
-        for row, p, found in zip(rows, prepared, lists, strict=True):
-            key = self._requests[row.index].key
-            if found is None:
-                answers.append(Failed(key, NOT_FINITE))
-                continue
-            log_probs, listed = as_listed(p.continuations, found, self._texts)
-            answered = self._answered(len(p.ids), 0)
-            answers.append(Scored(key, p.rendered, "top-k", log_probs, answered, {"": listed}))
-        return answers
+        if found is None:
+            return Failed(prepared.key, NOT_FINITE)
+        log_probs, listed = as_listed(prepared.continuations, found, self._texts)
+        answered = self._answered(len(prepared.ids), 0)
+        return Scored(prepared.key, prepared.rendered, "top-k", log_probs, answered, {"": listed})
 
     def _prefix_cache(self, block: PrefixBlock) -> Any:
         """The keys and values of a block's prefixes, one row each; None where nothing is shared.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,8 @@ VOCABULARY_FILES = (
     "spiece.model",
     "sentencepiece.bpe.model",
 )
-POSITIONS_SET_ASIDE = 2
-"""RoBERTa and its kin count positions from 2."""
-POOLER = "pooler."
-"""The layer over the first token that BERT carries: the mean never passes through it."""
+POSITIONS_SET_ASIDE = 2  # RoBERTa and its kin count positions from 2
+POOLER = "pooler."  # BERT's layer over the first token: the mean never passes through it
 MEAN_POOLING = frozenset({"Transformer", "Pooling", "Normalize"})
 """Steps of a sentence-transformers folder that are done here."""
 
@@ -74,17 +73,15 @@ def pooling_note(path: str | Path) -> str | None:
             other += [] if kind in MEAN_POOLING else [kind]
             if kind == "Pooling":
                 stated = json.loads((folder / step["path"] / "config.json").read_text(encoding="utf-8"))
-                other += [key for key, chosen in stated.items() if _is_other_pooling(key, chosen)]
+                chosen = [key for key, how in stated.items() if key.startswith("pooling_mode") and how]
+                other += [
+                    key for key in chosen if key != "pooling_mode_mean_tokens" and stated[key] != "mean"
+                ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     if not other:
         return None
     return f"{folder} was trained with {', '.join(other)}; here a word's vector is the mean over its tokens"
-
-
-def _is_other_pooling(key: str, chosen: Any) -> bool:
-    is_mean = key == "pooling_mode_mean_tokens" or chosen == "mean"
-    return key.startswith("pooling_mode") and bool(chosen) and not is_mean
 
 
 def _encoder_folder(path: Path) -> ModelFolder:
@@ -138,12 +135,9 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
 
 def _batches_of_one_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:
     """Indices of words with equally many tokens: nothing is padded, so no word's vector has padding in it."""
-    by_length: dict[int, list[int]] = {}
-    for i, own in enumerate(ids):
-        by_length.setdefault(len(own), []).append(i)
-    by_length.pop(0, None)
-    for length in sorted(by_length):
-        members = by_length[length]
+    known = [i for i, own in enumerate(ids) if own]
+    for _, alike in groupby(sorted(known, key=lambda i: len(ids[i])), key=lambda i: len(ids[i])):
+        members = list(alike)
         for start in range(0, len(members), batch_size):
             yield members[start : start + batch_size]
 
