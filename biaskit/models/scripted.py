@@ -172,10 +172,8 @@ def read_script(name: str) -> list[dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"scripted:{name} cannot be read: {error}.") from error
-    lines = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            lines.append(_check_line(line, f"{path}, line {number}"))
+    numbered = enumerate(text.split("\n"), start=1)
+    lines = [_check_line(line, f"{path}, line {number}") for number, line in numbered if line.strip()]
     if not lines:
         raise ModelError(f"{path} has no line to answer with.")
     return lines
