@@ -163,7 +163,11 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
         raise BadAnswer("no log-probabilities")
     # Together answers a chat in the shape of completions.
     pairs = _chat_pairs(block) if chat and "content" in block else _completion_pairs(block)
-    found = [(token, log_probability(value)) for token, value in pairs if not _is_unlisted(value)]
+    found = [
+        (token, log_probability(value))
+        for token, value in pairs
+        if not (_is_number(value) and value <= UNLISTED)
+    ]
     if not found:
         raise BadAnswer("no listed token")
     total = math.fsum(math.exp(value) for _, value in found)
@@ -190,10 +194,6 @@ def _sampled(block: Mapping[str, Any], *, chat: bool) -> str | None:
     in_chat = chat and "content" in block
     text = inside(block, "content", 0, "token") if in_chat else inside(block, "tokens", 0)
     return text if isinstance(text, str) else None
-
-
-def _is_unlisted(value: object) -> bool:
-    return _is_number(value) and value <= UNLISTED
 
 
 def _chat_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:

@@ -45,17 +45,16 @@ NEUTRAL: Mapping[str, tuple[float, ...]] = {
 }
 """Sampling settings beyond the OpenAI API, with the values that switch them off: servers have defaults of
 their own (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
+_UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
+"""So a server says that it has no such parameter: then no other value of it will do."""
 CROSS_CHECK = 0.3
 """Largest difference in log-probability between two ways of asking one server; an echo that is off by
 one token is off by several."""
-LISTS = (20, 5, 1)
-"""Lengths of a list that are asked for, until one comes."""
+LISTS = (20, 5, 1)  # lengths of a list that are asked for, until one comes
 MOST_CHOICES = 20
 """Asked for in one request of a server that gave two; one that gives fewer is asked for the rest."""
-SAME = 0.02
-"""Differences below it are noise of the server's arithmetic, not another temperature."""
-Listing = tuple[tuple[str, float], ...]
-"""Listed tokens and their log-probabilities, the most probable first."""
+SAME = 0.02  # differences below it are noise of the server's arithmetic, not another temperature
+Listing = tuple[tuple[str, float], ...]  # listed tokens and their log-probabilities, the most probable first
 
 
 def measure(connection: Connection, *, scores: bool) -> Capabilities:
@@ -102,8 +101,13 @@ class CapabilityChecks:
             path = COMPLETIONS if self.found.completions else CHATS
             await self._sizes(path)
             await self._speed(path)
-        if scores:
-            await self._scores()
+        if scores and self.found.completions:
+            listing = await self._listing(COMPLETIONS)
+            await self._selected(listing)
+            await self._echo(listing)
+        if scores and self.found.chat:
+            await self._prefill()
+            await self._listing(CHATS)
         self.found = replace(
             self.found,
             refused=tuple(sorted(set().union(*self._refused.values()))),
@@ -147,11 +151,9 @@ class CapabilityChecks:
                 self._ids.setdefault(identifier, set()).add(repr(asked))
             return read(reply)
 
-        new = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0) * int(
-            asked.get("n") or 1
-        )
+        new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
         size = len(repr(asked).encode()) if asked else 0
-        call = Call(path, body, size + self.found.overhead, new)
+        call = Call(path, body, size + self.found.overhead, int(new) * int(n))
         try:
             return await self._controller.ask(call, noting, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
@@ -213,7 +215,7 @@ class CapabilityChecks:
             return bool(extra) or "seed" in sent or "n" in sent
         if name == "max_tokens" and path == CHATS:
             self.found = replace(self.found, chat_limit="max_completion_tokens")
-        elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not _is_unknown(error):
+        elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not re.search(_UNKNOWN, str(error)):
             settings[name] = NEUTRAL[name][1]
         elif name in settings:
             self._refused[path].add(name)
@@ -230,16 +232,11 @@ class CapabilityChecks:
         self._counted[path] = _prompt_tokens(reply)
         self._neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
-        known: dict[str, Any]
-        if self.found.answered_by:
-            known = {"choices": min(most, self.found.choices)}
-        else:
-            known = {"choices": most, "answered_by": answered(reply).by.split(ANSWERED_SEPARATOR)[0]}
         thinks = path == CHATS and reasons_first(reply)
-        known |= {
-            "chat" if path == CHATS else "completions": True,
-            "reasoning": thinks or self.found.reasoning,
-        }
+        known: dict[str, Any] = {"chat" if path == CHATS else "completions": True}
+        known["choices"] = min(most, self.found.choices) if self.found.answered_by else most
+        known["answered_by"] = self.found.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0]
+        known["reasoning"] = self.found.reasoning or thinks
         refused = sorted(self._refused[path])
         answer = f"yes; {n} of 2 choices come back" if "n" not in refused else "yes; one choice at a time"
         if refused:
@@ -299,15 +296,6 @@ class CapabilityChecks:
 
     # --- probabilities ---
 
-    async def _scores(self) -> None:
-        if self.found.completions:
-            listing = await self._listing(COMPLETIONS)
-            await self._selected(listing)
-            await self._echo(listing)
-        if self.found.chat:
-            await self._prefill()
-            await self._listing(CHATS)
-
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
         chat = path == CHATS
         body = self._body(path, _FIRST[path], 1, temperature=temperature)
@@ -317,9 +305,7 @@ class CapabilityChecks:
     async def _listing(self, path: str) -> Listing:
         """How many tokens are listed, before or after temperature, and whether twice is the same."""
         chat = path == CHATS
-        name, what, key = (
-            ("chat", "top-k, chat", "chat_k") if chat else ("completions", "top-k", "completions_k")
-        )
+        name, what = ("chat", "top-k, chat") if chat else ("completions", "top-k")
         if self.found.reasoning and chat:
             self._lacks(what, "the model thinks first: its first token is not the answer's")
             return ()
@@ -338,7 +324,7 @@ class CapabilityChecks:
             f"listed tokens, {name}",
             f"{most}, together {mass:.3f} of the probability; {scale} temperature;"
             f" twice the same within {noise:.2g}",
-            **{key: most},
+            **{"chat_k" if chat else "completions_k": most},
             scale=scale,
         )
         return listing
@@ -413,28 +399,21 @@ class CapabilityChecks:
         """Whether the beginning of an answer is continued in the middle of a word."""
         question = "beginning of an answer"
         for kind, fields in (("plain", {}), ("flagged", CONTINUED)):
-            said = [await self._continues(case, fields) for case in PREFILLS]
-            if all(said):
+            continued = []
+            for user, opening, rest in PREFILLS:
+                body = {**self._body(CHATS, user, 4, temperature=0.0), **fields}
+                body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
+                text = await self._ask(CHATS, body, lambda reply: choices(reply, 1)[0].text)
+                continued.append(isinstance(text, str) and text.startswith((rest, opening + rest)))
+            if all(continued):
                 self._learn(question, f"continued ({kind})", prefill=kind)
                 return
         why = "the beginning of an answer is not continued"
         self._lacks("chat-prefill", why, question, "not continued: a new turn begins")
 
-    async def _continues(self, case: tuple[str, str, str], fields: Mapping[str, Any]) -> bool:
-        user, opening, rest = case
-        body = {**self._body(CHATS, user, 4, temperature=0.0), **fields}
-        body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
-        text = await self._ask(CHATS, body, lambda reply: choices(reply, 1)[0].text)
-        return isinstance(text, str) and text.startswith((rest, opening + rest))
-
 
 def _prompt_tokens(reply: Reply) -> int | None:
     return reply.tokens("prompt_tokens")
-
-
-def _is_unknown(error: Refused) -> bool:
-    """Whether a server says that it has no such parameter: then no other value of it will do."""
-    return re.search("nrecogni[sz]ed|nknown|nexpected|not permitted", str(error)) is not None
 
 
 def _first_answer(reply: Reply) -> Reply:

@@ -66,8 +66,9 @@ class Window:
         self._paying = self.limit
         self._hold = 0
         self._opening, self._doubted = True, False
+        self._answers, self._since, self._waited = 0, time.monotonic(), False
+        self._slowest = 0.0  # part of its time limit that an answer of this epoch took
         self._last_cut = 0.0
-        self.resume()
 
     def answered(self, *, waiting: bool, part: float = 0.0) -> None:
         """An answer came; `waiting`: others stand in line, so the limit is what holds them.
@@ -85,8 +86,7 @@ class Window:
 
     def resume(self) -> None:
         """A new epoch; also after a time without any request, which says nothing of the server's speed."""
-        self._answers, self._since, self._waited = 0, time.monotonic(), False
-        self._slowest = 0.0  # part of its time limit that an answer of this epoch took
+        self._answers, self._since, self._waited, self._slowest = 0, time.monotonic(), False, 0.0
 
     def _judge(self, rate: float) -> None:
         if self._hold:
@@ -151,8 +151,6 @@ class Controller:
         """Another patience and another number at once; called while nothing is under way."""
         self.policy, self.window = policy, Window(policy.start, policy.most)
 
-    # --- whose turn it is ---
-
     @asynccontextmanager
     async def _turn(self, arrival: int) -> AsyncIterator[None]:
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -194,8 +192,6 @@ class Controller:
     async def _sleep_until(self, then: float) -> None:
         while (left := then - time.monotonic()) > 0 and not self.stopped:
             await asyncio.sleep(min(left, 1.0))
-
-    # --- one request, as often as it takes ---
 
     async def ask(self, call: Call, read: Callable[[Reply], T], *, seconds: float | None = None) -> T:
         """The answer to one request, read by `read`, which raises `BadAnswer` for one it cannot believe.
@@ -282,8 +278,6 @@ class Controller:
         lane.failures += time.monotonic() >= lane.rests_until  # those of one moment count once
         wait = self.policy.first_wait * 2 ** min(lane.failures - 1, 10)
         lane.rests_until = time.monotonic() + min(self.policy.longest_wait, wait)
-
-    # --- what a failure means ---
 
     def _slow_down(self, trouble: RateLimited) -> float:
         """429: the line waits as a whole, and gets shorter."""

@@ -14,17 +14,12 @@ from biaskit.models.api.wire import Reply, inside
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """An echoed text: the prompt's tokens, and the continuation's with their log-probabilities."""
+    """An echoed text: the prompt's tokens, and the continuation's with their log-probability."""
 
     before: tuple[str, ...]
     tokens: tuple[str, ...]
-    log_probs: tuple[float, ...]
+    log_prob: float  # of the whole continuation, teacher-forced
     beside: tuple[float, ...]  # the values before and after: what an echo would give that is off by one
-
-    @property
-    def log_prob(self) -> float:
-        """Of the whole continuation, teacher-forced."""
-        return math.fsum(self.log_probs)
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
@@ -45,9 +40,9 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
     if not any(values):
         raise BadAnswer("every log-probability of the prompt is 0")
     start, end = _span(tokens, prompt, continuation)
-    found = tuple(log_probability(value) for value in values[start:end])
+    total = math.fsum(log_probability(value) for value in values[start:end])
     beside = [value for value in (*values[:start][-1:], *values[end:][:1]) if isinstance(value, float)]
-    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), found, tuple(beside))
+    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), total, tuple(beside))
 
 
 def _span(tokens: list[str], prompt: str, continuation: str) -> tuple[int, int]:

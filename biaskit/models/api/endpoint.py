@@ -16,10 +16,8 @@ from biaskit.provenance import digest
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
-MOST_FOREIGN = 500
-"""Characters of a server's message that are shown or stored."""
-MOST_READ = 20_000
-"""Characters of it that are looked at, white space included."""
+MOST_FOREIGN = 500  # characters of a server's message that are shown or stored
+MOST_READ = 20_000  # characters of it that are looked at, white space included
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,7 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
+    key_variable: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -81,8 +80,9 @@ def open_endpoint(spec: str, *, label: str, keys: Mapping[str, str], endpoint_na
     """
     model, urls = _taken_apart(spec)
     hosts = tuple(_host(url, spec) for url in urls)
-    key = _read_key(keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None), label, hosts)
-    return Endpoint(model, hosts, endpoint_name or hosts[0].shown, label, spec, key)
+    variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
+    key = _read_key(variable, label, hosts)
+    return Endpoint(model, hosts, endpoint_name or hosts[0].shown, label, spec, key, variable)
 
 
 def _taken_apart(spec: str) -> tuple[str, list[str]]:

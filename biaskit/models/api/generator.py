@@ -18,10 +18,8 @@ from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, P
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
 """Most texts of one request, and of texts of at most SHORT tokens: a lost answer loses all of them."""
-LONG = 120
-"""Characters from which two equal texts of one answer are one text twice, not two draws."""
-THOUGHTS = 2_000
-"""Tokens that a reasoning model gets before its answer."""
+LONG = 120  # characters from which two equal texts of one answer are one text twice, not two draws
+THOUGHTS = 2_000  # tokens that a reasoning model gets before its answer
 
 
 class ApiGenerator(ApiModel):
@@ -99,9 +97,11 @@ class ApiGenerator(ApiModel):
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else what came before the stop is kept
-                if isinstance(trouble, Refused) and len(asked) > 1 and _may_be_too_many(trouble):
-                    most = len(asked) // 2
-                    continue
+                if isinstance(trouble, Refused) and len(asked) > 1:
+                    unsaid = trouble.parameter is None and trouble.status in (400, 422)
+                    if trouble.parameter == "n" or unsaid:  # it may answer when asked for fewer
+                        most = len(asked) // 2
+                        continue
                 return [*done, *(Failed(request.key, str(trouble)) for request in missing)]
             if most < len(batch) and not done:
                 self._most = min(self._most, most)  # the others need not find out for themselves
@@ -134,8 +134,3 @@ class ApiGenerator(ApiModel):
             by = Answered(who.by, who.at, prompt_tokens, who.new_tokens if alone else None)
             draws.append(Draw(batch[choice.index].key, shown, choice.text, choice.finish, by, seeded))
         return draws
-
-
-def _may_be_too_many(refused: Refused) -> bool:
-    """Whether a request for several texts may be answered when it asks for fewer."""
-    return refused.parameter == "n" or (refused.parameter is None and refused.status in (400, 422))

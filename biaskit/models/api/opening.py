@@ -57,20 +57,13 @@ def _open(
             f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
             " million tokens."
         )
-    found = _kept(known, endpoint.fingerprint, scores=scores)
+    # What an earlier start measured of the same endpoint: a resumed run asks in the same way.
+    if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
+        found = Capabilities.from_json(stored)
+        if found.scored or not scores:
+            return connection, found
     try:
-        if found is None:
-            found = measure(connection, scores=scores)
+        return connection, measure(connection, scores=scores)
     except BaseException:
         connection.close()
         raise
-    return connection, found
-
-
-def _kept(known: Mapping[str, Any], fingerprint: str, *, scores: bool) -> Capabilities | None:
-    """What an earlier start measured of the same endpoint: a resumed run asks in the same way."""
-    stored = known.get("found")
-    if not stored or known.get("fingerprint") != fingerprint:
-        return None
-    found = Capabilities.from_json(stored)
-    return found if found.scored or not scores else None

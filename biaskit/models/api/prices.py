@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -121,10 +122,7 @@ def _amount(row: SourceRow, key: str) -> float:
 
 def _day(row: SourceRow) -> str:
     day = text_of(row, "date", required=True)
-    try:
-        known = date.fromisoformat(day).isoformat() == day  # not 20261003, not 2026-W40-6
-    except ValueError:
-        known = False
-    if not known:
-        raise CorpusError(f"{row.where}: date {shown(day)} is not a day like 2026-10-03.")
-    return day
+    with contextlib.suppress(ValueError):
+        if date.fromisoformat(day).isoformat() == day:  # not 20261003, not 2026-W40-6
+            return day
+    raise CorpusError(f"{row.where}: date {shown(day)} is not a day like 2026-10-03.")

@@ -36,19 +36,19 @@ from biaskit.records import (
 )
 
 T = TypeVar("T")
-ECHO_PATIENCE = 6.0
-"""Times the measured seconds of one echo: a longer prompt, and another request before it."""
-MERGED = 3
-"""Entries that a list may lack: tokens of equal text are one in an object of JSON."""
-Form = tuple[Expression, str]
-"""An expression and one text of it, word boundary included."""
+ECHO_PATIENCE = 6.0  # times the measured seconds of one echo: a longer prompt, and another request before it
+MERGED = 3  # entries that a list may lack: tokens of equal text are one in an object of JSON
 
 
 class ApiScorer(ApiModel):
     """A model behind an OpenAI-compatible server as a `ContinuationScorer`; one batch is one cell."""
 
     def __init__(
-        self, connection: Connection, found: Capabilities, scoring: ScoringOptions, batch_size: int | None
+        self,
+        connection: Connection,
+        found: Capabilities,
+        scoring: ScoringOptions,
+        batch_size: int | None = None,
     ) -> None:
         super().__init__(connection, found, found.scored_forms(scoring.estimator))
         self._scoring = scoring
@@ -87,7 +87,7 @@ class ApiScorer(ApiModel):
             return 1 + sum(len(text) > 5 for _, text in forms), tokens
         return 1, tokens
 
-    def _forms(self, request: ScoreRequest) -> list[Form]:
+    def _forms(self, request: ScoreRequest) -> list[tuple[Expression, str]]:
         prompt = request.prompt
         before = prompt.prefill if prompt.form == "chat-prefill" else prompt.text
         with naming(request):
@@ -112,18 +112,16 @@ class ApiScorer(ApiModel):
         every = itertools.chain([first], rest)
         if self._estimator(first).name == "sampling":
             return self._sampled.score(every)
-        return self.connection.stream(every, self._batch)
+        return self.connection.stream(every, self._cell)
 
-    async def _batch(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
-        return [await self._cell(controller, request) for request in batch]
-
-    async def _cell(self, controller: Controller, request: ScoreRequest) -> Scored | Failed:
+    async def _cell(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
+        [request] = batch
         name = self.estimator_for(request.prompt.form).name
         ask = {"echo": self._echo, "selected-ids": self._selected, "top-k": self._top_k}[name]
         try:
-            return await ask(controller, request)
+            return [await ask(controller, request)]
         except (GaveUp, Refused, BadAnswer) as trouble:
-            return Failed(request.key, str(trouble))
+            return [Failed(request.key, str(trouble))]
 
     async def _echo(self, controller: Controller, request: ScoreRequest) -> Scored:
         """One call for each form, sent next to each other; all must cut the prompt in the same way."""
@@ -172,7 +170,11 @@ class ApiScorer(ApiModel):
         settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
 
         def read(reply: Reply) -> tuple[tuple[tuple[str, float], ...], Answered]:
-            listing = _complete(most_probable(choices(reply, 1)[0], chat=chat, k=k), k)
+            listing = most_probable(choices(reply, 1)[0], chat=chat, k=k)
+            # A list that is much shorter is not the one asked for, unless it holds all there is.
+            mass = math.fsum(math.exp(value) for _, value in listing)
+            if len(listing) < k - MERGED and mass < 1 - 1e-6:
+                raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
             self._replays.check(reply, shown, listing)
             return listing, answered(reply)
 
@@ -213,14 +215,6 @@ async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         raise
-
-
-def _complete(listing: tuple[tuple[str, float], ...], k: int) -> tuple[tuple[str, float], ...]:
-    """A list that is much shorter than `k` is not the one asked for, unless it holds all there is."""
-    mass = math.fsum(math.exp(value) for _, value in listing)
-    if len(listing) < k - MERGED and mass < 1 - 1e-6:
-        raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
-    return listing
 
 
 def _check_sum(log_probs: Sequence[LogProb]) -> None:

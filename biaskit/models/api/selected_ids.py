@@ -13,8 +13,7 @@ from biaskit.models.api.wire import Call, Reply, inside
 from biaskit.models.token_trie import TokenIds, build_trie
 from biaskit.records import Answered
 
-MOST_IDS = 128
-"""vLLM's limit in one request."""
+MOST_IDS = 128  # vLLM's limit in one request
 
 
 class SelectedIds:

@@ -28,10 +28,8 @@ CONNECT_S = 5.0
 READ_S = 30.0
 PER_TOKEN_S = 1.0
 """A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
-MOST_BYTES = 64 * 2**20
-"""No answer of a language model is longer; an endless one would fill the memory."""
-MOST_TOKENS = 10**7
-"""No request has more; a bill that says so is none."""
+MOST_BYTES = 64 * 2**20  # no answer of a language model is longer; an endless one would fill the memory
+MOST_TOKENS = 10**7  # no request has more; a bill that says so is none
 HEADERS = {
     "accept": "application/json",
     "accept-encoding": "identity",
@@ -275,10 +273,12 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         return Reply({**data, **known})
     message, kind, parameter = _error_of(endpoint, data, content)
     said = f"{status}: {message}" if message else f"status {status}"
-    if status == 200:
-        if data is None:
-            raise BadAnswer(_no_object(message))
+    if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
+    if status == 200:
+        # Half an answer is another one each time, and reasons are counted; a page says whose it is.
+        page = "no JSON object" if message.startswith(("[", "{")) else f"not JSON: {message[:80]}"
+        raise BadAnswer(page if message else "an empty answer")
     if 300 <= status < 400:
         target = endpoint.clean(headers.get("location", "nowhere"))
         raise Refused(f"the server redirects to {target}, which is not followed", status=status)
@@ -294,13 +294,6 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         # A gateway may lose the answer of a request that was carried out.
         raise Unavailable(said, billed=status in (408, 502, 504))
     raise Refused(said, parameter=parameter, status=status)
-
-
-def _no_object(message: str) -> str:
-    if not message:
-        return "an empty answer"
-    # Half an answer is another one each time, and reasons are counted; a page says whose it is.
-    return "no JSON object" if message[0] in "[{" else f"not JSON: {message[:80]}"
 
 
 def _object(content: bytes) -> dict[str, Any] | None:

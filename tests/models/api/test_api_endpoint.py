@@ -44,7 +44,7 @@ def test_the_parts_of_a_spec() -> None:
     assert "org/model-7b" == endpoint.model
     assert ["http://localhost:8000/v1"] == [host.shown for host in endpoint.hosts]
     assert endpoint.key is None
-    assert endpoint.key is None
+    assert endpoint.key_variable is None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_openai_alone_takes_its_usual_variable(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     endpoint = opened("openai:gpt-4o-mini")
-    assert KEY == endpoint.key
+    assert (KEY, "OPENAI_API_KEY") == (endpoint.key, endpoint.key_variable)
     assert [OPENAI_URL] == [host.shown for host in endpoint.hosts]
     assert opened(f"api:m@{HERE}").key is None
     assert opened("api:gpt-4o-mini@https://api.openai.com/v1").key is None
