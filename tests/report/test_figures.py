@@ -634,7 +634,7 @@ def test_the_shape_of_a_difference_tells_its_verdict(
 ) -> None:
     made = content(("A", "B"), 4)
     tests = [
-        {**r, "ci_low": ci[0], "ci_high": ci[1], "equivalent": equivalent}
+        {**r, "ci_low": ci[0], "ci_high": ci[1], "equivalent": equivalent, "verdict": None}
         for r in made.between["tests"]
         if r["engine"] == "probe"
     ]
