@@ -113,10 +113,16 @@ def with_verdicts(*tables: Sequence[Row]) -> list[list[dict[str, Any]]]:
     genders = {gender for i in claims if (gender := _gender_of_share(rows[i]))} or {""}
     adjusted: dict[int, tuple[float, int]] = {}
     for gender in sorted(genders):
-        family = [i for i in claims if p_values[i] is not None and _gender_of_share(rows[i]) in ("", gender)]
-        for i, p in zip(family, holm([""] * len(family), [p_values[i] for i in family]), strict=True):
-            if p is not None and p >= adjusted.get(i, (0.0, 0))[0]:
-                adjusted[i] = p, len(family)
+        # The same comparison may stand in a run's table and in a comparison's: it is one claim.
+        family: dict[tuple[Any, ...], list[int]] = {}
+        for i in claims:
+            if p_values[i] is not None and _gender_of_share(rows[i]) in ("", gender):
+                family.setdefault(tuple(rows[i][name] for name in _IDENTITY), []).append(i)
+        p_of_claims = [p_values[members[0]] for members in family.values()]
+        for members, p in zip(family.values(), holm([""] * len(family), p_of_claims), strict=True):
+            for i in members:
+                if p is not None and p >= adjusted.get(i, (0.0, 0))[0]:
+                    adjusted[i] = p, len(family)
     judged = []
     for i, row in enumerate(rows):
         p, n = adjusted.get(i, (None, 0))

@@ -11,7 +11,9 @@ from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
+import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -19,7 +21,16 @@ from numpy.typing import NDArray
 from places import BENCHMARKS, ROOT
 from scipy import stats
 
-from biaskit.stats.arms import Arm, CellValues, CrossedCells, complete_in_all, cross, group_pairs, ranges
+from biaskit.stats.arms import (
+    Arm,
+    CellValues,
+    CrossedCells,
+    additive_fit,
+    complete_in_all,
+    cross,
+    group_pairs,
+    ranges,
+)
 from biaskit.stats.contrasts import Scope, adjust, against_labour, between_groups, within_jobs
 from biaskit.stats.correlation import slope, spearman
 from biaskit.stats.crossed import (
@@ -33,6 +44,7 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
+from biaskit.stats.verdict import with_verdicts
 from biaskit.stats.welch import paired, welch
 
 FloatArray = NDArray[np.float64]
@@ -666,3 +678,93 @@ def test_importing_the_statistics_loads_no_heavy_package() -> None:
         "sys.exit(' '.join({'pandas', 'scipy', 'statsmodels'} & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+# --- empty cells -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_empty_cells_are_fitted_as_ordinary_least_squares_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random((2, 5, 4))
+    empty = rng.random((5, 4)) < 0.25
+    empty[:, 0] = False  # each job and each template has a value, so that the fit is unique
+    empty[0, :] = False
+    values[:, empty] = np.nan
+    fitted = additive_fit(values, empty)
+    i, j = np.nonzero(~empty)
+    for one, found in zip(values, fitted, strict=True):
+        frame = pd.DataFrame({"x": one[i, j], "job": i, "template": j})
+        model = smf.ols("x ~ C(job) + C(template)", frame).fit()
+        for job, template in zip(*np.nonzero(empty), strict=True):
+            expected = model.predict(pd.DataFrame({"job": [job], "template": [template]}))[0]
+            assert expected == pytest.approx(found[job, template])
+        assert np.array_equal(found[~empty], one[~empty])
+
+
+def test_a_template_empty_in_every_job_moves_no_mean_and_a_job_empty_in_every_template_has_none() -> None:
+    values = table(5, 4)[None]
+    empty = np.zeros((5, 4), dtype=bool)
+    empty[:, 2] = True
+    hidden = np.where(empty, np.nan, values)
+    kept = values[0][:, [0, 1, 3]]
+    assert additive_fit(hidden, empty)[0].mean(axis=1) == pytest.approx(kept.mean(axis=1))
+    empty[3] = True
+    fitted = additive_fit(np.where(empty, np.nan, values), empty)[0]
+    assert np.isnan(fitted[3]).all()
+    assert not np.isnan(np.delete(fitted, 3, axis=0)).any()
+
+
+# --- inference under bounds --------------------------------------------------------------------------
+
+
+def between_ends(low: np.ndarray, high: np.ndarray) -> CellValues:
+    return CellValues((low + high) / 2, (low, high), "ends")
+
+
+def test_an_interval_under_bounds_goes_from_the_lower_ends_low_to_the_upper_ends_high() -> None:
+    low, other = table(6, 5, seed=1), table(6, 5, seed=2)
+    high = low + 0.1
+    _, row = within_jobs(between_ends(low, high), CellValues(other), scope=SCOPE, margins={"share": 0.05})
+    ends = [within_jobs(CellValues(x), CellValues(other), scope=SCOPE, margins={})[1] for x in (low, high)]
+    assert (ends[0]["estimate"], ends[1]["estimate"]) == pytest.approx((row["bound_low"], row["bound_high"]))
+    assert (ends[0]["ci_low"], ends[1]["ci_high"]) == pytest.approx((row["ci_low"], row["ci_high"]))
+    nearer = ends[0] if row["bound_low"] > 0 else ends[1] if row["bound_high"] < 0 else None
+    assert row["p_value"] == (nearer["p_value"] if nearer else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("centre", "width", "verdict"),
+    [
+        (0.3, 0.02, "higher"),
+        (-0.3, 0.02, "lower"),
+        (0.0, 0.02, "equivalent"),
+        (0.0, 0.5, "not-identified"),
+        (0.3, 0.8, "not-identified"),
+    ],
+)
+def test_bounds_decide_or_leave_open(centre: float, width: float, verdict: str) -> None:
+    b = 0.3 + 0.01 * table(8, 6, seed=2)
+    middle = b + centre + 0.005 * table(8, 6, seed=3)
+    a = between_ends(middle - width / 2, middle + width / 2)
+    row = adjust(within_jobs(a, CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
+    assert verdict == row["verdict"]
+
+
+def test_a_page_of_many_claims_says_less_than_one() -> None:
+    def rows(shift: float, model: str) -> list[dict[str, object]]:
+        a, b = table(6, 5, seed=1) + shift, table(6, 5, seed=2)
+        scope = replace(SCOPE, model_a=model)
+        return within_jobs(CellValues(a), CellValues(b), scope=scope, margins={})
+
+    shift = next(x for x in np.arange(0, 1, 0.002) if 0.02 < float(str(rows(x, "m")[1]["p_value"])) < 0.04
+                 and float(str(rows(x, "m")[1]["estimate"])) > 0)  # fmt: skip
+    alone = adjust(rows(shift, "m"))
+    assert "higher" == alone[1]["verdict"]
+    others = [row for i in range(5) for row in rows(0.0, f"m{i}")]
+    judged = with_verdicts(alone, others)
+    assert "no-clear-difference" == judged[0][1]["verdict"]
+    assert 6 == judged[0][1]["n_claims"]
+    # The same comparison in a second table is no second claim.
+    assert [row["verdict"] for row in with_verdicts(alone, alone)[0]] == [row["verdict"] for row in alone]
