@@ -31,11 +31,16 @@ from fakes.findings_rows import (
     slope,
     srb_test,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from biaskit.compare.requirement import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, cannot_show, findings
 from biaskit.report.findings.finding import TOPICS
 from biaskit.runs.collection import Part
+from biaskit.stats.contrasts import adjust
+from biaskit.stats.crossed import p_of_interval
 from biaskit.wording import percent, plain_number, point_number, points, short
 
 # --- rows in the shape of the public tables ----------------------------------------------------------
@@ -930,3 +935,54 @@ def test_fields_of_study_are_held_against_doctorates() -> None:
     assert "fields with mostly women" == jobs_of(part, "female-dominated")
     jobs = Part("probe", "occugender", "", {}, (), (), (), (), ())
     assert "jobs mostly held by men" == jobs_of(jobs, "male-dominated")
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Rows:
+    """Rows of tests.csv as an analysis makes them: a few contrasts of a few models, near and far from 0."""
+    rows = []
+    for i in range(draw(st.integers(1, 4))):
+        for bias_type in draw(st.sampled_from([("explicit",), ("explicit", "implicit")])):
+            estimate = draw(st.floats(-0.3, 0.3))
+            half = draw(st.floats(0.005, 0.3))
+            wide = draw(st.sampled_from([0.0, 0.0, 0.1]))
+            low, high = estimate - half - wide, estimate + half + wide
+            ends = {"ci90_low": low + 0.1 * half, "ci90_high": high - 0.1 * half}
+            near = min(abs(estimate - wide), abs(estimate + wide)) if abs(estimate) > wide else 0.0
+            p = p_of_interval(near, near - half, near + half, 10.0)
+            equivalent = ends["ci90_low"] >= -0.05 and ends["ci90_high"] <= 0.05
+            bounds = {"bound_low": estimate - wide, "bound_high": estimate + wide} if wide else {}
+            named = {"model_a": f"m{i}", "model_b": f"m{i}", "bias_type": bias_type}
+            rows.append(
+                of_groups(estimate, (low, high), **ends, **bounds, **named, p_value=p, equivalent=equivalent)
+            )
+    return rows
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(pages())
+def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
+    stored = adjust(rows)
+    labels = sorted({str(row["model_a"]) for row in rows})
+    shares = [
+        row
+        for label in labels
+        for b in ("explicit", "implicit")
+        for row in group_rows(SHARES, model=label, bias_type=b)
+    ]
+    page = content(probe_part({"probe_groups": shares, "tests": [*stored]}, *labels)).judged()
+    judged = page.parts[0].tables["tests"]
+    assert [row["verdict"] for row in stored] == [row["verdict"] for row in judged]
+    said_of = {
+        (f.measured_with.rpartition(", ")[2], f.topic): f
+        for f in findings(page)
+        if f.topic.startswith("probe-") and "of the probability on the listed words" in f.text
+    }
+    for one in judged:
+        sentence = said_of[one["model_a"], f"probe-{one['bias_type']}"]
+        assert sentence.verdict == one["verdict"]
+        assert ("no clear difference" in sentence.text) == (one["verdict"] == "no-clear-difference")
+        assert ("not identified" in sentence.text) == (one["verdict"] == "not-identified")
+    gate = require_equivalent(judged, "groups")
+    assert gate.holds == all(one["verdict"] == "equivalent" for row in judged)
