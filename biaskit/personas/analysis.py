@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from biaskit.personas.contrasts import test_rows
 from biaskit.personas.representation import (
     decile_rows,
     nonbinary_summary,
+    refusal_rows,
     representation_rows,
 )
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
@@ -40,11 +42,13 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.io import write_table
 from biaskit.tables.query import Row
+from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 1, "srb": 1, "clusters": 1}
+METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 2, "clusters": 1}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
-    *("associations", "association_validation", "representation", "deciles", "marked_words", "word_lists"),
+    *("associations", "association_validation", "refusals", "representation", "deciles"),
+    *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
 )
 HIGH_DROP_RATE = 0.2
@@ -146,6 +150,10 @@ def make_tables(
     scoped = bool(design.templates)
     made.tables["associations"] = [_association(text, scoped) for text in documents.texts]
     made.tables["association_validation"] = validation(made.tables["associations"])
+    # Imported texts do not say how they ended.
+    refusals = [] if documents.imported else refusal_rows(documents.texts)
+    made.tables["refusals"] = refusals
+    made.notes += _refusal_notes(refusals)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
     made.notes += _representation_notes(representation, made)
@@ -178,6 +186,7 @@ def make_tables(
         models=documents.models,
         margins=study.margin,
         seed=study.seed,
+        refusals=refusals,
     )
     return made
 
@@ -245,6 +254,21 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
         batch=None if documents.imported else (study.batch or study.per_gender),
         scopes=scopes,
     )
+
+
+def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """How many texts of a gender asked for are none: they leave lists, SRB and calibration."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        of_gender = counts.setdefault(str(row["specified_gender"]), Counter())
+        of_gender.update({name: row[name] for name in ("n_texts", "n_refused", "n_empty")})
+    if any(tally["n_refused"] or tally["n_empty"] for tally in counts.values()):
+        said = [
+            f"{tally['n_refused']} refused or filtered and {tally['n_empty']} empty of {tally['n_texts']} about"
+            f" {people(gender)}"
+            for gender, tally in counts.items()
+        ]
+        yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
 
 
 def _representation_notes(rows: Sequence[Row], made: Made) -> Iterator[str]:

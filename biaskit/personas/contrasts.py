@@ -1,4 +1,4 @@
-"""The tests of one model's texts: SRB of women and men, represented share and labour.
+"""The tests of one model's texts: SRB of women and men, represented share and labour, refusals.
 
 See docs/methods.md#persona-tests.
 """
@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from biaskit.personas.representation import labour_contrast
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
 from biaskit.tables.query import Row, where
 
+REFUSED = ("paired", "permutation")
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
 
@@ -25,13 +26,47 @@ def test_rows(
     models: Sequence[str],
     margins: Mapping[str, float],
     seed: int,
+    refusals: Sequence[Row] = (),
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
     rows: list[Row] = []
     for model in models:
         rows += _of_genders(model, srb, margins, seed) if srb else []
     rows += _against_labour(representation, margins, seed) if representation else []
+    for model in dict.fromkeys(str(row["model"]) for row in refusals):
+        rows += _of_refusals(model, where(refusals, model=model), margins, seed)
     return adjust(rows)
+
+
+def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+    """Share of refused texts about one gender minus another's, over occupations; none where none is refused."""
+    if not any(row["n_refused"] for row in rows):
+        return
+    shares = {
+        gender: {
+            str(r["occupation"]): float(r["refused_share"]) for r in where(rows, specified_gender=gender)
+        }
+        for gender in GENDERS
+    }
+    for one, other in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
+        common = sorted(shares[one].keys() & shares[other].keys())
+        if shares[one] and shares[other]:
+            yield from within_units(
+                *(np.array([shares[g][o] for o in common], dtype=np.float64) for g in (one, other)),
+                scope=Scope(
+                    engine="personas",
+                    contrast="genders",
+                    model_a=model,
+                    model_b=model,
+                    quantity="refused_share",
+                    group_a=one,
+                    group_b=other,
+                    unit="occupation",
+                ),
+                kinds=REFUSED,
+                margins=margins,
+                seed=seed,
+            )
 
 
 def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.personas.texts.association import NOT_ASSOCIATED
 from biaskit.personas.texts.documents import TextDocument
 from biaskit.records import NO_INSTRUCTION, NONBINARY_REFERENCE
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
@@ -83,11 +82,9 @@ def _tallies(texts: Iterable[TextDocument], batch: int | None) -> dict[_Block, C
             continue
         block = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
         tally = tallies.setdefault(block, Counter())
-        refused = text.finish in NOT_ASSOCIATED
-        gender = None if refused or text.empty else text.gender
         tally["n_texts"] += 1
-        tally[f"n_{gender or 'unassociated'}"] += 1
-        tally["n_refused"] += refused
+        tally[f"n_{text.gender or 'unassociated'}"] += 1
+        tally["n_refused"] += text.refused
         tally["n_empty"] += text.empty
         tally["n_cut"] += text.finish == "length"
     return tallies
@@ -172,6 +169,38 @@ def _mean(shares: Mapping[str, _Shares]) -> _Shares:
 def _mean_if_all(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+# --- refusals.csv ----------------------------------------------------------------------------------
+
+
+def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
+    """The rows of refusals.csv: how often a model refuses a text about a woman, a man, a non-binary person.
+
+    `texts` in study order; those whose prompt named a gender enter, refused meaning refused or filtered.
+    Returns: a row per model, occupation and gender asked for, with the Wilson interval of its share.
+    """
+    tallies: dict[tuple[str, str, str], Counter[str]] = {}
+    for text in texts:
+        if text.specified_gender is not None:
+            tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
+            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(text.empty))
+    rows = []
+    for (model, occupation, gender), tally in tallies.items():
+        share = proportion(tally["n_refused"], tally["n_texts"])
+        low, high = share.ci95 or (None, None)
+        rows.append(
+            {
+                "model": model,
+                "occupation": occupation,
+                "specified_gender": gender,
+                **{name: tally[name] for name in ("n_texts", "n_refused", "n_empty")},
+                "refused_share": share.estimate,
+                "ci_low": low,
+                "ci_high": high,
+            }
+        )
+    return rows
 
 
 # --- against labour statistics ---------------------------------------------------------------------

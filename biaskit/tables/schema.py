@@ -204,6 +204,14 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=("model", "occupation", "template_id", "instruction_id", "setting"),
         ),
+        "refusals": TableSchema(
+            parts=(
+                *_texts("model", "occupation", "specified_gender"),
+                *_integers("n_texts", "n_refused", "n_empty"),
+                *_numbers("refused_share", "ci_low", "ci_high"),
+            ),
+            keys=("model", "occupation", "specified_gender"),
+        ),
         "deciles": TableSchema(
             parts=(
                 *_texts("model", "template_id", "labour_side"),
@@ -251,6 +259,9 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_texts("word"),
                 *_numbers("z", "q_value"),
                 *_integers("count_target", "count_unmarked", "documents_target", "documents_unmarked"),
+                Column("is_gender_word", "boolean"),
+                *_integers("n_marked_beyond"),
+                *_numbers("null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond"),
             ),
             keys=("model", "setting", "prompt_form", "instruction_id", "marked_for", "method", "word"),
         ),

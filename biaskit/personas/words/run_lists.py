@@ -21,6 +21,8 @@ from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 CALIBRATED = "calibrated"
+BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
+"""What is said of a list without gender words and names: columns of word_lists.csv, instruction_words.csv."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,7 @@ def make_lists(
 ) -> RunLists:
     """The lists of every comparison, in study order (docs/methods.md#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words
-    names = {
-        # Judged for all words: shuffled lists, like observed ones, must know which of their words are names.
-        model: names_among(words, study.names, documents.evidence.get(model))
-        for model in documents.models
-    }
+    names = names_of(documents, study)
     left_out = {model: says_gender(words, own) for model, own in names.items()}
     of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
     compared = list(text_comparisons(documents, study))
@@ -97,6 +95,12 @@ def make_lists(
     if progress:
         progress(len(compared), len(compared))
     return RunLists(lists_of, names, of_english)
+
+
+def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
+    """The names in each model's texts, among all words: shuffled lists hold others than observed ones."""
+    words, evidence = documents.tokens.words, documents.evidence
+    return {model: names_among(words, study.names, evidence.get(model)) for model in documents.models}
 
 
 def _none(reason: str) -> Iterator[WordList]:
@@ -152,7 +156,7 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
     """word_lists.csv: how long each list is, beside its null."""
     columns = (
         *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
-        *("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond"),
+        *BEYOND,
     )
     for (model, occupation, origin), (one, of_comparison) in lists.of.items():
         for made in of_comparison:
