@@ -160,7 +160,9 @@ def make_tables(
     if scoped:
         english = english_counts(study.english_prior)
         made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-        made.tables["tests"] = test_rows([], representation, models=(), margins=study.margin, seed=study.seed)
+        made.tables["tests"] = test_rows(
+            [], representation, models=(), margins=study.margin, seed=study.seed, refusals=refusals
+        )
         return made
     lists = make_lists(
         documents,
@@ -262,11 +264,11 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         of_gender = counts.setdefault(str(row["specified_gender"]), Counter())
         of_gender.update({name: row[name] for name in ("n_texts", "n_refused", "n_empty")})
-    if any(tally["n_refused"] or tally["n_empty"] for tally in counts.values()):
+    if any(n["n_refused"] or n["n_empty"] for n in counts.values()):
         said = [
-            f"{tally['n_refused']} refused or filtered and {tally['n_empty']} empty of {tally['n_texts']} about"
+            f"{n['n_refused']} refused or filtered and {n['n_empty']} empty of {n['n_texts']} about"
             f" {people(gender)}"
-            for gender, tally in counts.items()
+            for gender, n in counts.items()
         ]
         yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
 

@@ -26,7 +26,7 @@ def test_rows(
     models: Sequence[str],
     margins: Mapping[str, float],
     seed: int,
-    refusals: Sequence[Row] = (),
+    refusals: Sequence[Row],
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
     rows: list[Row] = []
@@ -39,7 +39,7 @@ def test_rows(
 
 
 def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    """Share of refused texts about one gender minus another's, over occupations; none where none is refused."""
+    """Share of texts refused about one gender minus another's, over occupations; no rows where none is."""
     if not any(row["n_refused"] for row in rows):
         return
     shares = {

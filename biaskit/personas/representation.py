@@ -185,7 +185,7 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
         if text.specified_gender is not None:
             tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
             tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(text.empty))
-    rows = []
+    rows: list[Row] = []
     for (model, occupation, gender), tally in tallies.items():
         share = proportion(tally["n_refused"], tally["n_texts"])
         low, high = share.ci95 or (None, None)

@@ -398,10 +398,11 @@ def test_genders_that_go_with_their_prompt_are_no_finding_since_shuffles_stay_wi
 
 
 def test_a_list_is_longer_than_its_null_only_above_the_95th_percentile() -> None:
-    found = WordList("female", "male", "calibrated", 9, 9, n_marked=5, null_mean=2.0, null_p95=5.0)
+    found = WordList("female", "male", "calibrated", 9, 9, n_marked=9, null_p95=5.0)
+    found = replace(found, n_marked_beyond=5, null_p95_beyond=5.0)
     assert found.longer_than_null is False
-    assert replace(found, n_marked=6).longer_than_null is True
-    assert replace(found, null_p95=None).longer_than_null is None
+    assert replace(found, n_marked_beyond=6).longer_than_null is True
+    assert replace(found, null_p95_beyond=None).longer_than_null is None
 
 
 # --- a prior over all occupations -----------------------------------------------------------------
