@@ -42,12 +42,9 @@ def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], 
     """Share of texts refused about one gender minus another's, over occupations; no rows where none is."""
     if not any(row["n_refused"] for row in rows):
         return
-    shares = {
-        gender: {
-            str(r["occupation"]): float(r["refused_share"]) for r in where(rows, specified_gender=gender)
-        }
-        for gender in GENDERS
-    }
+    shares: dict[str, dict[str, float]] = {gender: {} for gender in GENDERS}
+    for row in rows:
+        shares[str(row["specified_gender"])][str(row["occupation"])] = float(row["refused_share"])
     for one, other in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[one].keys() & shares[other].keys())
         if shares[one] and shares[other]:

@@ -58,8 +58,8 @@ def word_lists(view: View) -> Iterator[Figure | Missing]:
     """Length of each list of marked words against what shuffled labels give."""
     title = f"Marked words against chance ({view.heading})"
     rows = [r for r in view.rows("word_lists", method="calibrated") if r["against"] in ("female", "male")]
-    shown = rows if defined(rows, "n_marked", "null_p95") else ()
-    reason = "No list of marked words has a null (table word_lists): too few texts, or no permutations."
+    shown = rows if defined(rows, "n_marked_beyond", "null_p95_beyond") else ()
+    reason = "No list has a null beyond gender words (table word_lists): too few texts, or no permutations."
     yield from charts(view, shown, "word-lists", title, reason, _word_lists, size=9)
 
 
@@ -69,14 +69,14 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
         for row in view.rows("word_lists", method="calibrated")
         if row["against"] in ("female", "male") and row["model"] in models
     ]
-    known = defined(rows, "n_marked", "null_p95")
+    known = defined(rows, "n_marked_beyond", "null_p95_beyond")
     lacking = len(rows) - len(known)
-    widest_null = max([5.0, *(float(r["null_p95"]) for r in known)]) * 1.06
-    longest = max([5.0, *(float(r["n_marked"]) for r in known)]) * 1.06
+    widest_null = max([5.0, *(float(r["null_p95_beyond"]) for r in known)]) * 1.06
+    longest = max([5.0, *(float(r["n_marked_beyond"]) for r in known)]) * 1.06
     note = (
         f"n = {len(known)} lists of {len(distinct(rows, 'occupation'))} occupations; unit: words with z > "
-        "1.96; null: labels of the texts shuffled (its 95th percentile; no interval). Above the line: longer "
-        "than its null."
+        "1.96, without gender words and names; null: labels of the texts shuffled (its 95th percentile; no "
+        "interval). Above the line: longer than its null."
     )
     if lacking:
         note += f" {lacking} lists are not defined and not drawn."
@@ -90,7 +90,7 @@ def _word_lists(view: View, models: Sequence[str]) -> Drawing:
     for model, axes in panels:
         own = where(known, model=model)
         _lists_panel(axes, own, widest_null, longest)
-        longer = sum(row["n_marked"] > row["null_p95"] for row in own)
+        longer = sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in own)
         said.append(
             f"{cut(model)}: {longer} of {len(own)} lists are longer than their null's 95th percentile."
         )
@@ -109,7 +109,7 @@ def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: f
         xlim=(0, widest_null),
         ylim=(0, longest),
         xlabel="95th percentile of the null (words)",
-        ylabel="marked words",
+        ylabel="marked words beyond gender words",
     )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=True))
@@ -120,7 +120,7 @@ def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: f
     for gender, mark in _GENDERS:
         for origin, hollow in _LISTS:
             own = [r for r in rows if (r["gender"], r["origin"]) == (gender, origin)]
-            xs, ys = [r["null_p95"] for r in own], [r["n_marked"] for r in own]
+            xs, ys = [r["null_p95_beyond"] for r in own], [r["n_marked_beyond"] for r in own]
             axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, hollow=hollow, size=3.6))
 
 

@@ -130,12 +130,16 @@ def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterable[TitledTable]:
         of_list: dict[tuple[str, ...], list[str]] = {}
         for row in words:
             if row["origin"] == origin and row["method"] == "calibrated":
-                of_list.setdefault(_list_key(row), []).append(f"{row['word']}{'*' if row['is_name'] else ''}")
+                of_list.setdefault(_list_key(row), []).append(_in_list(row))
         title = f"Words that mark a gender, {said} (Calibrated Marked Words, z > 1.96)"
         if len({(row["model"], row["occupation"]) for row in own}) > MOST_OCCUPATIONS:
             yield _common_words(title, own, of_list)
         else:
             yield _list_by_list(title, own, of_list)
+
+
+def _in_list(row: Row) -> str:
+    return f"({row['word']})" if row["is_name"] or row["is_gender_word"] else str(row["word"])
 
 
 def _list_key(row: Row) -> tuple[str, ...]:
@@ -153,17 +157,23 @@ def _list_by_list(
             " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
             f"{row['n_marked']} ({number(row['null_p95'], 0)})",
             number(row["p_value"], 3),
-            number(row["p_value_max_z"], 3),
+            f"{row['n_marked_beyond']} ({number(row['null_p95_beyond'], 0)})",
+            number(row["p_value_beyond"], 3),
+            number(row["p_value_max_z_beyond"], 3),
             f"{row['n_target']}:{row['n_unmarked']}",
         )
         for row in own
     ]
     return TitledTable(
         title,
-        _heads("Model", "occupation", "marks", "first ten", "words (null 95 %)", "p", "p max|z|", "texts"),
+        _heads(
+            *("Model", "occupation", "marks", "first ten", "words (null 95 %)", "p"),
+            *("beyond (null 95 %)", "p beyond", "p max|z|", "texts"),
+        ),
         tuple(body),
-        note="null: lists with shuffled genders; p: of the list's length, p max|z|: of its strongest word;"
-        " (all): against both other genders; * a name.",
+        note="null: lists with shuffled genders; p: of the list's length; beyond: without gender words and"
+        " names (in brackets), which mark a gender whatever the texts describe; p max|z|: of the strongest"
+        " word beyond; (all): against both other genders.",
         n_text=4,
     )
 
@@ -176,7 +186,9 @@ def _common_words(
         rows = [r for r in own if (r["model"], r["gender"], r["against"]) == (model, gender, against)]
         seen = Counter(word for row in rows for word in of_list.get(_list_key(row), ()))
         first = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[: TOP_WORDS + 5]
-        longer = sum(r["null_p95"] is not None and r["n_marked"] > r["null_p95"] for r in rows)
+        longer = sum(
+            r["null_p95_beyond"] is not None and r["n_marked_beyond"] > r["null_p95_beyond"] for r in rows
+        )
         body.append(
             (
                 model,
@@ -190,7 +202,8 @@ def _common_words(
         title,
         _heads("Model", "marks", "words in most occupations, with their number", "lists", "beyond null"),
         tuple(body),
-        note="beyond null: lists longer than 95 % of those with shuffled genders; marked_words.csv has all.",
+        note="beyond null: lists that hold more words than 95 % of those with shuffled genders, both without gender"
+        " words and names (in brackets); marked_words.csv has all.",
         n_text=3,
     )
 
@@ -246,12 +259,15 @@ def _instruction_words(rows: Sequence[Row]) -> Iterable[TitledTable]:
         return
     body = []
     for key in dict.fromkeys((r["model"], r["instruction_id"], r["marked_for"]) for r in own):
-        words = [r["word"] for r in own if (r["model"], r["instruction_id"], r["marked_for"]) == key]
-        body.append((key[0], str(key[1]), key[2], " ".join(words[:TOP_WORDS]), str(len(words))))
+        rows = [r for r in own if (r["model"], r["instruction_id"], r["marked_for"]) == key]
+        null = f"{number(rows[0]['n_marked_beyond'], 0)} ({number(rows[0]['null_p95_beyond'], 0)})"
+        words = " ".join(r["word"] for r in rows[:TOP_WORDS])
+        body.append((key[0], str(key[1]), key[2], words, null, number(rows[0]["p_value_beyond"], 3)))
     yield TitledTable(
         "Words that an instruction adds (instruction) or takes away (none), pronouns left out",
-        _heads("Model", "instr.", "marked for", "first ten", "words"),
+        _heads("Model", "instr.", "marked for", "first ten", "beyond (null 95 %)", "p"),
         tuple(body),
+        note="beyond: without gender words and names; null: texts shuffled over the instruction and none.",
         n_text=4,
     )
 
