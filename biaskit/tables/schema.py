@@ -274,6 +274,8 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_texts("gained", "lost", "words_differing"),
                 *_numbers("stability"),
                 *_booleans("recommended"),
+                *_integers("n_marked_beyond"),
+                *_numbers("stability_low", "stability_high", "stability_shuffled"),
                 *_END,
             ),
             keys=("model", "occupation", "prior", "c", "alpha", "gender", "against"),

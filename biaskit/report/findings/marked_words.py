@@ -60,12 +60,11 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     text += f"list per occupation and gender) {_more_than_chance(known)}."
     sure = surely_longer(known)
     if not sure:
-        text += " Judged together (false discovery rate 5 %), none does."
+        text += " Judged together (false discovery rate 5 %), none stays longer."
     else:
         clauses = [clause for gender in distinct(known, "gender") if (clause := _top(part, sure, gender))]
-        text += f" Judged together, {count(len(sure), 'list')} {agreeing(len(sure), 'do')}"
-        text += f" (false discovery rate 5 %). {'It holds' if len(sure) == 1 else 'They hold'} "
-        text += f"{'; '.join(clauses)}."
+        text += f" Judged together (false discovery rate 5 %), {count(len(sure), 'list')} "
+        text += f"{agreeing(len(sure), 'stay')} longer: {'; '.join(clauses)}."
     if len(known) < len(lists):
         text += f" {count(len(lists) - len(known), 'list')} not measured "
         text += f"({reasons_of(undefined(lists, *BEYOND))})."
@@ -138,7 +137,8 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
         f"{_longer(known)} of words that mark a gender in the texts of {count(len(models), 'model')} (gender "
     )
     text += f"not in the prompt) {_more_than_chance(known)}. Judged together (false discovery rate 5 %), "
-    text += f"{sum(counts.values()):,} {agreeing(sum(counts.values()), 'do')}, from {ends[0]} to {ends[1]}."
+    text += f"{sum(counts.values()):,} {agreeing(sum(counts.values()), 'stay')} longer, from {ends[0]} to "
+    text += f"{ends[1]}."
     if len(known) < len(lists):
         missing = undefined(lists, *BEYOND)
         text += f" {count(len(missing), 'list')} not measured ({reasons_of(missing)})."

@@ -202,8 +202,8 @@ def _common_words(
         title,
         _heads("Model", "marks", "words in most occupations, with their number", "lists", "beyond null"),
         tuple(body),
-        note="beyond null: lists that hold more words than 95 % of those with shuffled genders, both without gender"
-        " words and names (in brackets); marked_words.csv has all.",
+        note="beyond null: lists that hold more words than 95 % of those with shuffled genders, both without"
+        " gender words and names (in brackets); marked_words.csv has all.",
         n_text=3,
     )
 
