@@ -17,7 +17,7 @@ from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
 from biaskit.personas.texts.names import names_among
-from biaskit.personas.words.calibration import Calibration
+from biaskit.personas.words.calibration import Calibration, Step
 from biaskit.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of
@@ -76,8 +76,8 @@ def calibrate(
         out: the study file; by default calibrated.toml in the run's folder.
         settings: analysis keys such as c_rule, prior, tokenizer, names.
 
-    Writes calibration.csv to the run's tables and a study file with the recommended alpha and c, which
-    `--study` reads.
+    Writes calibration.csv to the run's tables and, unless no list is stable, a study file with alpha and c,
+    which `--study` reads: the recommended alpha, or 0.15 where none is clearly more stable.
     """
     path = run_path(run)
     manifest = read_manifest(path)
@@ -135,17 +135,17 @@ def _chosen(
 
 
 def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
-    """Alpha and c as a study that `--study` reads; none where nothing is recommended."""
+    """Alpha and c as a study that `--study` reads; none where no list is stable."""
     import tomli_w
 
-    if found.recommended is None:
+    if found.prior is None:
         return None
     content = {
         "name": name,
         "engine": "personas",
         "summary": f"alpha and c calibrated on {found.occupation} ({found.model})",
-        "alpha": found.recommended.alpha,
-        "c": found.recommended.constant,
+        "alpha": found.prior.alpha,
+        "c": found.prior.constant,
     }
     try:
         write_atomically(path, tomli_w.dumps(content).encode("utf-8"))
@@ -157,15 +157,11 @@ def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
 
 
 def _notes(found: Calibration, one: TextComparison) -> list[str]:
-    notes = [f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})"]
-    if found.reason:
-        notes.append(found.reason)
-    if found.recommended is not None:
-        notes.append(
-            "stability is the mean Jaccard index of lists from two halves of the texts; short lists agree"
-            " more easily, so look at the numbers of words beside it"
-        )
-    return notes
+    decision = "recommended: " if found.recommended else "nothing is recommended: " if not found.prior else ""
+    return [
+        f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})",
+        f"{decision}{found.reason}",
+    ]
 
 
 # --- what is printed -----------------------------------------------------------------------------------
@@ -191,26 +187,35 @@ def _sweep(found: Calibration) -> TitledTable:
         pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
         sizes = [str(len(one.words)) if one and one.words is not None else "–" for one in pairs]
         common = [str(one.n_common) if one and one.n_common is not None else "–" for one in pairs]
+        beyond = [str(one.n_beyond) if one and one.n_beyond is not None else "–" for one in pairs]
         chosen = found.recommended is not None and found.recommended.alpha == step.alpha
         rows.append(
             (
                 f"{step.alpha:.2f}",
                 "–" if step.c is None else f"{step.c:.4f}",
-                *sizes,
-                "/".join(common),
-                "–" if step.stability is None else f"{step.stability:.3f}",
+                *("/".join(numbers) for numbers in (sizes, beyond, common)),
+                *_stability(step),
                 "recommended" if chosen else "",
             )
         )
-    heads = ("alpha", "C", "women", "men", "common words", "stability", "")
+    heads = ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", "")
     return TitledTable(
-        "Hybrid prior: marked words of women and of men at each alpha, C searched anew",
+        "Hybrid prior: marked words of women/men at each alpha, C searched anew",
         (tuple(Heading(text) for text in heads),),
         tuple(rows),
-        note="common words: marked words of the calibration list, women/men; calibration.csv has every pair"
-        " of genders, the words gained and lost, and every C that was tried.",
+        note="beyond: without gender words and names; common: words of the calibration list; stability: how"
+        " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
+        " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
+        " calibration.csv has every pair, the words gained and lost, and every C that was tried.",
         n_text=0,
     )
+
+
+def _stability(step: Step) -> tuple[str, str, str]:
+    if step.stability is None:
+        return "–", "–", "–"
+    ends = f"{step.stability_low:.2f} to {step.stability_high:.2f}"
+    return f"{step.stability:.3f}", ends, f"{step.stability_shuffled:.3f}"
 
 
 def _words(found: Calibration) -> TitledTable:

@@ -110,7 +110,7 @@ class Step:
     def beyond_chance(self) -> bool:
         """Whether the lists agree clearly more than those of shuffled genders."""
         low, shuffled = self.stability_low, self.stability_shuffled
-        return low is not None and shuffled is not None and low > shuffled
+        return low is not None and shuffled is not None and low > max(shuffled, TIED)
 
 
 @dataclass(frozen=True, slots=True)
