@@ -21,6 +21,7 @@ from biaskit.corpora.loaders import (
     load_items,
     load_templates,
     load_word_counts,
+    load_word_groups,
     load_word_list,
 )
 from biaskit.corpora.prompts import load_persona_prompts
@@ -129,6 +130,7 @@ _LOADERS: Mapping[str, Callable[[str], Any]] = MappingProxyType(
         "dialogue": load_dialogue,
         "expressions": load_expression_sets,
         "words": load_word_list,
+        "word groups": load_word_groups,
         "counts": load_word_counts,
         "licence": lambda source: read_source(source, "licence", ())[2],
         "prices": load_prices,
@@ -184,6 +186,7 @@ def _corpus(corpus: Corpus) -> Iterator[str]:
             "dialogue": _dialogue,
             "expressions": _expressions,
             "words": _words,
+            "word groups": _word_groups,
             "counts": _counts,
             "licence": _licence,
             "prices": _prices,
@@ -242,6 +245,13 @@ def _expressions(source: str) -> Iterator[str]:
 def _words(source: str) -> Iterator[str]:
     text = ", ".join(load_word_list(source))
     yield f"  {text}"
+
+
+def _word_groups(source: str) -> Iterator[str]:
+    groups: dict[str, list[str]] = {}
+    for word, group in load_word_groups(source).items():
+        groups.setdefault(group, []).append(word)
+    yield from (f"  {group}: {', '.join(words)}" for group, words in groups.items())
 
 
 def _counts(source: str) -> Iterator[str]:
