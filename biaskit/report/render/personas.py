@@ -156,7 +156,6 @@ def _list_by_list(
             WHO[row["gender"]] + (" (all)" if row["against"] == "all" else ""),
             " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
             f"{row['n_marked']} ({number(row['null_p95'], 0)})",
-            number(row["p_value"], 3),
             f"{row['n_marked_beyond']} ({number(row['null_p95_beyond'], 0)})",
             number(row["p_value_beyond"], 3),
             number(row["p_value_max_z_beyond"], 3),
@@ -167,13 +166,13 @@ def _list_by_list(
     return TitledTable(
         title,
         _heads(
-            *("Model", "occupation", "marks", "first ten", "words (null 95 %)", "p"),
-            *("beyond (null 95 %)", "p beyond", "p max|z|", "texts"),
+            *("Model", "occupation", "marks", "first ten", "words (null 95 %)"),
+            *("beyond (null 95 %)", "p", "p max|z|", "texts"),
         ),
         tuple(body),
-        note="null: lists with shuffled genders; p: of the list's length; beyond: without gender words and"
-        " names (in brackets), which mark a gender whatever the texts describe; p max|z|: of the strongest"
-        " word beyond; (all): against both other genders.",
+        note="null: lists with shuffled genders; beyond: without gender words and names (in brackets), which"
+        " mark a gender whatever the texts describe; p: of the length beyond, p max|z|: of the strongest word"
+        " beyond; (all): against both other genders.",
         n_text=4,
     )
 
