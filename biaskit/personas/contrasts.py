@@ -1,4 +1,4 @@
-"""The tests of one model's texts: SRB of women and men, represented share and labour, refusals.
+"""Tests of one model's texts: SRB of women and men, refusals, share and labour.
 
 See docs/methods.md#persona-tests.
 """
@@ -12,11 +12,11 @@ import numpy as np
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, grouped, where
 
-REFUSED = ("paired", "permutation")
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
+OF_REFUSALS = ("paired", "permutation")
 
 
 def test_rows(
@@ -29,12 +29,10 @@ def test_rows(
     refusals: Sequence[Row],
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
-    rows: list[Row] = []
-    for model in models:
-        rows += _of_genders(model, srb, margins, seed) if srb else []
-    rows += _against_labour(representation, margins, seed) if representation else []
-    for model in dict.fromkeys(str(row["model"]) for row in refusals):
-        rows += _of_refusals(model, where(refusals, model=model), margins, seed)
+    rows = [row for model in models if srb for row in _of_genders(model, srb, margins, seed)]
+    rows += _against_labour(representation, margins, seed)
+    for (model,), own in grouped(refusals, "model").items():
+        rows += _of_refusals(model, own, margins, seed)
     return adjust(rows)
 
 
@@ -44,10 +42,10 @@ def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], 
         return
     shares: dict[str, dict[str, float]] = {gender: {} for gender in GENDERS}
     for row in rows:
-        shares[str(row["specified_gender"])][str(row["occupation"])] = float(row["refused_share"])
+        shares[row["specified_gender"]][row["occupation"]] = row["refused_share"]
     for one, other in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[one].keys() & shares[other].keys())
-        if shares[one] and shares[other]:
+        if common:
             yield from within_units(
                 *(np.array([shares[g][o] for o in common], dtype=np.float64) for g in (one, other)),
                 scope=Scope(
@@ -60,7 +58,7 @@ def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], 
                     group_b=other,
                     unit="occupation",
                 ),
-                kinds=REFUSED,
+                kinds=OF_REFUSALS,
                 margins=margins,
                 seed=seed,
             )
@@ -68,11 +66,10 @@ def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], 
 
 def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:
     """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
-    scores = {
-        gender: {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
+    women, men = (
+        {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
         for gender in WOMEN_AND_MEN
-    }
-    women, men = (scores[gender] for gender in WOMEN_AND_MEN)
+    )
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
     left_out = len(women) - len(common)
     a, b = (np.array([of_gender[o] for o in common], dtype=np.float64) for of_gender in (women, men))
@@ -99,7 +96,7 @@ def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], se
 def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     """Share of women in the texts minus their share in the labour force, over occupations."""
     for contrast in labour_contrast(representation):
-        if not contrast.occupations and not any(r["labour_female_share"] is not None for r in representation):
+        if not contrast.occupations and not defined(representation, "labour_female_share"):
             continue
         yield from within_units(
             contrast.share,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,19 @@ import numpy as np
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.files import write_atomically
+from biaskit.files import write_or_refuse
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
 from biaskit.personas.texts.names import names_among
-from biaskit.personas.words.calibration import Calibration, Step
+from biaskit.personas.words.calibration import Calibration, MarkedList
 from biaskit.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.tables.io import write_table
+from biaskit.tables.io import read_table, write_table
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ class CalibrationResult:
     @property
     def table(self) -> pd.DataFrame:
         """calibration.csv: every C and alpha that was tried, with its numbers of words."""
-        from biaskit.tables.io import read_table
-
         return read_table(self.path / "tables" / "calibration.csv")
 
     def document(self) -> Document:
@@ -66,9 +65,7 @@ def calibrate(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> CalibrationResult:
-    """Search C and alpha on the texts of a run whose gender was specified.
-
-    See docs/methods.md#calibration, Calibration.
+    """Search C and alpha on the texts of a run whose gender was specified (docs/methods.md#calibration).
 
     Args:
         run: a result or a run's folder. occupation: by default the one with most such texts.
@@ -147,37 +144,35 @@ def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
         "alpha": found.prior.alpha,
         "c": found.prior.constant,
     }
-    try:
-        write_atomically(path, tomli_w.dumps(content).encode("utf-8"))
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
-        ) from error
+    write_or_refuse(path, tomli_w.dumps(content).encode("utf-8"))
     return path
 
 
 def _notes(found: Calibration, one: TextComparison) -> list[str]:
     decision = "recommended: " if found.recommended else "nothing is recommended: " if not found.prior else ""
-    return [
-        f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})",
-        f"{decision}{found.reason}",
-    ]
+    texts = f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})"
+    return [texts, f"{decision}{found.reason}"]
 
 
-# --- what is printed -----------------------------------------------------------------------------------
+def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], **how: Any) -> TitledTable:
+    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), **how)
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "–" if value is None else f"{value:.{decimals}f}"
 
 
 def _constants(found: Calibration) -> TitledTable:
-    rows = []
-    for name, constant in (("topic", found.c_topic), ("English", found.c_english)):
-        shown = "–" if constant.c is None else f"{constant.c:.4f}"
-        rows.append((name, shown, " ".join(constant.stopped_by) or constant.reason or "none up to 1"))
-    return TitledTable(
-        "C of each prior alone: the largest at which no criterion word is marked, women against men",
-        ((Heading("prior"), Heading("C"), Heading("first criterion words marked above it")),),
-        tuple(rows),
-        n_text=1,
-    )
+    rows = [
+        (name, _number(one.c, 4), " ".join(one.stopped_by) or one.reason or "none up to 1")
+        for name, one in (("topic", found.c_topic), ("English", found.c_english))
+    ]
+    title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
+    return _table(title, ("prior", "C", "first criterion words marked above it"), rows)
+
+
+def _n_marked(one: MarkedList) -> int:
+    return len(one.words or ())
 
 
 def _sweep(found: Calibration) -> TitledTable:
@@ -185,24 +180,19 @@ def _sweep(found: Calibration) -> TitledTable:
     for step in found.sweep:
         of_pair = {(one.gender, one.against): one for one in step.lists}
         pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
-        sizes = [str(len(one.words)) if one and one.words is not None else "–" for one in pairs]
-        common = [str(one.n_common) if one and one.n_common is not None else "–" for one in pairs]
-        beyond = [str(one.n_beyond) if one and one.n_beyond is not None else "–" for one in pairs]
-        chosen = found.recommended is not None and found.recommended.alpha == step.alpha
-        rows.append(
-            (
-                f"{step.alpha:.2f}",
-                "–" if step.c is None else f"{step.c:.4f}",
-                *("/".join(numbers) for numbers in (sizes, beyond, common)),
-                *_stability(step),
-                "recommended" if chosen else "",
-            )
-        )
-    heads = ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", "")
-    return TitledTable(
+        counted = [
+            "/".join("–" if one is None or one.words is None else str(count(one)) for one in pairs)
+            for count in (_n_marked, attrgetter("n_beyond"), attrgetter("n_common"))
+        ]
+        stability = [_number(n, 3) for n in (step.stability, step.stability_shuffled)]
+        ends = f"{_number(step.stability_low, 2)} to {_number(step.stability_high, 2)}"
+        best = found.recommended is not None and found.recommended.alpha == step.alpha
+        last = (stability[0], ends, stability[1], "recommended" if best else "")
+        rows.append((f"{step.alpha:.2f}", _number(step.c, 4), *counted, *last))
+    return _table(
         "Hybrid prior: marked words of women/men at each alpha, C searched anew",
-        (tuple(Heading(text) for text in heads),),
-        tuple(rows),
+        ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", ""),
+        rows,
         note="beyond: without gender words and names; common: words of the calibration list; stability: how"
         " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
         " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
@@ -211,22 +201,11 @@ def _sweep(found: Calibration) -> TitledTable:
     )
 
 
-def _stability(step: Step) -> tuple[str, str, str]:
-    if step.stability is None:
-        return "–", "–", "–"
-    ends = f"{step.stability_low:.2f} to {step.stability_high:.2f}"
-    return f"{step.stability:.3f}", ends, f"{step.stability_shuffled:.3f}"
-
-
 def _words(found: Calibration) -> TitledTable:
     rows = []
     for step in found.sweep:
         for one in step.lists:
             if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN):
                 rows.append((f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)"))
-    return TitledTable(
-        "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)",
-        ((Heading("alpha"), Heading("marks"), Heading("words")),),
-        tuple(rows),
-        n_text=3,
-    )
+    title = "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)"
+    return _table(title, ("alpha", "marks", "words"), rows, n_text=3)
