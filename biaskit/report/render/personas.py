@@ -156,7 +156,7 @@ def _list_by_list(
             "first ten": lambda row: " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
             "words (null 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
             "beyond (null 95 %)": lambda row: (
-                f"{row['n_marked_beyond']} ({number(row['null_p95_beyond'], 0)})"
+                f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
             ),
             "p": lambda row: number(row["p_value_beyond"], 3),
             "p max|z|": lambda row: number(row["p_value_max_z_beyond"], 3),
