@@ -86,6 +86,9 @@ _DIALOGUE = SourceLayout(
 _WORDS = SourceLayout(
     kind="words", table="word", required=("word",), from_line=lambda line: {"word": line.strip()}
 )
+_WORD_GROUPS = SourceLayout(
+    kind="word groups", table="group", required=("name", "reason", "words"), top=("left_in",)
+)
 _CATEGORIES = SourceLayout(kind="categories", table="word", required=("word", "category"), csv=True)
 
 
@@ -190,6 +193,17 @@ def load_categories(source: str | Path) -> dict[str, str]:
         word, category = text_of(row, "word", required=True), label_of(row, "category")
         if found.setdefault(word, category) != category:
             raise CorpusError(f"{row.where}: {word!r} has two categories, {found[word]!r} and {category!r}.")
+    return found
+
+
+def load_word_groups(source: str | Path) -> dict[str, str]:
+    """Word → name of its group, in file order: .toml with `[[group]]` tables; a word stands in one group."""
+    found: dict[str, str] = {}
+    for row in read_source_rows(source, _WORD_GROUPS).rows:
+        name, _ = label_of(row, "name"), text_of(row, "reason", required=True)
+        for word in texts_of(row, "words"):
+            if found.setdefault(word, name) != name:
+                raise CorpusError(f"{row.where}: {word!r} stands in two groups: {found[word]!r}, {name!r}.")
     return found
 
 

@@ -84,10 +84,15 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Is the gender of a text found?",
         "Texts whose prompt named a gender: how often the words of the text say the same.",
     ),
+    "refusals": (
+        "Texts refused, by the gender asked for",
+        "Refused and filtered texts whose prompt named a gender; such texts are in no list and no score.",
+    ),
     "word_lists": (
         "Lengths of the marked-word lists",
         "Number of marked words per list, beside the length and the largest z that shuffled gender labels "
-        "give. A list not longer than its null says nothing by its length.",
+        "give, with all words and beyond gender words and names. A list not longer than its null beyond them "
+        "says nothing by its length (docs/methods.md#beyond-gender-words).",
     ),
     "marked_words": (
         "Marked words",
@@ -214,7 +219,16 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "documents_unmarked": ("texts of the others", "that hold the word"),
     "is_pronoun": ("pronoun", ""),
     "is_name": ("name", ""),
+    "is_gender_word": ("gender word", "names a gender by itself (docs/methods.md#gender-words)"),
     "n_marked": ("words", "length of the list"),
+    "n_marked_beyond": ("words beyond", "length of the list without gender words and names"),
+    "null_p95_beyond": ("null 95 %, beyond", "95th percentile under shuffled gender labels"),
+    "p_value_beyond": ("p, beyond", "of the length, without gender words and names"),
+    "p_value_max_z_beyond": ("p (largest z), beyond", "without gender words and names"),
+    "stability_low": ("stability, 95 % from", ""),
+    "stability_high": ("stability, 95 % to", ""),
+    "stability_shuffled": ("stability, shuffled", "under shuffled gender labels"),
+    "refused_share": ("refused", "share of the texts asked for"),
     "null_mean": ("null mean", "mean under shuffled gender labels"),
     "null_p95": ("null 95 %", "95th percentile under shuffled gender labels"),
     "null_sd": ("null SD", "standard deviation under shuffled gender labels"),
