@@ -239,7 +239,7 @@ def _english_counts_of_nltk() -> dict[str, int]:
         why = "is not installed"
     except (OSError, BadZipFile) as error:
         why = f"cannot be read: {error}"
-    raise CorpusError(f"english_prior = nltk: NLTK's Brown corpus {why}. {_GET_BROWN}")
+    raise CorpusError(f"english_prior = nltk: NLTK's Brown corpus {why}. {_GET_BROWN}") from None
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
