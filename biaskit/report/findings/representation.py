@@ -25,6 +25,7 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.runs.collection import Part
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import (
     Row,
     defined,
@@ -36,7 +37,6 @@ from biaskit.tables.query import (
     undefined,
     where,
 )
-from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
     listed,
