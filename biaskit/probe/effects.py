@@ -306,13 +306,14 @@ def _group_rows(
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
         bounds = cells.ends if cells.tested == "ends" or empty else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
+        unknown = bool(np.isnan(values).any())
         se, few = (None, None) if inside.matched is None else se_of_mean(values, inside.matched[rows])
         yield {
             **scope,
             "gender": gender,
             "share": _defined(values.mean()) if values.size else None,
             "pooled_share": pooled,
-            "se_templates": se_over_templates(values),
+            "se_templates": None if unknown else se_over_templates(values),
             "ci_low": low,
             "ci_high": high,
             "share_low": float(bounds[0].mean()) if bounds and values.size else None,
@@ -354,7 +355,8 @@ def _defined(number: float) -> float | None:
 
 def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequence[str]) -> Iterator[Row]:
     for k, gender in enumerate(groups):
-        components = variance_components(inside.shares[k, rows].point)
+        values = inside.shares[k, rows].point
+        components = variance_components(values[:0] if np.isnan(values).any() else values)
         yield {
             **scope,
             "gender": gender,
