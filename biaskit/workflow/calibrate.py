@@ -149,7 +149,7 @@ def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
 
 
 def _notes(found: Calibration, one: TextComparison) -> list[str]:
-    decision = "recommended: " if found.recommended else "nothing is recommended: " if not found.prior else ""
+    decision = "recommended: " if found.recommended else "no study file: " if not found.prior else ""
     texts = f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})"
     return [texts, f"{decision}{found.reason}"]
 
