@@ -51,7 +51,7 @@ from biaskit.tables.io import write_table
 from biaskit.tables.query import Row, grouped, where
 from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 2, "clusters": 1}
+METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
     *("associations", "association_validation", "refusals", "representation", "deciles"),

@@ -29,7 +29,8 @@ def test_rows(
     refusals: Sequence[Row],
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
-    rows = [row for model in models if srb for row in _of_genders(model, srb, margins, seed)]
+    scores = ("srb", "srb_content") if srb else ()
+    rows = [row for m in models for score in scores for row in _of_genders(m, srb, score, margins, seed)]
     rows += _against_labour(representation, margins, seed)
     for (model,), own in grouped(refusals, "model").items():
         rows += _of_refusals(model, own, margins, seed)
@@ -64,10 +65,12 @@ def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], 
             )
 
 
-def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:
+def _of_genders(
+    model: str, srb: Sequence[Row], score: str, margins: Mapping[str, float], seed: int
+) -> Sequence[Row]:
     """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     women, men = (
-        {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
+        {str(row["occupation"]): row[score] for row in where(srb, model=model, gender=gender)}
         for gender in WOMEN_AND_MEN
     )
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
@@ -81,7 +84,7 @@ def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], se
             contrast="genders",
             model_a=model,
             model_b=model,
-            quantity="srb",
+            quantity=score,
             group_a="female",
             group_b="male",
             unit="occupation",

@@ -156,8 +156,8 @@ def against_labour(
         alone = Resampled(None if np.isnan(found) else found, reason=BOUNDS_ALONE)
         return [*made, rows.of("spearman", alone)]
     ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
-    few = _too_few([y])
-    return [*made, rows.of("spearman", replace(ranks, p_value=None) if few else ranks, speaks=not few)]
+    fitted = _too_few([y])
+    return [*made, rows.of("spearman", replace(ranks, p_value=None) if fitted else ranks, speaks=not fitted)]
 
 
 def _too_few(arms: Sequence[CellValues]) -> bool:

@@ -292,6 +292,7 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_texts("vectors"),
                 *_numbers("null_mean", "null_sd", "p_value", "srb_z"),
                 *_texts("control"),
+                *_numbers("srb_content", "srb_content_p_value"),
                 *_END,
             ),
             keys=("model", "occupation", "gender"),

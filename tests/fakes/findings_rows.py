@@ -169,12 +169,13 @@ REPRESENTED = [occupation("nurse", 0.9, 0.93), occupation("pilot", 0.3, 0.09), o
 
 def score(name: str, gender: str, srb: float | None, p: float | None = 0.5, **more: Any) -> dict[str, Any]:
     numbers = {"srb": srb, "p_value": p, "srb_z": None if p is None else 1.5, "vectors": "corpus:1"}
-    return row("srb", model="m", occupation=name, gender=gender, **{**numbers, **more})
+    content = {"srb_content": srb, "srb_content_p_value": p}
+    return row("srb", model="m", occupation=name, gender=gender, **{**numbers, **content, **more})
 
 
 def srb_test(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
     scope = {"group_a": "female", "group_b": "male", "unit": "occupation"}
-    return contrast_row("personas/srb/paired/genders", estimate, ci, **{**scope, **more})
+    return contrast_row("personas/srb_content/paired/genders", estimate, ci, **{**scope, **more})
 
 
 SCORES = [score("nurse", "female", -0.3, 0.01), score("nurse", "male", 0.2)]

@@ -425,13 +425,15 @@ def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
     ],
 )
 def test_srb_of_women_minus_men(estimate: float, ci: Sequence[float], verdict: str, sentence: str) -> None:
-    found = said(content(personas_part({"srb": SCORES, "tests": [srb_test(estimate, ci)]})), "srb")
+    whole = contrast_row("personas/srb/paired/genders", -0.9, (-1.2, -0.6))
+    found = said(content(personas_part({"srb": SCORES, "tests": [whole, srb_test(estimate, ci)]})), "srb")
     assert found.verdict == verdict
     assert found.text == (
         "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of "
         "texts about a woman on request (negative) or about a man (positive). In m's texts women's SRB "
-        f"minus men's over 1 occupation is {sentence} One by one, 1 of 2 scores lies beyond the null "
-        "(shuffled genders, p ≤ 0.05; chance gives one in twenty); z from 1.50 to 1.50."
+        "minus men's over 1 occupation is −0.90 [−1.20 to −0.60], gender words included; without them it is "
+        f"{sentence} One by one, 1 of 2 scores lies beyond the null (shuffled genders, p ≤ 0.05; chance gives "
+        "one in twenty)."
     )
     assert found.measured_with == "vectors corpus:1, 1 occupation, chat prompts, m"
 
@@ -469,7 +471,7 @@ def test_even_in_the_probe_and_different_in_the_texts_is_the_headline() -> None:
         "m looks even in the probe (explicit prompts) and still describes women and men differently. In "
         "explicit prompts women get, for jobs mostly held by women against jobs mostly held by men, 1 point "
         "more [−3 to 5], equivalent within ±5 points (90 % interval −2 to 4). In texts women's SRB minus "
-        "men's is −0.50 [−0.60 to −0.40]."
+        "men's, without gender words, is −0.50 [−0.60 to −0.40]."
     )
 
 
@@ -1030,4 +1032,4 @@ def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
         assert ("no clear difference" in sentence.text) == (one["verdict"] == "no-clear-difference")
         assert ("not identified" in sentence.text) == (one["verdict"] == "not-identified")
     gate = require_equivalent(judged, "groups")
-    assert gate.holds == all(one["verdict"] == "equivalent" for row in judged)
+    assert gate.holds == all(one["verdict"] == "equivalent" for one in judged)

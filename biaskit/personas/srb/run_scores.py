@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from biaskit.personas.srb.score import (
     WORDS_NAMED,
     ShuffledZ,
     SrbScore,
+    scores_with_content,
     shuffled_z,
-    srb_scores,
 )
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
+from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.lists import WordList
 from biaskit.personas.words.log_odds import z_scores
 from biaskit.personas.words.run_lists import RunLists, prior_of
@@ -114,13 +115,14 @@ def srb_rows(
     progress: Progress,
 ) -> Iterator[tuple[Row, SrbScore]]:
     """srb.csv: a row for women and for men of every model and occupation, with its score or a reason."""
+    gender_words = frozenset(filter(is_gender_word, documents.tokens.words))
     pairs = [(model, occupation) for model in documents.models for occupation in documents.occupations]
     for done, (model, occupation) in enumerate(pairs):
         progress(done, len(pairs))
         known = any((model, occupation, origin) in lists.of for origin in (ASSOCIATED, SPECIFIED))
         if documents.imported and not known:
             continue
-        scores = _scores(documents, lists, study, vectors, model, occupation)
+        scores = _scores(documents, lists, study, vectors, model, occupation, gender_words)
         for gender in WOMEN_AND_MEN:
             row = {
                 "model": model,
@@ -139,6 +141,7 @@ def _scores(
     vectors: WordVectors | None,
     model: str,
     occupation: str,
+    gender_words: Collection[str],
 ) -> dict[str, SrbScore]:
     """Both genders' scores of one model and occupation."""
     for origin, reason in ((ASSOCIATED, ONE_ORIGIN), (SPECIFIED, NO_SPECIFIED)):
@@ -159,13 +162,14 @@ def _scores(
         def null() -> ShuffledZ:
             return _shuffled(documents, lists, study, comparison)
 
-    return srb_scores(
+    return scores_with_content(
         {gender: [marked.word for marked in one.words] for gender, one in lists_of[ASSOCIATED].items()},
         {gender: one.words for gender, one in lists_of[SPECIFIED].items()},
         vectors.models,
         null=null,
         pronouns=study.pronouns,
         names=lists.names[model],
+        gender_words=gender_words,
     )
 
 

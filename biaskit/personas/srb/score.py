@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +72,8 @@ class SrbScore:
     null_sd: float | None = None
     p_value: float | None = None
     srb_z: float | None = None
+    srb_content: float | None = None  # without gender words on both sides
+    srb_content_p_value: float | None = None
     reason: str | None = None
     oov: tuple[str, ...] = ()  # words without a vector, alphabetical
 
@@ -158,6 +160,43 @@ def _mean_nearest(distances: FloatArray) -> float:
 
 
 # --- the lists of one occupation -----------------------------------------------------------------
+
+
+def scores_with_content(
+    candidates: Mapping[str, Sequence[str]],
+    targets: Mapping[str, Sequence[MarkedWord]],
+    vectors: Sequence[Vectors],
+    *,
+    null: Callable[[], ShuffledZ] | str,
+    pronouns: str,
+    names: Collection[str],
+    gender_words: Collection[str],
+) -> dict[str, SrbScore]:
+    """Scores as `srb_scores` makes them, and beside each the score without gender words.
+
+    Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
+    described differently. All lists leave `gender_words` out, the shuffled ones too; without a score of
+    the rest it is None, with the reason. Reference: docs/methods.md#srb-content.
+    """
+    drawn = cache(null) if callable(null) else null
+    whole = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
+    kept_out = frozenset(names).union(gender_words)
+    rest = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=kept_out)
+    return {
+        gender: replace(
+            score,
+            srb_content=rest[gender].srb,
+            srb_content_p_value=rest[gender].p_value,
+            reason=joined([score.reason, _why_no_content(score, rest[gender])]),
+        )
+        for gender, score in whole.items()
+    }
+
+
+def _why_no_content(whole: SrbScore, rest: SrbScore) -> str | None:
+    if whole.srb is None or rest.srb is not None:
+        return None
+    return f"without gender words: {rest.reason}"
 
 
 def srb_scores(

@@ -53,7 +53,8 @@ def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
     groups = difference(block.between_groups(model))
     text = f"{_contrast(short(model), block.bias_type, probe, texts)} In {block.bias_type} prompts {who} "
     text += f"get, for {jobs_of(block.part, one)} against {jobs_of(block.part, other)}, {groups}. In texts "
-    text += f"women's SRB minus men's is {difference(women_minus_men(part, model), NUMBER, more='')}."
+    content = difference(women_minus_men(part, model), NUMBER, more="")
+    text += f"women's SRB minus men's, without gender words, is {content}."
     if below_floor(block, model):
         text += " The probe's part is weak evidence: its coverage is below the floor."
     # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".

@@ -51,8 +51,12 @@ def srb(content: Content) -> Iterator[Ranked]:
 
 
 def women_minus_men(part: Part, model: str) -> Row | None:
-    """The paired test of women's SRB against men's over occupations (docs/methods.md#persona-tests)."""
-    return first(tests(part.tables.get("tests", ()), "srb", "paired", "genders"), model_a=model)
+    """The paired test of women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
+    return _paired(part, model, "srb_content")
+
+
+def _paired(part: Part, model: str, score: str) -> Row | None:
+    return first(tests(part.tables.get("tests", ()), score, "paired", "genders"), model_a=model)
 
 
 def vectors_of(rows: Sequence[Row]) -> str:
@@ -84,8 +88,13 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     test = women_minus_men(part, model)
     verdict = outcome_of(test)
     n = len(distinct(known, "occupation"))
+    whole = _paired(part, model, "srb")
     text = f"In {name}'s texts women's SRB minus men's over {count(n, 'occupation')} is "
-    text += f"{difference(test, NUMBER, more='')}{_meaning(verdict)}. {_beyond(known)}"
+    text += (
+        f"{'not measured' if whole is None or whole['estimate'] is None else _number(whole)}, gender words "
+    )
+    text += f"included; without them it is {difference(test, NUMBER, more='')}{_meaning(verdict)}. "
+    text += _beyond(known)
     text += noted([test] if test is not None else [])
     turned = sum(row["srb"] * row["srb_matched"] < 0 for row in defined(known, "srb_matched"))
     if turned:
@@ -97,18 +106,15 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
 
 
 def _beyond(rows: Sequence[Row]) -> str:
-    tested = defined(rows, "p_value")
+    tested = defined(rows, "srb_content_p_value")
     if not tested:
-        return f"No score has a null ({reasons_of(rows)})."
-    beyond = [row for row in tested if row["p_value"] <= BEYOND]
+        return f"No score without gender words has a null ({reasons_of(rows)})."
+    beyond = [row for row in tested if row["srb_content_p_value"] <= BEYOND]
     chance = (
         "no more than chance gives" if len(beyond) <= BEYOND * len(tested) else "chance gives one in twenty"
     )
     text = f"One by one, {len(beyond):,} of {count(len(tested), 'score')} {agreeing(len(beyond), 'lie')} "
     text += f"beyond the null (shuffled genders, p ≤ 0.05; {chance})"
-    scored = [row["srb_z"] for row in defined(tested, "srb_z")]
-    if scored:
-        text += f"; z from {plain_number(min(scored))} to {plain_number(max(scored))}"
     return f"{text}."
 
 
@@ -125,7 +131,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
         more="lie above 0",
         less="lie below 0 (women's texts nearer to texts about women on request than men's texts are)",
     )
-    text = f"{WHAT}Women's SRB minus men's in {count(len(models), 'model')}: {counted}"
+    text = f"{WHAT}Women's SRB minus men's in {count(len(models), 'model')}, without gender words: {counted}"
     ends = sorted(defined(found, "estimate"), key=lambda test: test["estimate"])
     named = dict.fromkeys(_end(test) for test in ends[:1] + ends[-1:])
     text += f"; from {' to '.join(named)}. " if named else ". "
@@ -137,5 +143,9 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
 
 
 def _end(test: Row) -> str:
+    return f"{_number(test)} ({short(test['model_a'])})"
+
+
+def _number(test: Row) -> str:
     ends = "" if test["ci_low"] is None else f" [{NUMBER.ends(test['ci_low'], test['ci_high'])}]"
-    return f"{plain_number(test['estimate'])}{ends} ({short(test['model_a'])})"
+    return f"{plain_number(test['estimate'])}{ends}"

@@ -238,6 +238,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "place": ("stands in", "which lists hold the word"),
     "only_in": ("only in", "the method that marks the word"),
     "srb": ("SRB", "negative: closer to women asked for"),
+    "srb_content": ("SRB of content", "without gender words on both sides"),
+    "srb_content_p_value": ("p of content", "against shuffled genders"),
     "srb_old": ("SRB, older", ""),
     "srb_new": ("SRB, newer", ""),
     "percent_change": ("change, %", "a rise: nearer to one's own gender asked for"),
