@@ -103,9 +103,9 @@ KINDS: Mapping[str, Kind] = {
     "texts, bursty words": Kind(texts=TextKind(bursts=True), truths=("null",)),
     "texts, with woman, Mr, mother": Kind(texts=TextKind(nouns=True), truths=("null",)),
     "texts, women refused": Kind(texts=TextKind(refused=0.5), truths=("null",)),
-    "texts, three models": Kind(texts=TextKind(models=3), truths=("null",)),
+    "texts, three models": Kind(texts=TextKind(models=3), truths=("null",), n=20),
     "both engines": Kind(
-        ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",)
+        ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",), n=20
     ),
 }
 ENGINES = ("exact", "top-k", "sampling", "texts", "both")
@@ -127,7 +127,7 @@ def page(name: str, truth: str, number: int) -> Json:
     line: Json = {"kind": name, "truth": truth, "number": number}
     line["verdicts"] = [one.verdict for one in said if LEADS.match(one.text)]
     if truth == "null":
-        line["false"] = [[one.topic, one.verdict, claim] for one in said for claim in false_claims(one, kind)]
+        line["false"] = [[one.topic, *claim] for one in said for claim in false_claims(one, kind)]
         line["named"] = sum(map(named_beyond, said))
         line["longer"] = [one for finding in said if (one := longer_lists(finding))]
     line["intervals"] = [
@@ -165,14 +165,36 @@ NAMED = re.compile(r"In (\d+) of \d+ occupations? the share lies above the labou
 LISTS = re.compile(r"([\d,]+) of ([\d,]+) lists?\b")
 
 
-def false_claims(finding: Finding, kind: Kind) -> list[str]:
-    """What a sentence says of a direction where nothing differs: its verdict's, or a clause's."""
+def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
+    """What a sentence says of a direction where nothing differs, its verdict or a clause: (about what, words)."""
     if is_true(finding, kind):
         return []
     claims = [
-        f"{size[1]}{size[2]}" for size in SIZED.finditer(finding.text) if not UNDECIDED.search(size[2])
+        ("slope within a group" if "within jobs" in size[0] else about(finding), size[0])
+        for size in SIZED.finditer(finding.text)
+        if not UNDECIDED.search(size[2])
     ]
-    return claims or ([finding.text[:80]] if finding.verdict in ("higher", "lower") else [])
+    directed = finding.verdict in ("higher", "lower")
+    return claims or ([(about(finding), finding.text[:80])] if directed else [])
+
+
+ABOUT = {
+    "Asked for texts": "texts against labour",
+    "Asked": "groups of jobs",
+    "Left": "groups of jobs",
+    "Against labour": "slope",
+    "Asymmetry": "asymmetry",
+    "Over ": "relation of gaps",
+}
+
+
+def about(finding: Finding) -> str:
+    """What a sentence is about, in the words of the table."""
+    text = finding.text.removeprefix("Weak evidence. ")
+    found = next((what for start, what in ABOUT.items() if text.startswith(start)), None)
+    return found or {"relations": "headline", "models": "models", "gaps": "gaps between models"}.get(
+        finding.topic, finding.topic
+    )
 
 
 def is_true(finding: Finding, kind: Kind) -> bool:
@@ -230,6 +252,7 @@ def _interval(what: str, row: Row, truth: float, name: str = "estimate") -> list
 
 
 Task = tuple[str, str, int]
+"""Kind, truth and number of a page: its world follows from them."""
 
 
 def tasks(kinds: Iterable[str], n: int) -> Iterator[Task]:
@@ -243,9 +266,14 @@ def tasks(kinds: Iterable[str], n: int) -> Iterator[Task]:
     return iter(task for _, task in sorted(wanted))
 
 
+def task_of(line: Json) -> Task:
+    """Which page a line is."""
+    return line["kind"], line["truth"], line["number"]
+
+
 def run(wanted: Iterable[Task], out: Path, jobs: int) -> None:
     """Add the pages that `out` lacks, each a line as soon as it is there."""
-    there = {(line["kind"], line["truth"], line["number"]) for line in read(out)}
+    there = {task_of(line) for line in read(out)}
     missing = [task for task in wanted if task not in there]
     with out.open("a", encoding="ascii") as file:
         for done, line in enumerate(_made(missing, jobs), 1):
@@ -359,11 +387,11 @@ def _below(lines: Sequence[Json]) -> Iterator[str]:
     for name in KINDS:
         topics: dict[str, int] = {}
         for line in (line for line in null if line["kind"] == name):
-            for topic in {claim[0] for claim in line["false"]}:
-                topics[topic] = topics.get(topic, 0) + 1
+            for what in {claim[1] for claim in line["false"]}:
+                topics[what] = topics.get(what, 0) + 1
         if topics:
-            listed = ", ".join(f"{topic} {n}" for topic, n in sorted(topics.items()))
-            yield f"pages with a false direction by topic, {name}: {listed}"
+            listed = ", ".join(f"{what} {n}" for what, n in sorted(topics.items(), key=lambda one: -one[1]))
+            yield f"pages with a false direction, {name}: {listed}"
 
 
 def main(arguments: Sequence[str] | None = None, say: Callable[[str], None] = print) -> None:
@@ -372,15 +400,17 @@ def main(arguments: Sequence[str] | None = None, say: Callable[[str], None] = pr
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=Path("worlds.jsonl"))
-    parser.add_argument("--n", type=int, default=40, help="pages of nulls of each kind; half of other truths")
+    parser.add_argument("--n", type=int, default=30, help="pages of nulls of each kind; half of other truths")
     parser.add_argument("--kinds", nargs="*", default=[], help="beginnings of names of kinds; default all")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--table", action="store_true", help="make no page")
     given = parser.parse_args(arguments)
     kinds = [name for name in KINDS if not given.kinds or name.startswith(tuple(given.kinds))]
+    wanted = list(tasks(kinds, given.n))
     if not given.table:
-        run(tasks(kinds, given.n), given.out, given.jobs)
-    say(report([line for line in read(given.out) if line["kind"] in kinds]))
+        run(wanted, given.out, given.jobs)
+    known = set(wanted)
+    say(report([line for line in read(given.out) if task_of(line) in known]))
 
 
 if __name__ == "__main__":
