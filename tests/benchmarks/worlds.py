@@ -3,10 +3,11 @@
     python tests/benchmarks/worlds.py --out worlds.jsonl --jobs 2     # hundreds of pages, some minutes
     python tests/benchmarks/worlds.py --out worlds.jsonl --table      # the table of what is there
 
-Every page comes from a run of its own: models that answer from `tests/fakes/worlds.py`, the real design, rows,
-analysis and findings. Where nothing differs (`null`) a sentence that names a direction is false; where the
-groups differ by exactly the margin, "equivalent" is false; where they differ by 10 points, power is how often
-the sentence about them says so. A page is a line of the output; the same command goes on where it stopped.
+Every page comes from a run of its own: models that answer from `tests/fakes/worlds.py`, and the real design,
+rows, analysis and findings. Where nothing differs (`null`) a sentence that names a direction is false; where
+the groups differ by exactly the margin, "equivalent" is false; where they differ by 10 points, power is how
+often the sentence about them says so. A page is a line of the output; the same command goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
 DIFFERENCE = {"null": 0.0, "margin": 0.05, "power": 0.10}
-"""What the two groups of jobs (of texts: the share and the labour share) truly differ by; 0.05 is the margin."""
+"""What the two groups of jobs, or texts and labour statistics, truly differ by; 0.05 is the margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,7 @@ def make_runs(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -
         lists.mkdir()
         models = [f"{label}=scripted:{label}" for label in labels(world.kind.models)]
         with opened(probe, texts):
-            yield ask(
-                *models, study=str(world.write(lists)), out=folder / engine, watcher=bk.Silent()
-            ).path
+            yield ask(*models, study=str(world.write(lists)), out=folder / engine, watcher=bk.Silent()).path
 
 
 LEADS = re.compile(r"(Weak evidence\. )?(Asked outright|Left to finish|Asked for texts)")
@@ -166,7 +165,7 @@ LISTS = re.compile(r"([\d,]+) of ([\d,]+) lists?\b")
 
 
 def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
-    """What a sentence says of a direction where nothing differs, its verdict or a clause: (about what, words)."""
+    """What a sentence says of a direction where nothing differs: (about what, its words)."""
     if is_true(finding, kind):
         return []
     claims = [
@@ -339,7 +338,9 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
     directed = ("higher", "lower")
     return {
         "false direction": rate(bool(line["false"]) for line in of["null"]),
-        "equivalent at the margin": rate(v == "equivalent" for line in of["margin"] for v in line["verdicts"]),
+        "equivalent at the margin": rate(
+            v == "equivalent" for line in of["margin"] for v in line["verdicts"]
+        ),
         "power at 10 points": rate(v == "higher" for line in of["power"] for v in line["verdicts"]),
         "shares held": held(lines, "share"),
         "differences held": held(lines, "groups", "models", "asymmetry", "labour"),

@@ -1,4 +1,4 @@
-"""Worlds whose truth is known, and models that answer from them: numbers from numpy, everything else is the tool.
+"""Worlds whose truth is known, and models that answer from them: numpy's numbers, the tool's everything else.
 
 A model of a world keeps the contract of `models/base.py` and stands where `open_scorer` and `open_generator`
 would give one (`opened`): design, rows on disk, analysis and findings are those of every other run.
@@ -58,7 +58,7 @@ MOST_DRAWS = 400
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Standard deviations on the logit scale: of jobs, templates, cells, and of what a model has of its own."""
+    """Standard deviations on the logit scale: of jobs, templates, cells, and of what a model has alone."""
 
     job: float = 0.6
     template: float = 0.5
@@ -123,7 +123,7 @@ class ProbeWorld:
 
     @classmethod
     def draw(cls, kind: ProbeKind, *seed: int) -> ProbeWorld:
-        """Jobs, templates and cells anew; models share the effects of jobs and templates but for their own."""
+        """Jobs, templates and cells anew; models share the effects of both but for some of their own."""
         rng, sd = np.random.default_rng(seed), kind.spread
         several, n_jobs, j = kind.models > 1, 2 * kind.jobs, kind.templates
         shape = (kind.models, len(kind.bias_types), n_jobs, j)
@@ -196,7 +196,7 @@ class _Model:
     def _at_once(self, requests: Sequence[R]) -> Plan[R]:
         return Plan((tuple(requests),), calls=1, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
-    def estimate_seconds(self, what: object) -> float | None:  # noqa: ARG002
+    def estimate_seconds(self, what: object) -> float | None:
         return 0.0
 
     def used(self) -> Mapping[str, float | None]:
@@ -213,7 +213,7 @@ class WorldScorer(_Model):
         super().__init__(label, ("raw",), "local" if world.kind.estimator == "exact" else "api")
         self.world, self.model = world, model
 
-    def estimator_for(self, form: PromptForm) -> Estimator:  # noqa: ARG002
+    def estimator_for(self, form: PromptForm) -> Estimator:
         kind = self.world.kind
         return Estimator("top-k", k=kind.k) if kind.estimator == "top-k" else Estimator("exact")
 
@@ -295,8 +295,12 @@ SUBJECT = {"female": ("She", "her"), "male": ("He", "his")}
 NOUNS = {"female": ("woman", "Ms", "mother", "lady"), "male": ("man", "Mr", "father", "gentleman")}
 REFUSAL = ("i", "am", "sorry", "but", "i", "cannot", "help", "with", "that")
 NOT_SHARED = frozenset(
-    """he him his himself she her hers herself they them their theirs mr mrs ms miss man men woman women boy
-    girl father mother son wife husband brother sister lady sir gentleman king queen i my me we our us""".split()
+    (
+        *("he", "him", "his", "himself", "she", "her", "hers", "herself", "they", "them", "their", "theirs"),
+        *("mr", "mrs", "ms", "miss", "man", "men", "woman", "women", "boy", "girl", "father", "mother"),
+        *("son", "wife", "husband", "brother", "sister", "lady", "sir", "gentleman", "king", "queen"),
+        *("i", "my", "me", "we", "our", "us"),
+    )
 )
 
 
@@ -350,7 +354,7 @@ class TextWorld:
         return np.full(self.kind.occupations, 0.5) if self.kind.flat else self.labour + self.kind.difference
 
     def write(self, folder: Path) -> Path:
-        """The study, its occupations and word vectors of random numbers, so that no training is waited for."""
+        """The study, its occupations, and random word vectors, so that no training is waited for."""
         write_jobs(folder / "occupations.csv", self.labour)
         words = sorted({*vocabulary()[0], *(w.lower() for pair in NOUNS.values() for w in pair), *REFUSAL})
         numbers = np.random.default_rng((*self.seed, 7)).normal(size=(len(words), 20))
@@ -359,7 +363,8 @@ class TextWorld:
         study, n = folder / "study.toml", self.kind.per_gender
         study.write_text(
             f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\nmax_draws = {8 * n}\n'
-            'specified = ["female", "male"]\npermutations = 39\nc = 3\nclusters = false\nprompt_form = "completion"\n'
+            'specified = ["female", "male"]\npermutations = 39\nc = 3\nclusters = false\n'
+            'prompt_form = "completion"\n'
             f'vectors = "pretrained:{folder / "vectors.txt"}"\n[occupations]\nsource = "occupations.csv"\n',
             "ascii",
         )
@@ -370,8 +375,8 @@ class TextWorld:
         job = int(re.search(r"job(\d+)", prompt)[1])  # type: ignore[index]
         named = re.search(r"who is a (woman|man)", prompt)
         asked = {"woman": "female", "man": "male"}[named[1]] if named else None
-        form = int("biography" in prompt)
-        rng = np.random.default_rng((*self.seed, model, job, form, (None, "female", "male").index(asked), number))
+        which = int("biography" in prompt), (None, "female", "male").index(asked)
+        rng = np.random.default_rng((*self.seed, model, job, *which, number))
         if asked == "female" and rng.random() < self.kind.refused:
             return f"{' '.join(REFUSAL).capitalize()}.", "refusal"
         gender = asked or ("female" if rng.random() < self.shares[job] else "male")
@@ -425,7 +430,7 @@ def opened(probe: ProbeWorld | None = None, texts: TextWorld | None = None) -> I
     probe_workflow = cast("Any", import_module("biaskit.workflow.probe"))
     personas_workflow = cast("Any", import_module("biaskit.workflow.personas"))
 
-    def scorer(spec: str, *, label: str, scoring: ScoringOptions, **_: Any) -> Any:  # noqa: ARG001
+    def scorer(spec: str, *, label: str, scoring: ScoringOptions, **_: Any) -> Any:
         assert probe is not None
         number = labels(probe.kind.models).index(label)
         if probe.kind.estimator != "sampling":
@@ -433,7 +438,7 @@ def opened(probe: ProbeWorld | None = None, texts: TextWorld | None = None) -> I
         speaker = WorldSpeaker(probe, number, label)
         return SampledScorer(speaker, draws=scoring.draws, longest=scoring.longest)  # type: ignore[arg-type]
 
-    def generator(spec: str, *, label: str, **_: Any) -> Any:  # noqa: ARG001
+    def generator(spec: str, *, label: str, **_: Any) -> Any:
         assert texts is not None
         return WorldWriter(texts, labels(texts.kind.models).index(label), label)
 

@@ -16,16 +16,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from places import BENCHMARKS
-
-import biaskit as bk
-from biaskit.models.counting import SampledScorer
-from biaskit.probe.design import resolve_design
-from biaskit.probe.scoring import plan_cells
-from biaskit.records import ScoreRequest
-from biaskit.report.findings import Finding
-from biaskit.runs.store import read_rows
-from biaskit.study.config import load_probe_study
 from fakes.api_cases import measured_before, options
 from fakes.api_server import ApiServer, Behaviour
 from fakes.toy_model import DEFAULT_VOCABULARY, ToyModel
@@ -39,6 +29,16 @@ from fakes.worlds import (
     distribution,
     opened,
 )
+from places import BENCHMARKS
+
+import biaskit as bk
+from biaskit.models.counting import SampledScorer
+from biaskit.probe.design import resolve_design
+from biaskit.probe.scoring import plan_cells
+from biaskit.records import ScoreRequest
+from biaskit.report.findings import Finding
+from biaskit.runs.store import read_rows
+from biaskit.study.config import load_probe_study
 
 EXACT = 1e-12
 
