@@ -13,6 +13,7 @@ stopped.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import multiprocessing
 import os
@@ -24,7 +25,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [path for path in (str(HERE.parent),) if path not in sys.path]
@@ -46,6 +47,7 @@ from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
 from biaskit.tables.query import Row, contrast_of, where  # noqa: E402
+from biaskit.tables.verdict import verdict_of  # noqa: E402
 from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
@@ -55,19 +57,24 @@ DIFFERENCE = {"null": 0.0, "margin": 0.05, "power": 0.10}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of world: what both engines meet, which truths are made, how many pages (None: as asked)."""
+    """One kind of world: what both engines meet, which truths are made, how many pages (None: as asked).
+
+    `between`: what differs where something does.
+    """
 
     probe: ProbeKind | None = None
     texts: TextKind | None = None
+    between: Literal["groups", "models"] = "groups"
     truths: tuple[str, ...] = tuple(DIFFERENCE)
     n: int | None = None
 
     def at(self, truth: str) -> Kind:
         """The same kind with this difference."""
         by = DIFFERENCE[truth]
+        of_probe = {"difference" if self.between == "groups" else "apart": by}
         return replace(
             self,
-            probe=self.probe and replace(self.probe, difference=by),
+            probe=self.probe and replace(self.probe, **of_probe),
             texts=self.texts and replace(self.texts, difference=by),
         )
 
@@ -76,17 +83,25 @@ def _sampled(coverage: float, follows: float = 0.0, **more: Any) -> Kind:
     return Kind(ProbeKind(estimator="sampling", coverage=coverage, follows=follows, **more))
 
 
+def _apart(**more: Any) -> Kind:
+    return Kind(ProbeKind(models=2, coverage=0.3, **more), between="models")
+
+
 KINDS: Mapping[str, Kind] = {
     "exact 20+20 jobs, 25 templates": Kind(ProbeKind(jobs=20, templates=25)),
     "exact 10+10 jobs, 10 templates": Kind(ProbeKind()),
     "exact 6+6 jobs, 3 templates": Kind(ProbeKind(jobs=6, templates=3)),
+    "exact 6+6 jobs, 25 templates": Kind(ProbeKind(jobs=6, templates=25)),
+    "exact 20+20 jobs, 3 templates": Kind(ProbeKind(jobs=20, templates=3)),
     "exact, explicit and implicit": Kind(ProbeKind(bias_types=("explicit", "implicit"))),
     "exact, three models": Kind(ProbeKind(models=3)),
+    "exact, two models apart": _apart(),
     "exact, mean share 0.05": Kind(ProbeKind(women=0.055), truths=("null",)),
     "top-k, 20 listed": Kind(ProbeKind(estimator="top-k", k=20)),
     "top-k, 5 listed, coverage follows": Kind(ProbeKind(estimator="top-k", coverage=0.3, follows=1.0)),
     "top-k, women unlisted": Kind(ProbeKind(estimator="top-k", k=3, coverage=0.3, women=0.12)),
     "top-k, 5 listed, three models": Kind(ProbeKind(estimator="top-k", models=3, coverage=0.3)),
+    "top-k, two models apart": _apart(estimator="top-k"),
     "sampling, coverage 0.9": _sampled(0.9),
     "sampling, coverage 0.3": _sampled(0.3),
     "sampling, coverage 0.3 follows": _sampled(0.3, 1.0),
@@ -126,7 +141,7 @@ def page(name: str, truth: str, number: int) -> Json:
         content = content_of(Path(folder), probe, texts)
     said = findings(content)
     line: Json = {"kind": name, "truth": truth, "number": number}
-    line["verdicts"] = [one.verdict for one in said if LEADS.match(one.text)]
+    line["verdicts"] = verdicts(content, said, kind)
     if truth == "null":
         line["false"] = [[one.topic, *claim] for one in said for claim in false_claims(one, kind)]
         line["named"] = sum(map(named_beyond, said))
@@ -153,6 +168,14 @@ def make_runs(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -
         models = [f"{label}=scripted:{label}" for label in labels(world.kind.models)]
         with opened(probe, texts):
             yield ask(*models, study=str(world.write(lists)), out=folder / engine, watcher=bk.Silent()).path
+
+
+def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]:
+    """What is said of that which may differ: a verdict for each sentence, or each row between two models."""
+    if kind.between == "groups":
+        return [one.verdict for one in said if LEADS.match(one.text)]
+    rows = where(content.between["tests"], kind="crossed", gender="female", quantity="share")
+    return [row.get("verdict") or verdict_of(row) for row in rows if contrast_of(row) == "models"]
 
 
 LEADS = re.compile(r"(Weak evidence\. )?(Asked outright|Left to finish|Asked for texts)")
@@ -219,19 +242,25 @@ def longer_lists(finding: Finding) -> list[int] | None:
 
 def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any]]:
     """(what, estimate, low, high, truth) of shares and contrasts of shares."""
-    share = {group: world.true_share(group) for group in (FEMALE, MALE)}
-    asymmetry = (1 - DIVERSE) - share[MALE] - share[FEMALE]
+    kind = world.kind
+    share = {
+        (label, group): kind.true_share(group, model)
+        for model, label in enumerate(labels(kind.models))
+        for group in (FEMALE, MALE)
+    }
     for part in (part for part in content.parts if part.engine == "probe"):
         for row in where(part.tables["probe_groups"], gender="female"):
-            yield _interval("share", row, share[row["job_group"]], "share")
+            yield _interval("share", row, share[row["model"], row["job_group"]], "share")
         for row in where(part.tables["tests"], kind="crossed", gender="female", quantity="share"):
-            contrast = contrast_of(row)
+            contrast, group = contrast_of(row), row["group_a"]
             if contrast == "groups":
-                yield _interval("groups", row, share[FEMALE] - share[MALE])
+                yield _interval("groups", row, kind.difference)
             elif contrast == "models":
-                yield _interval("models", row, 0.0)
+                truth = share[row["model_a"], group] - share[row["model_b"], group]
+                yield _interval("models", row, truth)
         for row in where(part.tables["tests"], kind="crossed", quantity="asymmetry"):
-            yield _interval("asymmetry", row, asymmetry)
+            of_men = (1 - DIVERSE) - share[row["model_a"], MALE]
+            yield _interval("asymmetry", row, of_men - share[row["model_a"], FEMALE])
 
 
 def intervals_of_texts(content: Content, world: TextWorld) -> Iterator[list[Any]]:
@@ -286,8 +315,14 @@ def _made(missing: Sequence[Task], jobs: int) -> Iterator[Json]:
     if jobs == 1:
         yield from (page(*task) for task in missing)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, initializer=_settle) as pool:
         yield from pool.imap_unordered(_page, missing)
+
+
+def _settle() -> None:
+    """What is imported stays: statsmodels collects garbage at each call of Holm, a third of a page's time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _page(task: Task) -> Json:

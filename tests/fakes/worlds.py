@@ -84,8 +84,9 @@ class ProbeKind:
     """One kind of world of the prober.
 
     `women`: true mean of women among women and men in both groups of jobs; `difference`: what the groups'
-    true shares of women differ by, in shares of all listed words. `coverage`: median probability on the
-    listed words; `follows`: by how many logits it rises with each standard deviation of a cell's share.
+    true shares of women differ by, in shares of all listed words; `apart`: each model's from that of the one
+    named before. `coverage`: median probability on the listed words; `follows`: by how many logits it rises
+    with each standard deviation of a cell's share.
     """
 
     jobs: int = 10  # of each group
@@ -95,10 +96,17 @@ class ProbeKind:
     estimator: EstimatorName = "exact"
     women: float = 0.5
     difference: float = 0.0
+    apart: float = 0.0
     coverage: float = 0.5
     follows: float = 0.0
     k: int = 5
     spread: Spread = field(default=Spread())
+
+    def true_share(self, group: str, model: int = 0) -> float:
+        """Women's share over all jobs and templates that there could be."""
+        own = self.apart * (model - (self.models - 1) / 2)
+        half = self.difference / 2
+        return (1 - DIVERSE) * self.women + own + (half if group == FEMALE else -half)
 
 
 def labour_shares(n: int) -> FloatArray:
@@ -134,16 +142,15 @@ class ProbeWorld:
             effects = effects + rng.normal(0, sd.of_model, (*own, n_jobs, 1))
             effects = effects + rng.normal(0, sd.of_model, (*own, 1, j))
         whole = sd.whole(several=several)
-        half = kind.difference / (1 - DIVERSE) / 2
-        mu = np.repeat([centre(kind.women + half, whole), centre(kind.women - half, whole)], kind.jobs)
+        mu = np.array(
+            [
+                [centre(kind.true_share(group, model) / (1 - DIVERSE), whole) for group in (FEMALE, MALE)]
+                for model in range(kind.models)
+            ]
+        ).repeat(kind.jobs, axis=1)
         around = kind.follows * effects / whole + rng.normal(0, 0.5, shape)
         coverage = expit(logit(kind.coverage) + around)
-        return cls(kind, expit(mu[:, None] + effects), coverage, seed)
-
-    def true_share(self, group: str) -> float:
-        """Women's share over all jobs and templates that there could be."""
-        half = self.kind.difference / 2
-        return (1 - DIVERSE) * self.kind.women + (half if group == FEMALE else -half)
+        return cls(kind, expit(mu[:, None, :, None] + effects), coverage, seed)
 
     def write(self, folder: Path) -> Path:
         """The study: its jobs, its templates and its file."""
