@@ -304,6 +304,7 @@ def run(wanted: Iterable[Task], out: Path, jobs: int) -> None:
     there = {task_of(line) for line in read(out)}
     missing = [task for task in wanted if task not in there]
     with out.open("a", encoding="ascii") as file:
+        file.truncate(out.read_bytes().rfind(b"\n") + 1)  # half a line of a killed start
         for done, line in enumerate(_made(missing, jobs), 1):
             file.write(json.dumps(line) + "\n")
             file.flush()

@@ -197,12 +197,12 @@ def test_where_men_truly_have_more_an_asymmetry_is_no_false_direction() -> None:
 
 def test_a_file_of_pages_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out, said = tmp_path / "worlds.jsonl", []
-    arguments = ["--out", str(out), "--kinds", "exact 6+6", "--n", "1"]
+    arguments = ["--out", str(out), "--kinds", "exact 6+6 jobs, 3", "--n", "1"]
     worlds.main(arguments, said.append)
     first = out.read_bytes()
     out.write_bytes(first + b'{"kind": "half a')
     assert len(worlds.read(out)) == 3
-    out.write_bytes(first.partition(b"\n")[0] + b"\n")
+    out.write_bytes(first.partition(b"\n")[0] + b'\n{"kind": "half a')
     worlds.main(arguments, said.append)
     again = worlds.read(out)
     assert {worlds.task_of(line): {**line, "seconds": 0} for line in again} == {
