@@ -20,6 +20,7 @@ from fakes.api_cases import measured_before, options
 from fakes.api_server import ApiServer, Behaviour
 from fakes.toy_model import DEFAULT_VOCABULARY, ToyModel
 from fakes.worlds import (
+    DIVERSE,
     FORMS,
     N_OTHER,
     ProbeKind,
@@ -91,6 +92,9 @@ def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> No
     ]
     tables = [(run.path / "tables" / "tests.csv").read_bytes() for run in (scripted, ours)]
     assert tables[0] == tables[1]
+    groups = ours.groups[ours.groups.gender == "female"].set_index("job_group")["share"]
+    drawn = (1 - DIVERSE) * world.shares[0, 0].reshape(2, -1).mean(axis=1)
+    assert [groups[worlds.FEMALE], groups[worlds.MALE]] == pytest.approx(drawn.tolist(), abs=EXACT)
 
 
 class WorldBehindAServer(ToyModel):
@@ -150,7 +154,7 @@ def test_draws_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
 def test_true_means_are_those_of_many_worlds() -> None:
     kind = ProbeKind(jobs=20, templates=25, women=0.3, difference=0.1)
     drawn = [ProbeWorld.draw(kind, 4, i).shares[0, 0].mean(axis=-1) for i in range(300)]
-    found = 0.9 * np.array(drawn).reshape(300, 2, 20).mean(axis=(0, 2))
+    found = (1 - DIVERSE) * np.array(drawn).reshape(300, 2, 20).mean(axis=(0, 2))
     true = [kind.true_share(group) for group in (worlds.FEMALE, worlds.MALE)]
     assert true[0] - true[1] == pytest.approx(0.1, abs=EXACT)
     assert found == pytest.approx(true, abs=0.015)
