@@ -139,10 +139,13 @@ def page(name: str, truth: str, number: int) -> Json:
     probe = ProbeWorld.draw(kind.probe, *seed) if kind.probe else None
     texts = TextWorld(kind.texts, seed) if kind.texts else None
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=shared) as folder:
-        content = content_of(Path(folder), probe, texts)
-    said = findings(content)
     line: Json = {"kind": name, "truth": truth, "number": number}
+    try:
+        with tempfile.TemporaryDirectory(dir=shared) as folder:
+            content = content_of(Path(folder), probe, texts)
+        said = findings(content)
+    except Exception as error:  # a world that the tool breaks on is a result too
+        return line | {"error": f"{type(error).__name__}: {error}"}
     line["verdicts"] = verdicts(content, said, kind)
     if truth == "null":
         line["false"] = [[one.topic, *claim] for one in said for claim in false_claims(one, kind)]
@@ -184,7 +187,7 @@ LEADS = re.compile(r"(Weak evidence\. )?(Asked outright|Left to finish|Asked for
 """The sentences about the groups of jobs, and about texts and labour statistics."""
 SIZED = re.compile(r"\b(more|less|higher|lower) \[[^\]]*\]([^;.\[]*)")
 """A difference in words with its interval, and what follows it."""
-UNDECIDED = re.compile("no clear|equivalent|alone it would|not identified|bounds|no interval")
+UNDECIDED = re.compile("no clear|equivalent|alone it would|not identified|no verdict|bounds|no interval")
 NAMED = re.compile(r"In (\d+) of \d+ occupations? the share lies above the labour share, in (\d+) below it")
 LISTS = re.compile(r"([\d,]+) of ([\d,]+) lists?\b")
 
@@ -395,6 +398,8 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
 
 def report(lines: Sequence[Json]) -> str:
     """The table as Markdown, and what is said below it."""
+    failed = [line for line in lines if "error" in line]
+    lines = [line for line in lines if "error" not in line]
     rows: list[tuple[str, Sequence[Json]]] = []
     for name in KINDS:
         if own := [line for line in lines if line["kind"] == name]:
@@ -407,7 +412,8 @@ def report(lines: Sequence[Json]) -> str:
     heads = list(summary(lines))
     text = [f"| world | {' | '.join(heads)} |", f"|{'---|' * (len(heads) + 1)}"]
     text += [f"| {name} | {' | '.join(map(str, summary(own).values()))} |" for name, own in rows]
-    return "\n".join([*text, "", *_below(lines)])
+    errors = [f"NO PAGE: {' '.join(map(str, task_of(line)))}: {line['error']}" for line in failed]
+    return "\n".join([*text, "", *_below(lines), *errors])
 
 
 def _below(lines: Sequence[Json]) -> Iterator[str]:
