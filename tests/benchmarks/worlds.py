@@ -326,11 +326,12 @@ def _made(missing: Sequence[Task], jobs: int) -> Iterator[Json]:
 
 
 def _settle() -> None:
-    """What is imported stays, and versions are looked up once: together half of a page's time.
+    """After a first page all is imported and stays, and versions are looked up once.
 
-    (statsmodels collects garbage at each call of Holm.)
+    Else statsmodels, which collects garbage at each call of Holm, takes most of a page's time.
     """
     provenance.version = functools.cache(provenance.version)  # type: ignore[attr-defined]
+    page("both engines", "null", 0)
     gc.collect()
     gc.freeze()
 
