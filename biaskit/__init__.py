@@ -23,42 +23,37 @@ if TYPE_CHECKING:
     from biaskit.personas.srb.score import chamfer_distance, srb
     from biaskit.personas.texts.association import associate_gender
     from biaskit.progress import Silent
-    from biaskit.workflow import (
-        PersonasResult,
-        ProbeResult,
-        analyze_texts,
-        calibrate,
-        cite,
-        compare,
-        doctor,
-        load,
-        marked_words,
-        personas,
-        probe,
-        report,
-        score_continuations,
-    )
+    from biaskit.workflow.analyze import load
+    from biaskit.workflow.calibrate import calibrate
+    from biaskit.workflow.cite import cite
+    from biaskit.workflow.compare import compare
+    from biaskit.workflow.doctor import doctor
+    from biaskit.workflow.imported import analyze_texts
+    from biaskit.workflow.marked_words import marked_words
+    from biaskit.workflow.personas import PersonasResult, personas
+    from biaskit.workflow.probe import ProbeResult, probe, score_continuations
+    from biaskit.workflow.report import report
 
 __version__ = "0.1.0"
 
 _FACE = {
     "BiaskitError": "biaskit.errors",
-    "PersonasResult": "biaskit.workflow",
-    "ProbeResult": "biaskit.workflow",
+    "PersonasResult": "biaskit.workflow.personas",
+    "ProbeResult": "biaskit.workflow.probe",
     "Silent": "biaskit.progress",
-    "analyze_texts": "biaskit.workflow",
+    "analyze_texts": "biaskit.workflow.imported",
     "associate_gender": "biaskit.personas.texts.association",
-    "calibrate": "biaskit.workflow",
+    "calibrate": "biaskit.workflow.calibrate",
     "chamfer_distance": "biaskit.personas.srb.score",
-    "cite": "biaskit.workflow",
-    "compare": "biaskit.workflow",
-    "doctor": "biaskit.workflow",
-    "load": "biaskit.workflow",
-    "marked_words": "biaskit.workflow",
-    "personas": "biaskit.workflow",
-    "probe": "biaskit.workflow",
-    "report": "biaskit.workflow",
-    "score_continuations": "biaskit.workflow",
+    "cite": "biaskit.workflow.cite",
+    "compare": "biaskit.workflow.compare",
+    "doctor": "biaskit.workflow.doctor",
+    "load": "biaskit.workflow.analyze",
+    "marked_words": "biaskit.workflow.marked_words",
+    "personas": "biaskit.workflow.personas",
+    "probe": "biaskit.workflow.probe",
+    "report": "biaskit.workflow.report",
+    "score_continuations": "biaskit.workflow.probe",
     "srb": "biaskit.personas.srb.score",
 }
 
@@ -94,29 +89,16 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_FACE])
 
 
-def _function(name: str) -> property:
-    """The function of a name that a package has too.
+class _Face(ModuleType):
+    """Keeps `biaskit.probe` and the like the functions.
 
     Importing a package writes its module to that name; `from biaskit.probe.design import ...` does not need
     the write, and it is ignored.
     """
 
-    def read(_: object) -> object:
-        return __getattr__(name)
-
-    def ignore(_: object, __: object) -> None:
-        """Keep the function."""
-
-    return property(read, ignore)
-
-
-class _Face(ModuleType):
-    """Keeps `biaskit.probe` and the like the functions."""
-
-    probe = _function("probe")
-    personas = _function("personas")
-    compare = _function("compare")
-    report = _function("report")
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _FACE:
+            super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Face

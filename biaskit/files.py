@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from biaskit.errors import RunError
+
 _HERE = Path(__file__).resolve().parent
 
 
@@ -39,6 +41,16 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def write_or_refuse(path: Path, content: bytes) -> None:
+    """`write_atomically` for a place that a user named. Raises `RunError`."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
+        ) from error
 
 
 def sync_directory(path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -49,23 +49,18 @@ class Watcher(Protocol):
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """A model's plan; raises to stop before it starts (a question answered with no)."""
-        ...
 
     def progress(self, label: str, done: int, total: int) -> None:
         """So many of a model's missing cells are stored."""
-        ...
 
     def confirm(self, text: str) -> None:
         """Something that needs a yes before it happens; raises where it is refused."""
-        ...
 
     def note(self, text: str) -> None:
         """Something to know now, such as a model that failed its checks."""
-        ...
 
     def detail(self, text: str) -> None:
         """Something that only --verbose shows, such as a request that is asked again."""
-        ...
 
 
 class Silent:
@@ -87,11 +82,11 @@ class Silent:
         """Nothing."""
 
 
-class LineWatcher:
+class LineWatcher(Silent):
     """Plan, notes and progress in lines on stderr; nothing is asked, since calling from Python is a yes.
 
     On a terminal the line of progress is written over; elsewhere, as in a notebook or a log, there is a line
-    every ten seconds and one at the end.
+    every ten seconds and one at the end. Details are left to `biaskit ... --verbose`.
     """
 
     def __init__(self) -> None:
@@ -118,9 +113,6 @@ class LineWatcher:
         """A line of its own above the progress."""
         self.close()
         self._say(f"biaskit: {text}")
-
-    def detail(self, text: str) -> None:
-        """Nothing: `biaskit ... --verbose` shows it."""
 
     def progress(self, label: str, done: int, total: int) -> None:
         """So many of those missing are stored, with rate and time left."""
@@ -193,11 +185,8 @@ def watching(watcher: Watcher | None) -> Iterator[Watcher]:
     if watcher is not None:
         yield watcher
         return
-    lines = LineWatcher()
-    try:
+    with closing(LineWatcher()) as lines:
         yield lines
-    finally:
-        lines.close()
 
 
 def on_terminal() -> bool:
@@ -215,9 +204,6 @@ def _write(text: str) -> None:
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()
-
-
-# --- what is said --------------------------------------------------------------------------------------
 
 
 def plan_line(plan: ModelPlan) -> str:

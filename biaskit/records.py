@@ -120,10 +120,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """How a probability is obtained, with what changes its numbers; part of a cell's key.
-
-    See docs/methods.md#estimators.
-    """
+    """How a probability is obtained (docs/methods.md#estimators): what of it is part of a cell's key."""
 
     name: EstimatorName = "exact"
     k: int | None = None  # top-k: how many of the most probable tokens are listed
@@ -259,10 +256,7 @@ class Plan(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One (model, bias type, template, job, instruction, setting) of the full product.
-
-    See docs/methods.md#cells.
-    """
+    """One (model, bias type, template, job, instruction, setting) of the product (docs/methods.md#cells)."""
 
     model: str
     bias_type: BiasType
@@ -279,9 +273,8 @@ class Cell:
 class CellShares:
     """A cell with what its stored row says; `None` with a reason where it says nothing.
 
-    Estimators that give no point (docs/methods.md#top-k-bounds) also have ends, (low, high) in the order
-    of the masses:
-    bounds of `top-k`, Wilson intervals of `sampling`.
+    Estimators that give no point also have ends, (low, high) in the order of the masses: bounds of `top-k`
+    (docs/methods.md#top-k-bounds), Wilson intervals of `sampling`.
     """
 
     cell: Cell

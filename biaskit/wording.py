@@ -11,10 +11,7 @@ MINUS = "−"
 PEOPLE: Mapping[str, str] = MappingProxyType(
     {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
 )
-"""The prober's `diverse` (also: gender unknown) and the texts' `nonbinary` are two things.
-
-See docs/methods.md#gender-groups.
-"""
+"""The prober's `diverse` (or unknown) and the texts' `nonbinary` differ (docs/methods.md#gender-groups)."""
 
 
 def people(gender: str) -> str:
@@ -63,11 +60,8 @@ def share_with_interval(value: float | None, low: float | None, high: float | No
     """'60 % [52–67]'; a share that is None is '–'."""
     if value is None:
         return "–"
-    return (
-        f"{percent(value)} %"
-        if low is None or high is None
-        else f"{percent(value)} % [{percent_range(low, high)}]"
-    )
+    interval = "" if low is None or high is None else f" [{percent_range(low, high)}]"
+    return f"{percent(value)} %{interval}"
 
 
 ROUNDING = 1e-12

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_format, with_settings
-from biaskit.cli.output import print_result
-from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.cli.options import examples, option, with_format, with_settings
+from biaskit.cli.output import named_or_newest, print_result
+from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
-from biaskit.runs.store import find_run
-from biaskit.workflow import RECORDED, analyse, analysis_keys, import_texts, merge, recorded_run, result_of
+from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
+from biaskit.workflow.imported import import_texts
+from biaskit.workflow.recorded import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
 
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
+VARIANTS = click.Choice(["exact", "released"])
+HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
 @click.command(
@@ -27,29 +31,20 @@ OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
-@click.option("--texts", metavar="FILE", help="Your own texts: .csv, .tsv, .jsonl or .parquet.")
-@click.option("--text-col", default="text", show_default=True, metavar="COLUMN", help="Holds the texts.")
-@click.option(
-    "--gender-col", metavar="COLUMN", help="Holds the gender that the text was asked to be about, if any."
-)
-@click.option("--occupation-col", metavar="COLUMN", help="Holds the occupation, or any other grouping.")
-@click.option("--model-col", metavar="COLUMN", help="Holds the model that wrote the text.")
-@click.option(
-    "--variant", type=click.Choice(["exact", "released"]), help="released: as GAS(P)'s scripts define it."
-)
-@click.option(
-    "--hold-out",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="PART",
-    help="Treat this fraction of the texts with a gender as if they had none: a positive control.",
-)
-@click.option("--vectors", metavar="SOURCE", help="corpus, pretrained:PATH or marked-lists.")
-@click.option("--srb-seeds", metavar="SEEDS", help="Seeds of the word vectors, such as 1-5.")
-@click.option("--no-clusters", is_flag=True, help="Leave out the clusters of marked words.")
-@click.option("--study", metavar="PATH", help="A study file whose analysis keys are used.")
-@click.option("--out", metavar="RUN", help="The folder for imported or merged rows.")
-@with_settings
-@with_format
+@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl or .parquet.")
+@option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
+@option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
+@option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
+@option("--model-col", "COLUMN", "Holds the model that wrote the text.")
+@option("--variant", None, "released: as GAS(P)'s scripts define it.", type=VARIANTS)
+@option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
+@option("--vectors", "SOURCE", "corpus, pretrained:PATH or marked-lists.")
+@option("--srb-seeds", "SEEDS", "Seeds of the word vectors, such as 1-5.")
+@option("--no-clusters", None, "Leave out the clusters of marked words.", is_flag=True)
+@option("--study", "PATH", "A study file whose analysis keys are used.")
+@option("--out", "RUN", "The folder for imported or merged rows.")
+@with_settings()
+@with_format()
 def command(
     runs: tuple[str, ...],
     texts: str | None,
@@ -68,8 +63,7 @@ def command(
     keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
     chosen = {name: value for name, value in keys.items() if value is not None}
     chosen |= {"clusters": False} if no_clusters else {}
-    watcher = TerminalWatcher(assume_yes=False)
-    try:
+    with closing(TerminalWatcher(assume_yes=False)) as watcher:
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
@@ -78,8 +72,6 @@ def command(
         else:
             _refuse_columns(options)
             result = _stored(runs, study, out, {**chosen, **settings}, watcher)
-    finally:
-        watcher.close()
     print_result(result, output_format)
 
 
@@ -99,10 +91,8 @@ def _stored(
         path = recorded_run(runs[0], out)
         out = None
     else:
-        paths = [find_run(run) for run in runs] or [find_run(None)]
+        paths = named_or_newest(runs)
         path = paths[0]
-    if not runs:
-        emit(f"Newest run: {path}\n", err=True)
     chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
     if out is not None:
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_format, with_settings
-from biaskit.cli.output import print_document
-from biaskit.cli.terminal import emit
-from biaskit.runs.store import find_run
+from biaskit.cli.options import examples, option, with_format, with_settings
+from biaskit.cli.output import named_or_newest, print_document
+from biaskit.cli.terminal import emit, emit_json
 from biaskit.tables.io import read_table_rows
-from biaskit.workflow import CalibrationResult, calibrate
+from biaskit.workflow.calibrate import CalibrationResult, calibrate
 
 
 @click.command(
@@ -24,35 +22,24 @@ from biaskit.workflow import CalibrationResult, calibrate
     ),
 )
 @click.argument("run", required=False)
-@click.option(
-    "--occupation", metavar="NAME", help="Whose texts to use; default: the occupation with most texts."
-)
-@click.option("--model", metavar="LABEL", help="Whose texts to use; needed if the run has several models.")
-@click.option("--out", metavar="FILE", help="The study file; default calibrated.toml in the run's folder.")
-@with_settings
-@with_format
-def command(
-    run: str | None,
-    occupation: str | None,
-    model: str | None,
-    out: str | None,
-    settings: dict[str, Any],
-    output_format: str,
-) -> None:
+@option("--occupation", "NAME", "Whose texts to use; default: the occupation with most texts.")
+@option("--model", "LABEL", "Whose texts to use; needed if the run has several models.")
+@option("--out", "FILE", "The study file; default calibrated.toml in the run's folder.")
+@with_settings()
+@with_format()
+def command(run: str | None, output_format: str, **chosen: Any) -> None:
     """Find C and alpha of Calibrated Marked Words on a RUN's own texts, and write a study file.
 
     Without RUN, the newest run in this folder is used.
     """
-    path = find_run(run)
-    if run is None:
-        emit(f"Newest run: {path}\n", err=True)
-    result = calibrate(path, occupation=occupation, model=model, out=out, settings=settings)
+    (path,) = named_or_newest([run] if run is not None else [])
+    result = calibrate(path, **chosen)
     table = result.path / "tables" / "calibration.csv"
     if output_format == "csv":
         emit(table.read_text(encoding="utf-8"))
         return
     if output_format == "json":
-        emit(_as_json(result, table))
+        emit_json(_content(result, table))
         return
     print_document(result.document(), output_format)
     if result.study_file is not None:
@@ -61,9 +48,9 @@ def command(
         emit(f"\nStudy file: {result.study_file} ({how})\n", err=output_format == "latex")
 
 
-def _as_json(result: CalibrationResult, table: Path) -> str:
+def _content(result: CalibrationResult, table: Path) -> dict[str, Any]:
     chosen = result.found.recommended
-    content = {
+    return {
         "run": str(result.path),
         "model": result.found.model,
         "occupation": result.found.occupation,
@@ -74,4 +61,3 @@ def _as_json(result: CalibrationResult, table: Path) -> str:
         "warnings": list(result.warnings),
         "tables": {"calibration": read_table_rows(table) if table.is_file() else []},
     }
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from biaskit.cli.terminal import emit
+from biaskit.cli.options import with_format
+from biaskit.cli.terminal import emit, emit_json
 from biaskit.workflow.cite import cite, references
 
 
 @click.command("cite")
 @click.argument("run", required=False)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How the references are printed.",
-)
+@with_format("How the references are printed.", ("text", "json"))
 def command(run: str | None, output_format: str) -> None:
     """Print the signature line of a RUN and BibTeX of the papers it used; without RUN, of all papers."""
     if output_format == "json":
         signature, bibtex = references(run)
-        emit(json.dumps({"signature": signature, "bibtex": bibtex}, indent=1) + "\n")
+        emit_json({"signature": signature, "bibtex": bibtex})
     else:
         emit(cite(run) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,18 +9,21 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_format, with_sides
+from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import print_result
-from biaskit.cli.terminal import emit
+from biaskit.cli.terminal import emit, emit_json
 from biaskit.compare.requirement import CONTRASTS, Requirement
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
-from biaskit.study.config import parse_setting
 from biaskit.tables.verdict import verdict_of
 from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
+REQUIRE = (
+    "Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
+    " equivalent within it."
+)
 SHOWN = 5
 """Rows that do not hold, named on stderr."""
 
@@ -36,31 +38,14 @@ SHOWN = 5
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--out", metavar="DIR", help="The comparison's folder; by default biaskit-runs/compare-DIGEST.")
-@click.option(
-    "--require",
-    metavar="equivalent[=CONTRAST]",
-    help="Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
-    " equivalent within it.",
-)
+@option("--out", "DIR", "The comparison's folder; by default biaskit-runs/compare-DIGEST.")
+@option("--require", "equivalent[=CONTRAST]", REQUIRE)
 @with_sides
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="margin.QUANTITY=NUMBER, such as margin.share=0.03: how close counts as equivalent. Repeatable.",
+@with_settings(
+    "margin.QUANTITY=NUMBER, such as margin.share=0.03: how close counts as equivalent. Repeatable."
 )
-@with_format
-def command(
-    runs: tuple[str, ...],
-    out: str | None,
-    require: str | None,
-    groups: tuple[str, ...],
-    aliases: str | None,
-    settings: tuple[str, ...],
-    output_format: str,
-) -> None:
+@with_format()
+def command(runs: tuple[str, ...], require: str | None, output_format: str, **chosen: Any) -> None:
     """Set the models of several RUNs, or of one, side by side, with tests between them.
 
     Only stored tables are read; no model is loaded. A difference is the model named later minus the one
@@ -68,8 +53,7 @@ def command(
     0 done, 1 failed, 2 wrong use, 4 not equivalent as --require demands.
     """
     contrast = _contrast(require) if require is not None else None
-    margins = dict(parse_setting(setting) for setting in settings)
-    result = compare(*_paths(runs), out=out, groups=groups, aliases=aliases, settings=margins)
+    result = compare(*_paths(runs), **chosen)
     _print(result, output_format)
     if contrast is not None:
         requirement = result.requirement(contrast)
@@ -107,7 +91,7 @@ def _print(result: ComparisonResult, output_format: str) -> None:
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
         emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
     elif output_format == "json":
-        emit(json.dumps(_as_json(result), indent=1, allow_nan=False) + "\n")
+        emit_json(_as_json(result))
     else:
         print_result(result, output_format)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import closing
 from typing import Any
 
 import click
 
-from biaskit.cli.options import examples
-from biaskit.cli.output import print_document
-from biaskit.cli.terminal import TerminalWatcher, emit
+from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
+from biaskit.cli.output import listed_table, print_document
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
 from biaskit.errors import UsageError
 from biaskit.report.render.data import render_csv
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable
+
+_AGREEMENT = "Check top-k and sampling against the exact values of a local model, per bias type."
+_STUDY = "With --agreement: the study whose cells are used."
+_KEY = "Environment variable with the key of an api: model. Never the key itself."
 
 
 @click.command(
@@ -24,37 +28,14 @@ from biaskit.report.render.document import Document, Heading, TitledTable
     ),
 )
 @click.argument("model")
-@click.option(
-    "--agreement",
-    is_flag=True,
-    help="Check top-k and sampling against the exact values of a local model, per bias type.",
-)
-@click.option(
-    "--study",
-    default="occugender",
-    show_default=True,
-    help="With --agreement: the study whose cells are used.",
-)
-@click.option(
-    "--draws", type=click.IntRange(min=2), metavar="N", help="With --agreement: texts drawn for each cell."
-)
-@click.option(
-    "--api-key-env",
-    multiple=True,
-    metavar="VAR",
-    help="Environment variable with the key of an api: model. Never the key itself.",
-)
-@click.option("--endpoint-name", metavar="NAME", help="A name to use instead of the base URL.")
-@click.option("--price", metavar="IN,OUT", help="USD per million tokens, where no price is known.")
-@click.option("--verbose", is_flag=True, help="Show every request that is repeated, and why.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "csv", "latex"]),
-    default="text",
-    show_default=True,
-    help="How the result is printed.",
-)
+@option("--agreement", None, _AGREEMENT, is_flag=True)
+@option("--study", None, _STUDY, default="occugender", show_default=True)
+@option("--draws", "N", "With --agreement: texts drawn for each cell.", type=click.IntRange(min=2))
+@option("--api-key-env", "VAR", _KEY, multiple=True)
+@option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
+@with_price
+@with_verbose
+@with_format("How the result is printed.")
 def command(
     model: str,
     agreement: bool,
@@ -69,13 +50,10 @@ def command(
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     hundred tokens.
     """
-    watcher = TerminalWatcher(assume_yes=False, verbose=verbose)
-    try:
+    with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
         result = _agree(model, study, draws, watcher) if agreement else _examine(model, watcher, **chosen)
-    finally:
-        watcher.close()
     if output_format == "json":
-        emit(json.dumps(result.as_json(), indent=1, allow_nan=False) + "\n")
+        emit_json(result.as_json())
     elif output_format == "csv":
         emit(render_csv(_one_table(result.document())))
     else:
@@ -83,18 +61,11 @@ def command(
 
 
 def _one_table(document: Document) -> TitledTable:
-    """The examination's tables below one another; an answer broken over lines is whole again."""
+    """The examination's tables below one another."""
     if len(document.tables) == 1:
         return document.tables[0]
-    rows: list[tuple[str, str, str]] = []
-    for table in document.tables:
-        for name, text in table.rows:
-            if name:
-                rows.append((table.title, name, text))
-            else:
-                rows[-1] = (*rows[-1][:2], f"{rows[-1][2]} {text}")
-    heads = (Heading("about"), Heading("what"), Heading("value"))
-    return TitledTable("Examination", (heads,), tuple(rows), n_text=3)
+    rows = ((table.title, *row) for table in document.tables for row in table.rows)
+    return listed_table("Examination", ("about", "what", "value"), rows, 3)
 
 
 def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:

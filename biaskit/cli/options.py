@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from biaskit.study.config import parse_setting
 
-F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def examples(*lines: str) -> str:
@@ -17,118 +17,48 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def option(names: str, metavar: str | None, text: str | None, **more: Any) -> Decorator:
+    """A click option: flag (and parameter, where it is named otherwise), what it takes, its help."""
+    return click.option(*names.split(), metavar=metavar, help=text, **more)
+
+
+def several(*options: Decorator) -> Decorator:
+    """Options as one decorator, in the order of the help text."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return decorate
+
+
 def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
     return dict(parse_setting(value) for value in values)
 
 
-def with_settings(command: F) -> F:
+def with_settings(
+    text: str = "Any key of the study (biaskit corpora STUDY lists them); repeatable.",
+) -> Decorator:
     """--set KEY=VALUE, repeatable."""
-    return click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_settings,
-        help="Any key of the study (biaskit corpora STUDY lists them); repeatable.",
-    )(command)
+    return option("--set settings", "KEY=VALUE", text, multiple=True, callback=_settings)
 
 
-def with_format(command: F) -> F:
-    """--format text|json|csv|latex."""
-    return click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(["text", "json", "csv", "latex"]),
-        default="text",
-        show_default=True,
-        help="How the result is printed; the tables on disk are the same.",
-    )(command)
+def with_format(
+    text: str = "How the result is printed; the tables on disk are the same.",
+    formats: tuple[str, ...] = ("text", "json", "csv", "latex"),
+) -> Decorator:
+    """--format, by default text."""
+    kind = click.Choice(formats)
+    return option("--format output_format", None, text, type=kind, default="text", show_default=True)
 
 
-def with_sides(command: F) -> F:
-    """--group and --aliases: what is held against what."""
-    command = click.option(
-        "--aliases",
-        metavar="FILE",
-        help="A file of two columns; each line holds two names of one occupation.",
-    )(command)
-    return click.option(
-        "--group",
-        "groups",
-        multiple=True,
-        metavar="NAME=LABELS",
-        help="Models, separated by commas; the mean of each group is compared with the others'. Repeatable.",
-    )(command)
-
-
-_RUNNING = (
-    click.option("--system-prompt", metavar="FILE", help="A file with the system prompt to test."),
-    click.option(
-        "--batch-size",
-        default="auto",
-        show_default=True,
-        metavar="auto|N",
-        help="Prompts or texts processed at once.",
-    ),
-    click.option(
-        "--device",
-        default="auto",
-        show_default=True,
-        help="cpu, cuda, cuda:N, mps, or map (several devices).",
-    ),
-    click.option(
-        "--dtype",
-        default="auto",
-        show_default=True,
-        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
-    ),
-    click.option(
-        "--out", metavar="RUN", help="The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."
-    ),
-    click.option(
-        "--api-key-env",
-        multiple=True,
-        metavar="VAR",
-        help="Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself.",
-    ),
-    click.option(
-        "--endpoint-name",
-        metavar="NAME",
-        help="Replaces the base URL in every key: a new port is the same model.",
-    ),
-    click.option(
-        "--max-cost",
-        type=float,
-        metavar="USD",
-        help="The most that the run may cost, repeated requests included.",
-    ),
-    click.option("--price", metavar="IN,OUT", help="USD per million tokens, where no price is known."),
-    click.option(
-        "--accept-drift",
-        is_flag=True,
-        help="Continue although a different model now answers under the same name.",
-    ),
-    click.option("--verbose", is_flag=True, help="Show every request that is repeated, and why."),
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Print the plan and stop. An API is measured first, with about 15 short calls.",
-    ),
-    click.option("--yes", is_flag=True, help="Start without asking, however long it takes."),
+GROUPS = "Models, separated by commas; the mean of each group is compared with the others'. Repeatable."
+with_sides = several(
+    option("--group groups", "NAME=LABELS", GROUPS, multiple=True),
+    option("--aliases", "FILE", "A file of two columns; each line holds two names of one occupation."),
 )
+"""What is held against what."""
 
-
-def with_running(command: F) -> F:
-    """How and where models run, where rows go, what is asked before a start: the same for both engines."""
-    for option in reversed(_RUNNING):
-        command = option(command)
-    return command
-
-
-def parse_batch_size(text: str) -> int | None:
-    """`auto` or a positive number."""
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise click.UsageError(f"--batch-size {text}: give auto or a number of at least 1.")
-    return int(text)
+with_price = option("--price", "IN,OUT", "USD per million tokens, where no price is known.")
+with_verbose = option("--verbose", None, "Show every request that is repeated, and why.", is_flag=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from biaskit.cli.terminal import emit, emit_notes, takes_blocks, width
+from biaskit.cli.terminal import emit, emit_json, emit_notes, takes_blocks, width
 from biaskit.report.render.data import render_csv, render_json
-from biaskit.report.render.document import Document
+from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
-from biaskit.tables.io import read_table_rows
+from biaskit.runs.collection import stored_tables
+from biaskit.runs.store import find_run
 from biaskit.workflow.compare import BETWEEN, ComparisonResult
 from biaskit.workflow.report import stored_content
 from biaskit.workflow.result import RunResult
@@ -23,18 +24,46 @@ N_FINDINGS = 2
 """Of a run that was just made; the page has all of them."""
 
 
+def named_or_newest(runs: Sequence[str]) -> list[Path]:
+    """The runs that a command names, else the newest one, which is told."""
+    if runs:
+        return [find_run(run) for run in runs]
+    newest = find_run(None)
+    emit(f"Newest run: {newest}\n", err=True)
+    return [newest]
+
+
+def listed_table(
+    title: str, heads: Sequence[str], rows: Iterable[tuple[str, ...]], n_text: int
+) -> TitledTable:
+    """A table of one header line, the first `n_text` columns of words."""
+    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), n_text=n_text)
+
+
 def print_document(document: Document, output_format: str) -> None:
     """A document of one table as text, JSON, CSV or LaTeX; of several tables CSV has the first."""
-    if output_format == "csv":
-        emit(render_csv(document.tables[0]))
-    else:
-        emit(_rendered(document, output_format))
+    emit(_RENDERERS[output_format](document))
+
+
+_RENDERERS: Mapping[str, Callable[[Document], str]] = {
+    "text": lambda document: render_text(document, width()),
+    "json": render_json,
+    "csv": lambda document: render_csv(document.tables[0]),
+    "latex": render_latex,
+}
 
 
 def print_result(result: RunResult, output_format: str) -> None:
     """The paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
     if output_format == "json":
-        emit(_as_json(result))
+        emit_json(
+            {
+                "run": str(result.path),
+                "signature": result.analysis()["signature"],
+                "warnings": list(result.warnings),
+                "tables": stored_tables(result.path),
+            }
+        )
     elif output_format == "csv":
         _print_csv(result.path / "tables" / f"{result.headline}.csv")
     elif output_format == "latex":
@@ -57,12 +86,6 @@ def _print_text(result: RunResult) -> None:
     emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
 
 
-def _rendered(document: Document, output_format: str) -> str:
-    if output_format == "text":
-        return render_text(document, width())
-    return render_json(document) if output_format == "json" else render_latex(document)
-
-
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
     """How a command that asks models ends: the folder, the tables or the failures, and the exit code."""
     if dry_run:
@@ -83,14 +106,3 @@ def _print_csv(path: Path) -> None:
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
-
-
-def _as_json(result: RunResult) -> str:
-    tables = {file.stem: read_table_rows(file) for file in sorted((result.path / "tables").glob("*.csv"))}
-    content = {
-        "run": str(result.path),
-        "signature": result.analysis()["signature"],
-        "warnings": list(result.warnings),
-        "tables": tables,
-    }
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"

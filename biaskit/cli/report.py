@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import webbrowser
+from contextlib import closing
 from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, with_settings, with_sides
-from biaskit.cli.terminal import TerminalWatcher, emit, emit_notes, takes_blocks, width
-from biaskit.runs.store import find_run
+from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
+from biaskit.cli.output import named_or_newest
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, emit_notes, takes_blocks, width
 
 
 @click.command(
@@ -23,30 +23,18 @@ from biaskit.runs.store import find_run
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--open", "open_it", is_flag=True, help="Show the page in the browser.")
-@click.option(
-    "--out", metavar="FILE", help="Where the page goes; by default report.html in the run's folder."
-)
-@click.option("--no-texts", is_flag=True, help="Leave out every generated or imported text.")
+@option("--open open_it", None, "Show the page in the browser.", is_flag=True)
+@option("--out", "FILE", "Where the page goes; by default report.html in the run's folder.")
+@option("--no-texts", None, "Leave out every generated or imported text.", is_flag=True)
 @with_sides
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How the findings are printed; the page is the same.",
-)
-@with_settings
+@with_format("How the findings are printed; the page is the same.", ("text", "json"))
+@with_settings()
 def command(
     runs: tuple[str, ...],
     open_it: bool,
-    out: str | None,
     no_texts: bool,
-    groups: tuple[str, ...],
-    aliases: str | None,
     output_format: str,
-    settings: dict[str, Any],
+    **chosen: Any,
 ) -> None:
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
@@ -56,35 +44,22 @@ def command(
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report
 
-    if not runs:
-        newest = find_run(None)
-        emit(f"Newest run: {newest}\n", err=True)
-        runs = (str(newest),)
-    watcher = TerminalWatcher(assume_yes=True)
-    try:
-        made = report(
-            *runs,
-            out=out,
-            texts=not no_texts,
-            groups=groups,
-            aliases=aliases,
-            settings=settings,
-            watcher=watcher,
-        )
-    finally:
-        watcher.close()
+    paths = named_or_newest(runs)
+    with closing(TerminalWatcher(assume_yes=True)) as watcher:
+        made = report(*paths, texts=not no_texts, watcher=watcher, **chosen)
     if output_format == "json":
-        content = {
-            "page": str(made.page),
-            "figures": [str(path) for path in made.figures],
-            "latex": [str(path) for path in made.latex],
-            "findings": [
-                {"topic": f.topic, "verdict": f.verdict, "text": f.text, "measured_with": f.measured_with}
-                for f in made.findings
-            ],
-            "notes": list(made.notes),
-        }
-        emit(json.dumps(content, indent=1) + "\n")
+        emit_json(
+            {
+                "page": str(made.page),
+                "figures": [str(path) for path in made.figures],
+                "latex": [str(path) for path in made.latex],
+                "findings": [
+                    {"topic": f.topic, "verdict": f.verdict, "text": f.text, "measured_with": f.measured_with}
+                    for f in made.findings
+                ],
+                "notes": list(made.notes),
+            }
+        )
     else:
         emit(headline(made.content, width=width(), ascii=not takes_blocks()) + "\n")
         emit_notes(made.notes)

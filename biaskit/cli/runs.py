@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,18 +10,18 @@ from typing import Any
 import click
 
 from biaskit.cli.options import with_format
-from biaskit.cli.output import print_document
-from biaskit.cli.terminal import emit, emit_notes
+from biaskit.cli.output import listed_table, print_document
+from biaskit.cli.terminal import emit, emit_json, emit_notes
 from biaskit.errors import BiaskitError
 from biaskit.report.render.data import render_csv
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable
 from biaskit.runs.store import DEFAULT_PARENT, list_runs
-from biaskit.workflow import describe_run
+from biaskit.workflow.analyze import describe_run
 
 
 @click.command("runs")
 @click.argument("folder", default=str(DEFAULT_PARENT))
-@with_format
+@with_format()
 def command(folder: str, output_format: str) -> None:
     """List the runs in FOLDER (default: biaskit-runs): rows done of planned, last write."""
     found, broken = [], []
@@ -32,7 +31,7 @@ def command(folder: str, output_format: str) -> None:
         except BiaskitError as error:
             broken.append(f"{path}: {error}")
     if output_format in ("json", "csv"):
-        emit(json.dumps(found, indent=1) + "\n" if output_format == "json" else render_csv(_plain(found)))
+        emit_json(found) if output_format == "json" else emit(render_csv(_plain(found)))
         # A program reads the runs; whoever started it reads what is broken.
         emit_notes(broken, err=True)
     elif not found and not broken:
@@ -42,23 +41,20 @@ def command(folder: str, output_format: str) -> None:
 
 
 def _shown(found: Sequence[Mapping[str, Any]]) -> TitledTable:
-    rows = tuple(
+    rows = (
         (
-            r["run"],
-            r["study"],
-            ", ".join(r["models"]),
+            *(r["run"], r["study"], ", ".join(r["models"])),
             "–" if r["rows"] is None else f"{r['rows']:,} of {r['planned'] or 0:,}",
             _when(r["last_write"]),
         )
         for r in found
     )
-    heads = ("run", "study", "models", "rows", "last write")
-    return TitledTable("Runs", (tuple(Heading(text) for text in heads),), rows, n_text=3)
+    return listed_table("Runs", ("run", "study", "models", "rows", "last write"), rows, 3)
 
 
 def _plain(found: Sequence[Mapping[str, Any]]) -> TitledTable:
     """The same for a program: one number in a field, an unknown one is empty."""
-    rows = tuple(
+    rows = (
         (
             *(r["run"], r["study"], ", ".join(r["models"])),
             *("" if r[name] is None else str(r[name]) for name in ("rows", "planned", "last_write")),
@@ -66,7 +62,7 @@ def _plain(found: Sequence[Mapping[str, Any]]) -> TitledTable:
         for r in found
     )
     heads = ("run", "study", "models", "rows", "planned", "last_write")
-    return TitledTable("Runs", (tuple(Heading(text) for text in heads),), rows, n_text=3)
+    return listed_table("Runs", heads, rows, 3)
 
 
 def _when(stamp: float | None) -> str:

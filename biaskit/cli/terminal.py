@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,11 @@ def emit(text: str, *, err: bool = False) -> None:
     stream = sys.stderr if err else sys.stdout
     encoding = stream.encoding or "utf-8"
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
+
+
+def emit_json(content: object) -> None:
+    """Print a result for a program."""
+    emit(json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def width() -> int:

@@ -22,6 +22,7 @@ from biaskit.corpora.sources import (
     check_keys,
     check_label,
     label_of,
+    one_of,
     parse_toml,
     read_source,
     read_source_rows,
@@ -30,13 +31,15 @@ from biaskit.corpora.sources import (
     texts_of,
     year_of,
 )
-from biaskit.errors import CorpusError, nearest
+from biaskit.errors import CorpusError
 from biaskit.records import BiasType, Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
 
 DEFAULT_SLOT = "[JOB]"
 ENGLISH = "corpus:brown/word-counts.csv"
 
 Forms = Literal["both", "as-listed"]
+FORMS: tuple[Forms, ...] = get_args(Forms)
+BIAS_TYPES: tuple[BiasType, ...] = get_args(BiasType)
 
 _GET_BROWN = "Run python -m nltk.downloader brown, or set english_prior = table."
 _BRACKETED = re.compile(r"\[[^\[\]]+\]")
@@ -119,10 +122,10 @@ def load_templates(source: str | Path) -> Templates:
     """
     table = read_source_rows(source, _TEMPLATES)
     slot = _slot(table.top)
-    count: dict[BiasType, int] = dict.fromkeys(get_args(BiasType), 0)
+    count = dict.fromkeys(BIAS_TYPES, 0)
     templates = []
     for row in table.rows:
-        bias_type = _bias_type(row)
+        bias_type = one_of(row, "bias_type", BIAS_TYPES)
         count[bias_type] += 1
         here = SourceRow(f"{row.where} ({bias_type} {count[bias_type]})", row.values)
         templates.append(_template(here, bias_type, count[bias_type], slot))
@@ -203,9 +206,7 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Lower-cased words of the Brown corpus → how often they occur.
-
-    See docs/methods.md#hybrid-prior, the English prior.
+    """Lower-cased words of the Brown corpus → how often they occur (docs/methods.md#hybrid-prior).
 
     Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
     where NLTK has it, else an error of one line. A test holds the two equal.
@@ -221,13 +222,10 @@ def _english_counts_of_nltk() -> dict[str, int]:
     try:
         return dict(Counter(word.lower() for word in brown.words()))
     except LookupError:
-        raise CorpusError(
-            f"english_prior = nltk: NLTK's Brown corpus is not installed. {_GET_BROWN}"
-        ) from None
+        why = "is not installed"
     except (OSError, BadZipFile) as error:
-        raise CorpusError(
-            f"english_prior = nltk: NLTK's Brown corpus cannot be read: {error}. {_GET_BROWN}"
-        ) from None
+        why = f"cannot be read: {error}"
+    raise CorpusError(f"english_prior = nltk: NLTK's Brown corpus {why}. {_GET_BROWN}")
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
@@ -248,22 +246,13 @@ def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
 
 
 def _item(row: SourceRow) -> Item:
-    return Item(
-        name=label_of(row, "item"),
-        group=label_of(row, "group"),
-        labour_female_share=_share(row),
-        article=_article(row),
-        year=year_of(row),
-    )
-
-
-def _article(row: SourceRow) -> str | None:
+    name, group, share = label_of(row, "item"), label_of(row, "group"), _share(row)
     article = text_of(row, "article")
     if article not in ("", "a", "an"):
         raise CorpusError(
             f"{row.where}: article {shown(article)} is neither a nor an. Leave it empty to go by spelling."
         )
-    return article or None
+    return Item(name, group, share, article or None, year_of(row))
 
 
 def _share(row: SourceRow) -> float | None:
@@ -292,17 +281,6 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _bias_type(row: SourceRow) -> BiasType:
-    value = text_of(row, "bias_type", required=True)
-    known: tuple[BiasType, ...] = get_args(BiasType)
-    for bias_type in known:
-        if value == bias_type:
-            return bias_type
-    raise CorpusError(
-        f"{row.where}: unknown bias_type {shown(value)}.{nearest(value, known)} Known: {', '.join(known)}."
-    )
-
-
 def _slot(top: SourceRow) -> str:
     slot = text_of(top, "slot") or DEFAULT_SLOT
     if not _BRACKETED.fullmatch(slot):
@@ -313,13 +291,9 @@ def _slot(top: SourceRow) -> str:
 
 
 def _template(row: SourceRow, bias_type: BiasType, number: int, slot: str) -> Template:
-    template = Template(
-        id=number,
-        bias_type=bias_type,
-        question=text_of(row, "question", required=True),
-        opening=text_of(row, "opening"),
-        expressions=label_of(row, "expressions") if row.values.get("expressions") else None,
-    )
+    question, opening = text_of(row, "question", required=True), text_of(row, "opening")
+    expressions = label_of(row, "expressions") if row.values.get("expressions") else None
+    template = Template(number, bias_type, question, opening, expressions)
     _check_template(template, slot, row.where)
     return template
 
@@ -359,7 +333,7 @@ def _expression_set(name: str, row: SourceRow) -> ExpressionSet:
     result = ExpressionSet(
         name,
         tuple((check_label(group, f"{row.where}: group"), texts_of(table, group)) for group in groups),
-        _forms(row),
+        one_of(row, "forms", FORMS, "both"),
     )
     group_of: dict[str, str] = {}
     for expression in render_forms(result):
@@ -370,14 +344,3 @@ def _expression_set(name: str, row: SourceRow) -> ExpressionSet:
                 f" {shown(expression.group)}. Remove it from one (forms = {result.forms})."
             )
     return result
-
-
-def _forms(row: SourceRow) -> Forms:
-    value = text_of(row, "forms") or "both"
-    known: tuple[Forms, ...] = get_args(Forms)
-    for forms in known:
-        if value == forms:
-            return forms
-    raise CorpusError(
-        f"{row.where}: unknown forms {shown(value)}.{nearest(value, known)} Known: {', '.join(known)}."
-    )

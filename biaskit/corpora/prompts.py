@@ -1,7 +1,4 @@
-"""How a prompt's words are put together: slots, articles, raw strings, personas' prompts.
-
-See docs/methods.md#exact-strings.
-"""
+"""How a prompt's words are put together: slots, articles, raw strings (docs/methods.md#exact-strings)."""
 
 from __future__ import annotations
 

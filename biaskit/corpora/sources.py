@@ -17,10 +17,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from biaskit.errors import CorpusError, nearest
 from biaskit.files import data_dir
 from biaskit.foreign import is_formula
+
+T = TypeVar("T", bound=str)
 
 SHIPPED = "corpus:"
 """What a source begins with when it names a shipped file; everything else is a path."""
@@ -373,6 +376,16 @@ def text_of(row: SourceRow, key: str, *, required: bool = False) -> str:
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"):
         raise CorpusError(f"{row.where}: {key} holds a control character: {shown(value)}. Remove it.")
     return value
+
+
+def one_of(row: SourceRow, key: str, known: tuple[T, ...], default: str = "") -> T:
+    """A value that is one of those known; `default` where it is missing."""
+    value = text_of(row, key, required=not default) or default
+    for name in known:
+        if value == name:
+            return name
+    listed = ", ".join(known)
+    raise CorpusError(f"{row.where}: unknown {key} {shown(value)}.{nearest(value, known)} Known: {listed}.")
 
 
 def string_of(row: SourceRow, key: str) -> str:

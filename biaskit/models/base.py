@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar, runtime_checkable
 
+from biaskit.errors import BiaskitError
 from biaskit.records import (
     Draw,
     DrawRequest,
@@ -25,25 +26,20 @@ class Model(Protocol):
     @property
     def identity(self) -> ModelIdentity:
         """What the model is; known before its weights are loaded."""
-        ...
 
     @property
     def batch_size(self) -> int:
         """Prompts or texts in a batch, resolved from `auto`; part of the manifest, of no key."""
-        ...
 
     @property
     def whole_batches(self) -> bool:
         """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
-        ...
 
     def used(self) -> Mapping[str, float | None]:
         """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
-        ...
 
     def close(self) -> None:
         """Free what the model holds; it can be used again and then loads again."""
-        ...
 
 
 @runtime_checkable
@@ -51,13 +47,10 @@ class ContinuationScorer(Model, Protocol):
     """Gives the probability of each expression as the continuation of a prompt."""
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """How this model's probabilities are obtained in a prompt form; part of every key.
-
-        See docs/methods.md#estimators.
+        """How this model gives probabilities in a prompt form (docs/methods.md#estimators); part of keys.
 
         Raises `ModelError` where the form, or a forced estimator in it, is beyond the model.
         """
-        ...
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Check word boundary, BOS and prefixes of every request, and cut the batches.
@@ -65,18 +58,15 @@ class ContinuationScorer(Model, Protocol):
         The same requests give the same batches, whatever was answered before. Raises
         `TokenizationError` naming template, expression and model.
         """
-        ...
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """How long `batches` of the last plan will take, from a measured warm-up; None: unknown."""
-        ...
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer each request exactly once, in groups that became ready together.
 
         Batches are pulled lazily and come from `plan_scores`; closing the iterator stops the work.
         """
-        ...
 
 
 @runtime_checkable
@@ -88,18 +78,15 @@ class TextGenerator(Model, Protocol):
 
         The same requests give the same batches, whatever was answered before.
         """
-        ...
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """How long so many tokens will take, from a measured warm-up on the last plan; None: unknown."""
-        ...
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer each request exactly once, in groups that became ready together.
 
         Batches are pulled lazily and come from `plan_draws`; closing the iterator stops the work.
         """
-        ...
 
 
 Answers = TypeVar("Answers")
@@ -116,3 +103,13 @@ def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
     finally:
         if (close := getattr(groups, "close", None)) is not None:
             close()
+
+
+@contextmanager
+def naming(request: ScoreRequest | DrawRequest) -> Iterator[None]:
+    """Give an error the key of its request, so that the engine can name template and job."""
+    try:
+        yield
+    except BiaskitError as error:
+        error.request_key = request.key  # type: ignore[attr-defined]
+        raise

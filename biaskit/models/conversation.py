@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biaskit.errors import ModelError, TokenizationError
-from biaskit.records import Prompt
+from biaskit.records import Expression, Prompt, ScoreRequest
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
 """The user turn of `chat-continue` begins with this; ours (docs/methods.md#prompt-forms)."""
@@ -30,22 +30,18 @@ def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
     return ([{"role": "system", "content": "\n".join(system)}] if system else []) + turns
 
 
-def starts_turn(prompt: Prompt) -> bool:
-    """Whether what follows begins an assistant turn: then an expression needs no space before it."""
-    return prompt.form in ("chat", "chat-continue") or (prompt.form == "chat-prefill" and not prompt.prefill)
-
-
-def join_continuation(prompt: str, expression: str, *, turn_start: bool) -> tuple[str, ...]:
-    """The forms in which `expression` can follow `prompt`, word boundary included.
+def forms_of(request: ScoreRequest, before: str) -> list[tuple[Expression, str]]:
+    """Every form in which an expression of a request can follow the text `before`, word boundary included.
 
     The word boundary belongs to the continuation: after text it is one space. At the start of an
     assistant turn the first word has none, and the form with a space is scored beside it.
     """
-    if turn_start:
-        return (expression, " " + expression)
-    if prompt != prompt.rstrip():
+    form, prefill = request.prompt.form, request.prompt.prefill
+    starts_turn = form in ("chat", "chat-continue") or (form == "chat-prefill" and not prefill)
+    if not starts_turn and before != before.rstrip():
         raise TokenizationError(
             "the prompt ends in white space, so the expression's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
-    return (" " + expression,)
+    spaces = ("", " ") if starts_turn else (" ",)
+    return [(expression, space + expression.text) for expression in request.expressions for space in spaces]

@@ -1,7 +1,4 @@
-"""Any text generator as a scorer: expressions counted in draws at temperature 1.
-
-See docs/methods.md#sampling-estimator.
-"""
+"""Any text generator as a scorer: expressions counted in draws (docs/methods.md#sampling-estimator)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.base import TextGenerator, closing_stream
+from biaskit.models.base import TextGenerator, closing_stream, naming
 from biaskit.models.matching import can_match, match
 from biaskit.provenance import key_of
 from biaskit.records import (
@@ -23,7 +20,6 @@ from biaskit.records import (
     Estimator,
     Failed,
     LogProb,
-    ModelIdentity,
     Plan,
     PromptForm,
     Sampling,
@@ -57,16 +53,16 @@ class SampledScorer:
         """`longest`: characters of the longest expression of the study."""
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
+        own = generator.identity
+        takes = set(own.forms)
+        if "chat" in takes:
+            # A model in process takes an answer's beginning too; of a server that must have been found out.
+            takes |= {"chat-continue"} if own.where == "api" else {"chat-prefill", "chat-continue"}
+        self.identity = replace(own, forms=tuple(form for form in PROBE_FORMS if form in takes))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, tokens_for(longest))
         self._n = draws
         self._batches: dict[str, list[tuple[DrawRequest, ...]]] = {}  # a cell's key → batches of its draws
-
-    @property
-    def identity(self) -> ModelIdentity:
-        """The generator's, with the forms of the prober that it takes."""
-        own = self._generator.identity
-        return replace(own, forms=_forms_of(own))
 
     @property
     def batch_size(self) -> int:
@@ -79,12 +75,9 @@ class SampledScorer:
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """Sampling, in every form the generator takes."""
-        identity = self.identity
-        if form not in identity.forms:
-            raise ModelError(f"{identity.label} draws no texts in the prompt form {form}.")
+        if form not in self.identity.forms:
+            raise ModelError(f"{self.identity.label} draws no texts in the prompt form {form}.")
         return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
-
-    # --- planning ---
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """One batch for each cell; calls, tokens and cost are those of all its draws."""
@@ -93,7 +86,8 @@ class SampledScorer:
         cell_of: dict[str, str] = {}
         draws: list[DrawRequest] = []
         for request in requests:
-            _check_expressions(request)
+            with naming(request):
+                _check_expressions(request)
             own = self._draws_of(request)
             draws += own
             cell_of |= {draw.key: request.key for draw in own}
@@ -110,21 +104,17 @@ class SampledScorer:
                 parts.setdefault(cell_of[draw.key], []).append(draw)
             for cell, part in parts.items():
                 self._batches[cell].append(tuple(part))
-        return Plan(
-            batches=tuple((request,) for request in requests),
-            calls=planned.calls,
-            prompt_tokens=planned.prompt_tokens,
-            new_tokens_max=planned.new_tokens_max,
-            cost_max=planned.cost_max,
-            notes=planned.notes,
-        )
+        cells = tuple((request,) for request in requests)
+        tokens = planned.prompt_tokens, planned.new_tokens_max
+        return Plan(cells, planned.calls, *tokens, planned.cost_max, planned.notes)
 
     def _draws_of(self, request: ScoreRequest) -> list[DrawRequest]:
-        """A cell's draws; key and seed follow from the cell's key and the number alone."""
+        """A cell's draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
         keys = [key_of({"cell": request.key, "draw": number}) for number in range(self._n)]
+        digests = [hashlib.sha256(key.encode("ascii")).digest() for key in keys]
         return [
-            DrawRequest(key, request.prompt, self._sampling, _seed_of(key), number)
-            for number, key in enumerate(keys)
+            DrawRequest(key, request.prompt, self._sampling, int.from_bytes(digest[:4], "big") >> 1, number)
+            for number, (key, digest) in enumerate(zip(keys, digests, strict=True))
         ]
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
@@ -132,17 +122,17 @@ class SampledScorer:
         n_draws = self._n * sum(map(len, batches))
         return self._generator.estimate_seconds(n_draws * self._sampling.max_new_tokens)
 
-    # --- scoring ---
-
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer each cell as soon as all its draws are in, whatever the order they arrive in."""
         flight = _CellsInFlight(iter(batches), self._batches, self._n)
-        while flight.is_open:
+        while True:
             with closing_stream(self._generator.generate(flight.draws())) as groups:
                 for group in groups:
                     ready = [cell for answer in group if (cell := flight.take(answer)) is not None]
                     if ready:
                         yield ready
+            if not flight.again:  # else draws failed after the last was sent
+                break
         if lost := flight.unanswered():
             yield lost
 
@@ -179,17 +169,10 @@ class _CellsInFlight:
         self._n = n_draws
         self._open: dict[str, _Open] = {}
         self._cell_of: dict[str, str] = {}  # key of a draw without an answer → its cell's
-        self._again: deque[tuple[str, DrawRequest]] = deque()
-        self._started = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is something to draw: at first, and while draws failed after the last was sent."""
-        return not self._started or bool(self._again)
+        self.again: deque[tuple[str, DrawRequest]] = deque()  # draws that failed once, with their cell's key
 
     def draws(self) -> Iterator[Sequence[DrawRequest]]:
         """Batches of draws, the failed ones before those of new cells."""
-        self._started = True
         while True:
             yield from self._once_more()
             request = next(self._waiting, None)
@@ -204,8 +187,8 @@ class _CellsInFlight:
                 yield from self._once_more()
 
     def _once_more(self) -> Iterator[Sequence[DrawRequest]]:
-        while self._again:
-            cell, draw = self._again.popleft()
+        while self.again:
+            cell, draw = self.again.popleft()
             if cell in self._open:  # else it has failed meanwhile
                 self._cell_of[draw.key] = cell
                 yield (draw,)
@@ -228,7 +211,7 @@ class _CellsInFlight:
             del self._open[key]
             return Failed(key, answer.reason)
         cell.failed.add(answer.key)
-        self._again.append((key, cell.asked[answer.key]))
+        self.again.append((key, cell.asked[answer.key]))
         return None
 
     def unanswered(self) -> list[Scored | Failed]:
@@ -243,62 +226,32 @@ def _scored(cell: _Open) -> Scored:
     texts = list(dict.fromkeys(expression.text for expression in cell.request.expressions))
     counts = dict.fromkeys(texts, 0)
     for draw in cell.drawn:
-        said = _said(draw, texts)
+        if draw.finish in ("refusal", "filter"):
+            continue  # says no expression
+        said = match(draw.text, texts, ended=draw.finish != "length")
         if said is not None:
             counts[said] += 1
-    last = cell.drawn[-1]
-    prompt = _known(draw.answered.prompt_tokens for draw in cell.drawn)
-    new = _known(draw.answered.new_tokens for draw in cell.drawn)
+    last, n = cell.drawn[-1], len(cell.drawn)
+    # Of several texts in one request the first carries the prompt's tokens.
+    prompt = [k for draw in cell.drawn if (k := draw.answered.prompt_tokens) is not None]
+    new = [k for draw in cell.drawn if (k := draw.answered.new_tokens) is not None]
+    tokens = (sum(prompt) if prompt else None, sum(new) if len(new) == n else None)
     return Scored(
         key=cell.request.key,
         prompt=last.prompt,
         estimator="sampling",
         log_probs=tuple(LogProb(e.group, e.text, None, None) for e in cell.request.expressions),
-        answered=Answered(
-            by=last.answered.by,
-            at=last.answered.at,
-            # Of several texts in one request the first carries the prompt's tokens.
-            prompt_tokens=sum(prompt) if prompt else None,
-            new_tokens=sum(new) if len(new) == len(cell.drawn) else None,
-        ),
-        draws=len(cell.drawn),
+        answered=Answered(last.answered.by, last.answered.at, *tokens),
+        draws=n,
         counts=counts,
     )
-
-
-def _said(draw: Draw, texts: Sequence[str]) -> str | None:
-    if draw.finish in ("refusal", "filter"):
-        return None
-    return match(draw.text, texts, ended=draw.finish != "length")
-
-
-def _known(counts: Iterable[int | None]) -> list[int]:
-    return [n for n in counts if n is not None]
 
 
 def _check_expressions(request: ScoreRequest) -> None:
     """An expression that can never match would count as one that is never said."""
     for expression in request.expressions:
         if not can_match(expression.text):
-            error = ModelError(
-                f"sampling passes over leading quotation marks, brackets and emphasis, so it cannot find"
+            raise ModelError(
+                "sampling passes over leading quotation marks, brackets and emphasis, so it cannot find"
                 f" the expression {expression.text!r}: take it out, or choose another estimator"
             )
-            error.request_key = request.key  # type: ignore[attr-defined]
-            raise error
-
-
-def _forms_of(generator: ModelIdentity) -> tuple[PromptForm, ...]:
-    """The prober's forms that a generator takes: those it names, and what follows from an open chat.
-
-    A model in process takes the beginning of an answer too; of a server that must have been found out.
-    """
-    takes = set(generator.forms)
-    if "chat" in takes:
-        takes |= {"chat-continue"} if generator.where == "api" else {"chat-prefill", "chat-continue"}
-    return tuple(form for form in PROBE_FORMS if form in takes)
-
-
-def _seed_of(key: str) -> int:
-    """31 bits of SHA-256 of a draw's key."""
-    return int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1

@@ -47,21 +47,20 @@ def list_known(source: str | Path = KNOWN) -> tuple[KnownModel, ...]:
 def _read(row: SourceRow) -> KnownModel:
     model = KnownModel(**{key: text_of(row, key, required=True) for key in _LAYOUT.required})
     # Neither a kind of spec, nor a path, nor LABEL=SPEC: a bare name means nothing else.
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", model.label) or model.label == "demo":
-        raise CorpusError(
-            f"{row.where}: label {shown(model.label)} is not a name of letters, digits, dots, hyphens."
-        )
-    openai = re.fullmatch(r"openai:[^\s@]+", model.spec) is not None
-    if not openai and not re.fullmatch(r"api:[^\s@]+@https://[^\s@?#,]+", model.spec):
-        raise CorpusError(
-            f"{row.where}: spec {shown(model.spec)} is neither openai:NAME nor api:NAME@https://HOST/v1."
-        )
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", model.api_key_env):
-        raise CorpusError(
-            f"{row.where}: api_key_env {shown(model.api_key_env)} is not the name of a variable."
-        )
+    for key, pattern, what in (
+        ("label", r"(?!demo$)[A-Za-z0-9][A-Za-z0-9._-]*", "is not a name of letters, digits, dots, hyphens"),
+        (
+            "spec",
+            r"openai:[^\s@]+|api:[^\s@]+@https://[^\s@?#,]+",
+            "is neither openai:NAME nor api:NAME@https://HOST/v1",
+        ),
+        ("api_key_env", r"[A-Z][A-Z0-9_]*", "is not the name of a variable"),
+    ):
+        value = getattr(model, key)
+        if not re.fullmatch(pattern, value):
+            raise CorpusError(f"{row.where}: {key} {shown(value)} {what}.")
     # This list decides which key goes where without asking: OpenAI's never leaves OpenAI.
-    if openai != (model.api_key_env == _OPENAI):
+    if model.spec.startswith("openai:") != (model.api_key_env == _OPENAI):
         raise CorpusError(
             f"{row.where}: {shown(model.api_key_env)} is not a key for {shown(model.spec)}:"
             f" {_OPENAI} goes to openai: specs, and nothing else does."

@@ -1,7 +1,4 @@
-"""Which expression a text begins with: how a drawn text counts for `sampling`.
-
-See docs/methods.md#sampling-estimator.
-"""
+"""Which expression a text begins with, for `sampling` (docs/methods.md#sampling-estimator)."""
 
 from __future__ import annotations
 

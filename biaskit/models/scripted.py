@@ -44,7 +44,7 @@ class _Scripted:
         self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None
     ) -> None:
         self._lines = list(lines)
-        self._batch_size = batch_size or 16
+        self.batch_size = batch_size or 16
         self.identity = ModelIdentity(
             label=label,
             spec=spec,
@@ -61,14 +61,8 @@ class _Scripted:
         """Read a script: JSON Lines, one object a line."""
         return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
 
-    @property
-    def batch_size(self) -> int:
-        """Requests in a batch."""
-        return self._batch_size
-
-    def _batches(self, requests: Sequence[R]) -> Plan[R]:
-        """Batches in the order of the requests."""
-        size = self._batch_size
+    def _plan(self, requests: Sequence[R]) -> Plan[R]:
+        size = self.batch_size
         batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
         return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
@@ -102,7 +96,7 @@ class ScriptedScorer(_Scripted):
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Batches in the order of the requests."""
-        return self._batches(requests)
+        return self._plan(requests)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Nothing to wait for, however many batches."""
@@ -121,12 +115,10 @@ class ScriptedScorer(_Scripted):
         if "fail" in line:
             return Failed(request.key, str(line["fail"]))
         listed, other = line.get("log_probs", {}), line.get("else", ELSE)
-        log_probs = []
-        for expression in request.expressions:
-            text = " " + expression.text
-            value = float(listed.get(text, other))
-            log_probs.append(LogProb(expression.group, text, value, value))
-        return Scored(request.key, rendered, "exact", tuple(log_probs), self._answered())
+        forms = [(expression.group, " " + expression.text) for expression in request.expressions]
+        values = [float(listed.get(text, other)) for _, text in forms]
+        log_probs = tuple(LogProb(*form, value, value) for form, value in zip(forms, values, strict=True))
+        return Scored(request.key, rendered, "exact", log_probs, self._answered())
 
 
 class ScriptedGenerator(_Scripted):
@@ -140,7 +132,7 @@ class ScriptedGenerator(_Scripted):
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Batches in the order of the requests."""
-        return self._batches(requests)
+        return self._plan(requests)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Nothing to wait for, however many tokens."""
@@ -180,10 +172,8 @@ def read_script(name: str) -> list[dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"scripted:{name} cannot be read: {error}.") from error
-    lines = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            lines.append(_check_line(line, f"{path}, line {number}"))
+    numbered = enumerate(text.split("\n"), start=1)
+    lines = [_check_line(line, f"{path}, line {number}") for number, line in numbered if line.strip()]
     if not lines:
         raise ModelError(f"{path} has no line to answer with.")
     return lines

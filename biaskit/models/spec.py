@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import ModelError, UsageError, nearest
@@ -140,11 +141,14 @@ def _kind(spec: str) -> tuple[str, str]:
 
 def _find_local(kind: str, name: str) -> Any:
     """The checked folder of a local model; torch is asked for before a large file is touched."""
-    from biaskit.models.huggingface.loading import find_folder, find_gguf, require_transformers
+    from biaskit.models.huggingface.folder import check_gguf
+    from biaskit.models.huggingface.loading import find_folder, require_transformers
 
     if kind == "demo":
         from biaskit.models.huggingface.demo import find_demo, require_demo
 
         require_demo()
     require_transformers()
-    return find_demo() if kind == "demo" else find_folder(name) if kind == "hf" else find_gguf(name)
+    if kind == "demo":
+        return find_demo()
+    return find_folder(name) if kind == "hf" else check_gguf(Path(name).expanduser())

@@ -61,9 +61,7 @@ def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
     known = {s: i for i, s in enumerate(sequences)}
     extensions: list[list[int]] = [[] for _ in sequences]
     for i, s in enumerate(sequences):
-        for k in range(len(s) - 1, 0, -1):
-            nearest = known.get(s[:k])
-            if nearest is not None:
-                extensions[nearest].append(i)
-                break
+        beginnings = (known[s[:k]] for k in range(len(s) - 1, 0, -1) if s[:k] in known)
+        if (nearest := next(beginnings, None)) is not None:
+            extensions[nearest].append(i)
     return extensions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -11,17 +12,19 @@ from typing import Any
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
-from biaskit.personas.representation import (
-    decile_rows,
-    nonbinary_summary,
-    representation_rows,
-)
+from biaskit.personas.representation import ALL_TEMPLATES, decile_rows, nonbinary_summary, representation_rows
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.srb.clusters import cluster_tables
 from biaskit.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
 from biaskit.personas.texts.association import validation
-from biaskit.personas.texts.documents import TextDocuments, read_documents, read_imported
+from biaskit.personas.texts.documents import (
+    ASSOCIATED,
+    TextDocument,
+    TextDocuments,
+    read_documents,
+    read_imported,
+)
 from biaskit.personas.words.instructions import instruction_word_rows
 from biaskit.personas.words.run_lists import (
     RunLists,
@@ -39,7 +42,7 @@ from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.io import write_table
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, where
 
 METHODS_VERSION = {"association": 1, "representation": 1, "words": 1, "srb": 1, "clusters": 1}
 """Raised when the same rows would give other tables."""
@@ -52,7 +55,7 @@ HIGH_DROP_RATE = 0.2
 
 
 @dataclass(slots=True)
-class Made:
+class _Made:
     """The tables of one analysis, and what must be said beside them."""
 
     tables: dict[str, Sequence[Row]] = field(default_factory=dict)
@@ -64,19 +67,16 @@ def analyse_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Make every table of a run from its rows; returns what a careful reader must know."""
-    watcher = watcher or Silent()
     manifest = read_manifest(run)
     design = read_design(manifest["resolved"], overrides)
-    reading = Reading()
-    answerers = Answerers()
+    reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
-    made = make_tables(documents, design, forms, watcher)
-    scoped = bool(design.templates)
+    made = _make_tables(documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
-        target, rows = run / "tables" / f"{name}.csv", made.tables.get(name)
-        if rows:
-            write_table(target, name, rows, scoped=scoped)
+        target = run / "tables" / f"{name}.csv"
+        if rows := made.tables.get(name):
+            write_table(target, name, rows, scoped=bool(design.templates))
         else:
             target.unlink(missing_ok=True)  # a table that was not made is absent
     notes = [*reading.notes, *answerers.notes(manifest["models"]), *made.notes]
@@ -102,10 +102,8 @@ def texts_of(
         )
     rows = read_rows(path, skip_bad=design.study.skip_bad_lines, reading=reading)
     rows = (answerers or Answerers()).counting(rows)
-    if manifest["resolved"].get("imported"):
-        documents = read_imported(design, rows)
-    else:
-        documents = read_documents(design, manifest["models"], rows)
+    imported = manifest["resolved"].get("imported")
+    documents = read_imported(design, rows) if imported else read_documents(design, manifest["models"], rows)
     if not documents.texts:
         raise RunError(f"{run} holds no texts of this question yet. Give the personas command again.")
     return documents
@@ -115,7 +113,7 @@ def _record(
     design: PersonasDesign,
     manifest: Mapping[str, Any],
     documents: TextDocuments,
-    made: Made,
+    made: _Made,
     notes: Sequence[str],
 ) -> dict[str, Any]:
     """analysis.json: every choice, what was trained, and the digest of the texts used."""
@@ -135,35 +133,29 @@ def _record(
     }
 
 
-# --- the tables --------------------------------------------------------------------------------------
-
-
-def make_tables(
+def _make_tables(
     documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
-) -> Made:
+) -> _Made:
     """Association → representation → words → SRB → clusters → tests, of texts already read."""
-    study, made = design.study, Made()
+    study, made = design.study, _Made()
     scoped = bool(design.templates)
+    english = english_counts(study.english_prior)
     made.tables["associations"] = [_association(text, scoped) for text in documents.texts]
     made.tables["association_validation"] = validation(made.tables["associations"])
     representation = _representation(documents, design)
     made.tables["representation"] = representation
     made.notes += _representation_notes(representation, made)
     if scoped:
-        english = english_counts(study.english_prior)
         made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
         made.tables["tests"] = test_rows([], representation, models=(), margins=study.margin, seed=study.seed)
         return made
-    lists = make_lists(
-        documents,
-        study,
-        english_counts(study.english_prior),
-        lambda done, total: watcher.progress("word lists", done, total),
-    )
-    made.tables["marked_words"] = list(marked_word_rows(lists))
-    made.tables["word_lists"] = list(word_list_rows(lists))
-    made.tables["word_overlap"] = list(overlap_rows(documents, lists))
-    made.tables["word_methods"] = list(method_rows(lists))
+    lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
+    made.tables |= {
+        "marked_words": list(marked_word_rows(lists)),
+        "word_lists": list(word_list_rows(lists)),
+        "word_overlap": list(overlap_rows(documents, lists)),
+        "word_methods": list(method_rows(lists)),
+    }
     made.notes += list_notes(lists)
     if shares := topic_shares(lists, documents, study):
         made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
@@ -173,58 +165,37 @@ def make_tables(
         )
     _score(documents, lists, study, made, watcher)
     made.tables["tests"] = test_rows(
-        made.tables["srb"],
-        representation,
-        models=documents.models,
-        margins=study.margin,
-        seed=study.seed,
+        made.tables["srb"], representation, models=documents.models, margins=study.margin, seed=study.seed
     )
     return made
 
 
 def _score(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, made: Made, watcher: Watcher
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, made: _Made, watcher: Watcher
 ) -> None:
     """SRB and clusters: both need vectors, and vectors only where a list has a word."""
     vectors: WordVectors | None = None
-    both = len(documents.origins) > 1
-    clustered = study.clusters and any(
-        one.n_marked
-        for (_, _, origin), (_, found) in lists.of.items()
-        if origin == "associated"
-        for one in found
-    )
-    if both or clustered:
-        vectors = word_vectors(
-            documents, lists, study, lambda done, total: watcher.progress("word vectors", done, total)
-        )
+    associated = (found for (_, _, origin), (_, found) in lists.of.items() if origin == ASSOCIATED)
+    clustered = study.clusters and any(one.n_marked for found in associated for one in found)
+    if len(documents.origins) > 1 or clustered:
+        vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
         made.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
         made.notes += vectors.notes
-    scores = list(
-        srb_rows(documents, lists, study, vectors, lambda d, t: watcher.progress("SRB scores", d, t))
-    )
+    scores = list(srb_rows(documents, lists, study, vectors, partial(watcher.progress, "SRB scores")))
     made.tables["srb"] = [row for row, _ in scores]
     made.notes += score_notes(scores)
     if clustered and vectors is not None:
         made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
 
 
-def _association(text: Any, scoped: bool) -> Row:
-    association = text.association
-    row: Row = {
-        "model": text.model,
-        "occupation": text.occupation,
-        "template_id": text.template_id,
-        "origin": text.origin,
-        "specified_gender": text.specified_gender,
-        "gender": association.gender,
-        "rule_id": association.rule_id,
-        "n_female": association.n_female,
-        "n_male": association.n_male,
-        "n_neutral": association.n_neutral,
-        "key": text.key,
+def _association(text: TextDocument, scoped: bool) -> Row:
+    of_text = ("model", "occupation", "template_id", "origin", "specified_gender", "key")
+    found = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
+    return {
+        **{name: getattr(text, name) for name in of_text},
+        **{name: getattr(text.association, name) for name in found},
+        **({"instruction_id": text.instruction_id, "setting": text.setting} if scoped else {}),
     }
-    return {**row, "instruction_id": text.instruction_id, "setting": text.setting} if scoped else row
 
 
 def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Row]:
@@ -233,9 +204,6 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
     unspecified = [text for text in documents.texts if text.specified_gender is None]
     if study.hold_out or not unspecified:
         return []
-    scopes: list[tuple[int | None, str | None]] = []
-    if design.templates:
-        scopes = [(i.id if i else 0, "plain") for i in design.instructions]
     return representation_rows(
         unspecified,
         {item.name: (item.labour_female_share, item.year) for item in design.occupations},
@@ -243,11 +211,11 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
         occupations=documents.occupations,
         templates=documents.template_ids,
         batch=None if documents.imported else (study.batch or study.per_gender),
-        scopes=scopes,
+        scopes=[(i.id if i else 0, "plain") for i in design.instructions] if design.templates else (),
     )
 
 
-def _representation_notes(rows: Sequence[Row], made: Made) -> Iterator[str]:
+def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:
     """Deciles, and what the shares leave out."""
     if not rows:
         return
@@ -255,14 +223,14 @@ def _representation_notes(rows: Sequence[Row], made: Made) -> Iterator[str]:
     made.tables["deciles"] = deciles
     if note and deciles:
         yield note
-    whole = [row for row in rows if row["template_id"] == "all"]
-    texts, dropped = (sum(row[name] for row in whole) for name in ("n_texts", "n_unassociated"))
+    counts = ("n_texts", "n_unassociated", "n_refused", "n_empty")
+    whole = where(rows, template_id=ALL_TEMPLATES)
+    texts, dropped, refused, empty = (sum(row[name] for row in whole) for name in counts)
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (
             f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) speak of no gender and are in no"
             " share; they are not missing at random: share_if_dropped_* are the bounds"
         )
-    refused, empty = (sum(row[name] for row in whole) for name in ("n_refused", "n_empty"))
     if refused or empty:
         yield f"{refused} texts were refused or filtered and {empty} are empty: they count for no gender"
     made.record["nonbinary"] = [asdict(summary) for summary in nonbinary_summary(rows)]

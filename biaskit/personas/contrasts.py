@@ -1,7 +1,4 @@
-"""The tests of one model's texts: SRB of women and men, represented share and labour.
-
-See docs/methods.md#persona-tests.
-"""
+"""Tests of one model's texts: SRB of women and men, share and labour (docs/methods.md#persona-tests)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, where
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
@@ -27,20 +24,16 @@ def test_rows(
     seed: int,
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
-    rows: list[Row] = []
-    for model in models:
-        rows += _of_genders(model, srb, margins, seed) if srb else []
-    rows += _against_labour(representation, margins, seed) if representation else []
-    return adjust(rows)
+    rows = [row for model in models if srb for row in _of_genders(model, srb, margins, seed)]
+    return adjust([*rows, *_against_labour(representation, margins, seed)])
 
 
 def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:
     """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
-    scores = {
-        gender: {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
+    women, men = (
+        {str(row["occupation"]): row["srb"] for row in where(srb, model=model, gender=gender)}
         for gender in WOMEN_AND_MEN
-    }
-    women, men = (scores[gender] for gender in WOMEN_AND_MEN)
+    )
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
     left_out = len(women) - len(common)
     a, b = (np.array([of_gender[o] for o in common], dtype=np.float64) for of_gender in (women, men))
@@ -67,7 +60,7 @@ def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], se
 def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     """Share of women in the texts minus their share in the labour force, over occupations."""
     for contrast in labour_contrast(representation):
-        if not contrast.occupations and not any(r["labour_female_share"] is not None for r in representation):
+        if not contrast.occupations and not defined(representation, "labour_female_share"):
             continue
         yield from within_units(
             contrast.share,

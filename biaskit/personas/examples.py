@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from biaskit.personas.texts.association import Honorifics, counted_places
 from biaskit.personas.texts.tokens import letters, tokeniser
 from biaskit.report.content import ExampleText, Span, WordInContext
-from biaskit.tables.query import Row, Tables
+from biaskit.tables.query import Row, Tables, grouped
 
 MOST_EXAMPLES = 240
 """Example texts of one run, shared by its models."""
@@ -26,13 +26,13 @@ _LONGEST_SEARCHED = 100_000
 ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Shown:
     """What one pass over the rows of a run brings."""
 
-    examples: list[ExampleText] = field(default_factory=list)
-    words: list[WordInContext] = field(default_factory=list)
-    sentences: list[str] = field(default_factory=list)
+    examples: list[ExampleText]
+    words: list[WordInContext]
+    sentences: list[str]
 
 
 def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
@@ -41,45 +41,35 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: the analysis' own
     (honorifics, tokenizer). Which texts are shown depends on the tables alone, never on the order of rows.
     """
-    associations = {str(row["key"]): row for row in tables.get("associations", ())}
-    chosen = {str(row["key"]): i for i, row in enumerate(_chosen(tables.get("associations", ())))}
+    listed = tables.get("associations", ())
+    associations = {str(row["key"]): row for row in listed}
+    chosen = dict.fromkeys(str(row["key"]) for row in _chosen(listed))  # key → its text, once it was met
     contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
-    texts: dict[str, str] = {}
     for row in rows:
         key = str(row["key"])
         found = associations.get(key)
         if found is None or not isinstance(text := row.get("text"), str):
             continue
         if key in chosen:
-            texts[key] = text
+            chosen[key] = text
         contexts.add(key, text, found)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
-    shown = Shown()
-    for key in sorted(texts, key=chosen.__getitem__):
-        shown.examples.append(_example(texts[key], associations[key], honorifics))
-    contexts.fill(shown)
-    return shown
-
-
-# --- examples ----------------------------------------------------------------------------------------
+    examples = [
+        _example(text, associations[key], honorifics) for key, text in chosen.items() if text is not None
+    ]
+    return Shown(examples, *contexts.shown())
 
 
 def _chosen(associations: Sequence[Row]) -> Iterator[Row]:
     """The first text of each kind (origin, asked for, associated), occupation by occupation of each model."""
-    models = list(dict.fromkeys(str(row["model"]) for row in associations))
-    each = max(1, MOST_EXAMPLES // max(1, len(models)))
-    for model in models:
-        seen: set[tuple[object, ...]] = set()
-        by_occupation: dict[object, list[Row]] = {}
-        for row in associations:
-            if row["model"] != model:
-                continue
-            kind = tuple(row.get(name) for name in _KIND)
-            if kind not in seen:
-                seen.add(kind)
-                by_occupation.setdefault(row["occupation"], []).append(row)
-        in_order = [row for rows in by_occupation.values() for row in sorted(rows, key=_rank)]
-        yield from in_order[:each]
+    models = grouped(associations, "model")
+    for own in models.values():
+        first: dict[tuple[object, ...], Row] = {}
+        for row in own:
+            first.setdefault(tuple(row.get(name) for name in _KIND), row)
+        of_occupations = grouped(first.values(), "occupation").values()
+        in_order = [row for rows in of_occupations for row in sorted(rows, key=_rank)]
+        yield from in_order[: max(1, MOST_EXAMPLES // len(models))]
 
 
 _KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id", "setting")
@@ -87,14 +77,9 @@ _KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id",
 
 def _rank(row: Row) -> tuple[object, ...]:
     """Unprompted genders first; under instructions none first."""
-    order = ("female", "male", "nonbinary", "")
-    gender, asked = str(row["gender"] or ""), str(row["specified_gender"] or "")
-    return (
-        row["origin"] != "associated",
-        order.index(asked) if asked in order else len(order),
-        order.index(gender) if gender in order else len(order),
-        row.get("instruction_id") or 0,
-    )
+    order = {"female": 0, "male": 1, "nonbinary": 2, "": 3}
+    asked, gender = (order.get(str(row[name] or ""), 4) for name in ("specified_gender", "gender"))
+    return row["origin"] != "associated", asked, gender, row.get("instruction_id") or 0
 
 
 def _example(text: str, row: Row, honorifics: Honorifics) -> ExampleText:
@@ -118,9 +103,6 @@ def _example(text: str, row: Row, honorifics: Honorifics) -> ExampleText:
         cut=len(shown) < len(text),
         instruction_id=number if isinstance(number, int) else None,
     )
-
-
-# --- words in context --------------------------------------------------------------------------------
 
 
 class _Contexts:
@@ -157,15 +139,15 @@ class _Contexts:
         held.sort()
         del held[SENTENCES_PER_WORD:]
 
-    def fill(self, shown: Shown) -> None:
-        """Every list's words in order, each sentence stored once."""
-        places: dict[str, int] = {}
-        for of_list, words in self._wanted.items():
-            for word, z in words.items():
+    def shown(self) -> tuple[list[WordInContext], list[str]]:
+        """Every list's words in order, and their sentences, each stored once."""
+        words, places = [], dict[str, int]()
+        for of_list, wanted in self._wanted.items():
+            for word, z in wanted.items():
                 held = [sentence for _, sentence in self._found.get((of_list, word), [])]
                 numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
-                shown.words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
-        shown.sentences.extend(places)
+                words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
+        return words, list(places)
 
 
 def _shortened(sentence: str, word: str, tokenise: Any) -> str:

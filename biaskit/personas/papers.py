@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from types import MappingProxyType
 
 from biaskit.report.reasons import because
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.report.render.personas import WHO, number, p_value, percent, signed, span
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, Tables, distinct, where
+from biaskit.tables.query import Row, Tables, contrast_of, distinct, first, grouped, mean_over_prompts, where
 
 PER_TABLE = 4
 """Models side by side in one table; more of them are split into parts."""
@@ -44,12 +45,13 @@ def paper_tables(
 
 def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[PaperTable]:
     tests = [*tables.get("tests", ()), *between.get("tests", ())]
+    whole = mean_over_prompts(tables.get("representation", ()))
     yield PaperTable("gasp-table-1", _validation(tables.get("association_validation", ())))
-    yield from _captured(_whole(tables))
+    yield from _captured(whole)
     yield from _calibration(tables.get("calibration", ()))
     yield PaperTable("gasp-table-7", _only_in(tables, occupation, "marked-personas"))
     yield PaperTable("gasp-table-8", _only_in(tables, occupation, "calibrated"))
-    yield from _shares(_whole(tables))
+    yield from _shares(whole)
     yield PaperTable("gasp-table-13", _between_genders(tests))
     yield PaperTable("gasp-table-14", _between_models(tests))
     yield PaperTable("gasp-table-15", _overlap(tables, occupation))
@@ -57,20 +59,11 @@ def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[Pa
 
 
 def _example(tables: Tables) -> str | None:
-    """The occupation whose words are shown: the paper's, else the one with most texts behind its lists."""
     texts: Counter[str] = Counter()
-    for row in tables.get("word_lists", ()):
-        if row["method"] == "calibrated" and row["n_marked"] is not None:
+    for row in where(tables.get("word_lists", ()), method="calibrated"):
+        if row["n_marked"] is not None:
             texts[row["occupation"]] += row["n_target"] or 0
-    if EXAMPLE in texts:
-        return EXAMPLE
-    return max(texts, key=texts.__getitem__, default=None)
-
-
-def _whole(tables: Tables) -> list[Row]:
-    """Rows of all prompts together and, where instructions were given, of none of them."""
-    rows = tables.get("representation", ())
-    return [row for row in rows if row["template_id"] == "all" and row.get("instruction_id") in (None, 0)]
+    return EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default=None)
 
 
 # --- Tables 1 and 2: association ---------------------------------------------------------------------
@@ -82,14 +75,10 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
     for model in ([None] if len(models) > 1 else []) + models:
         for gender in distinct(rows, "specified_gender"):
             own = [row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])]
-            if not own:
-                continue
-            n = sum(row["n_texts"] for row in own)
-            counts = [
-                sum(row[kind] for row in own) for kind in ("n_correct", "n_incorrect", "n_not_captured")
-            ]
-            shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
-            body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
+            if own:
+                n, *counts = (sum(row[kind] for row in own) for kind in _OUTCOMES)
+                shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
+                body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
     return TitledTable(
         "Gender found in texts whose prompt names one, in % of the texts (GAS(P), Table 1)",
         _heads("Model", "Gender", "texts", "correct", "incorrect", "not captured"),
@@ -100,33 +89,27 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
     )
 
 
+_OUTCOMES = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
+
+
 def _captured(whole: Sequence[Row]) -> Iterator[PaperTable]:
-    name = "gasp-table-2"
     if not whole:
         return
-    models = distinct(whole, "model")
-    columns = []
-    for model in models:
-        own = [row for row in whole if row["model"] == model]
+    columns = {}
+    for (model,), own in grouped(whole, "model").items():
         texts, lost = (sum(row[kind] for row in own) for kind in ("n_texts", "n_unassociated"))
-        columns.append((percent(1 - lost / texts if texts else None), str(texts), str(len(own))))
+        columns[model] = (percent(1 - lost / texts if texts else None), str(texts), str(len(own)))
     heads = ("% captured", "texts", "occupations")
     note = (
         "Texts of the first round of draws without a gender in the prompt, every prompt and occupation;"
         " captured: associated with a gender. The paper counts 100 texts for each occupation and prompt."
     )
-    if len(models) <= PER_TABLE:
-        rows = tuple(zip(heads, *columns, strict=True))
-        table = TitledTable(_CAPTURED, _heads("", *models), rows, note=note)
-    else:
-        rows = tuple((model, *values) for model, values in zip(models, columns, strict=True))
-        table = TitledTable(
-            _CAPTURED, _heads("Model", *heads), rows, note=f"{note} Models are in its columns."
-        )
-    yield PaperTable(name, table)
-
-
-_CAPTURED = "Texts in which a gender is found (GAS(P), Table 2)"
+    header, rows = _heads("", *columns), tuple(zip(heads, *columns.values(), strict=True))
+    if len(columns) > PER_TABLE:
+        header, rows = _heads("Model", *heads), tuple((model, *cells) for model, cells in columns.items())
+        note += " Models are in its columns."
+    title = "Texts in which a gender is found (GAS(P), Table 2)"
+    yield PaperTable("gasp-table-2", TitledTable(title, header, rows, note=note))
 
 
 # --- Tables 3 and 5: calibration ---------------------------------------------------------------------
@@ -134,45 +117,35 @@ _CAPTURED = "Texts in which a gender is found (GAS(P), Table 2)"
 
 def _calibration(rows: Sequence[Row]) -> Iterator[PaperTable]:
     """Table 3 (women), its counterpart for men, Table 5 (non-binary people), for each calibration stored."""
-    swept = [row for row in rows if row["prior"] == "hybrid" and row["words_differing"] is not None]
-    asked = list(dict.fromkeys((row["model"], row["occupation"]) for row in swept))
-    for gender, name in _CALIBRATED.items():
-        for model, occupation in asked:
-            own = [
-                row
-                for row in swept
-                if (row["model"], row["occupation"], row["gender"]) == (model, occupation, gender)
-            ]
+    swept = [row for row in where(rows, prior="hybrid") if row["words_differing"] is not None]
+    asked = grouped(swept, "model", "occupation")
+    for gender, (name, whose) in _CALIBRATED.items():
+        for (model, occupation), of_both in asked.items():
+            own = where(of_both, gender=gender)
             part = f"-{slug(f'{model}-{occupation}')}" if len(asked) > 1 else ""
-            if own and any(round(4 * row["alpha"], 9) % 1 == 0 for row in own):
-                yield PaperTable(f"{name}{part}", _words_by_alpha(own, model, occupation, gender))
+            subject = f"{occupation}, {model}, gender in the prompt (GAS(P), {whose})"
+            yield PaperTable(f"{name}{part}", _words_by_alpha(own, gender, subject))
 
 
-_CALIBRATED = {"female": "gasp-table-3", "male": "gasp-table-3-men", "nonbinary": "gasp-table-5"}
+_CALIBRATED = {
+    "female": ("gasp-table-3", "Table 3"),
+    "male": ("gasp-table-3-men", "Table 3, for men"),
+    "nonbinary": ("gasp-table-5", "Table 5"),
+}
 
 
-def _words_by_alpha(rows: Sequence[Row], model: str, occupation: str, gender: str) -> TitledTable:
+def _words_by_alpha(rows: Sequence[Row], gender: str, subject: str) -> TitledTable:
     body = []
     for row in rows:
         if round(4 * row["alpha"], 9) % 1:
             continue  # between the paper's five
-        words = row["words_differing"]
-        shown = _UNDEFINED if row["n_marked"] is None else _listed(words.split())
-        body.append(
-            (
-                f"{row['alpha']:g}",
-                number(row["c"], 4),
-                WHO[row["against"]],
-                str(_count(row["n_marked"])),
-                shown,
-            )
-        )
-    order = ("α", "C", "against", "marked", "words not shared")
-    whose = "Table 5" if gender == "nonbinary" else "Table 3" + (", for men" if gender == "male" else "")
+        n = row["n_marked"]
+        shown = _UNDEFINED if n is None else _listed(row["words_differing"].split())
+        body.append((f"{row['alpha']:g}", number(row["c"], 4), WHO[row["against"]], _count(n), shown))
     return TitledTable(
         f"Words that mark {WHO[gender]} at some α of the hybrid prior but not at all of 0, 0.25, 0.5, 0.75"
-        f" and 1: {occupation}, {model}, gender in the prompt (GAS(P), {whose})",
-        _heads(*order),
+        f" and 1: {subject}",
+        _heads("α", "C", "against", "marked", "words not shared"),
         tuple(body),
         note="α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew"
         " at every α (the paper interpolates between the C of two priors); marked: words with z > 1.96. Names"
@@ -186,33 +159,29 @@ def _words_by_alpha(rows: Sequence[Row], model: str, occupation: str, gender: st
 
 
 def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable:
-    """Words of one method alone, gender in the prompt: M and F against each other, N against both."""
+    """Words of one method alone: M and F against each other, N against both."""
     scope = {"occupation": occupation, "origin": "specified"}
     lists = where(tables.get("word_lists", ()), **scope, method="calibrated")
     alone = where(tables.get("word_methods", ()), **scope, only_in=method)
     marked = where(tables.get("marked_words", ()), **scope)
     body = []
     for model in distinct(lists, "model"):
-        own = [row for row in lists if row["model"] == model]
         for gender, against in (("male", "female"), ("female", "male"), ("nonbinary", "all")):
-            listed = [row for row in own if (row["gender"], row["against"]) == (gender, against)]
-            if not listed:
+            listed = first(lists, model=model, gender=gender, against=against)
+            if listed is None:
                 continue
+            own = where(alone, model=model, gender=gender)
             if against == "all":
-                words = _of_one_method(marked, model, gender, method)
-            else:
-                words = [row["word"] for row in alone if (row["model"], row["gender"]) == (model, gender)]
-            undefined = listed[0]["n_marked"] is None
-            shown = _UNDEFINED if undefined else _listed(words)
-            body.append((model, WHO[gender], _UNDEFINED if undefined else str(len(words)), shown))
-    title = (
-        "Words that Marked Personas marks and Calibrated Marked Words does not"
-        if method == "marked-personas"
-        else "Words that Calibrated Marked Words marks and Marked Personas does not"
-    )
-    number_of = "Table 7" if method == "marked-personas" else "Table 8"
+                own = _of_one_method(where(marked, model=model, gender=gender, against="all"), method)
+            words, undefined = [row["word"] for row in own], listed["n_marked"] is None
+            n, shown = (_UNDEFINED, _UNDEFINED) if undefined else (str(len(words)), _listed(words))
+            body.append((model, WHO[gender], n, shown))
+    names, number_of = ["Marked Personas", "Calibrated Marked Words"], "Table 7"
+    if method == "calibrated":
+        names, number_of = names[::-1], "Table 8"
     return TitledTable(
-        f"{title}: {occupation}, gender in the prompt (GAS(P), {number_of})",
+        f"Words that {names[0]} marks and {names[1]} does not: {occupation}, gender in the prompt (GAS(P),"
+        f" {number_of})",
         _heads("Model", "Gender", "n", "words"),
         tuple(body),
         note="z > 1.96, by descending z; names and pronouns included. Women and men against each other,"
@@ -222,21 +191,18 @@ def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable
     )
 
 
-def _of_one_method(marked: Sequence[Row], model: str, gender: str, method: str) -> list[str]:
+def _of_one_method(marked: Sequence[Row], method: str) -> list[Row]:
     """For a gender against both others, whom word_methods.csv leaves out: the two lists side by side."""
-    own = [row for row in marked if (row["model"], row["gender"], row["against"]) == (model, gender, "all")]
-    other = {row["word"] for row in own if row["method"] != method}
-    return [row["word"] for row in own if row["method"] == method and row["word"] not in other]
+    other = {row["word"] for row in marked if row["method"] != method}
+    return [row for row in marked if row["word"] not in other]
 
 
 def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
     rows = where(tables.get("word_overlap", ()), occupation=occupation)
     body = []
-    for model, gender in dict.fromkeys((row["model"], row["gender"]) for row in rows):
-        own = [row for row in rows if (row["model"], row["gender"]) == (model, gender)]
+    for (model, gender), own in grouped(rows, "model", "gender").items():
         for place, said in _PLACES.items():
-            words = [row["word"] for row in own if row["place"] == place]
-            if words:
+            if words := [row["word"] for row in where(own, place=place)]:
                 body.append((model, WHO[gender], said, str(len(words)), _listed(words)))
     return TitledTable(
         f"Marked words of {occupation} by model and gender (GAS(P), Table 15)",
@@ -267,21 +233,15 @@ def _shares(whole: Sequence[Row]) -> Iterator[PaperTable]:
         of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
         body = []
         for occupation in distinct(whole, "occupation"):
-            cells = [_share_cells(of.get((model, occupation))) for model in models]
-            body.append((occupation, *(cell for cell_of_model in cells for cell in cell_of_model)))
-        header = (
-            (Heading(""), *(Heading(model, 3) for model in models)),
-            (Heading("Occupation"), *(Heading(text) for _ in models for text in ("% women", "SE", "n"))),
+            cells = (_share_cells(of.get((model, occupation))) for model in models)
+            body.append((occupation, *chain.from_iterable(cells)))
+        table = TitledTable(
+            f"Women in the texts of each occupation, with standard error (GAS(P), Table 11{said})",
+            _side_by_side(["Occupation"], models, ("% women", "SE", "n")),
+            tuple(body),
+            note=_SHARES + because(of.values(), "female_share", "se"),
         )
-        yield PaperTable(
-            f"gasp-table-11{part}",
-            TitledTable(
-                f"Women in the texts of each occupation, with standard error (GAS(P), Table 11{said})",
-                header,
-                tuple(body),
-                note=_SHARES + because(list(of.values()), "female_share", "se"),
-            ),
-        )
+        yield PaperTable(f"gasp-table-11{part}", table)
 
 
 _SHARES = (
@@ -297,19 +257,15 @@ def _share_cells(row: Row | None) -> tuple[str, str, str]:
     if row is None:
         return (_UNDEFINED,) * 3
     n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
-    se = row["se"]
-    return (percent(row["female_share"]), _UNDEFINED if se is None else f"{100 * se:.2f}", str(n))
+    se = _UNDEFINED if row["se"] is None else f"{100 * row['se']:.2f}"
+    return percent(row["female_share"]), se, str(n)
 
 
 # --- Tables 13 and 14: tests -------------------------------------------------------------------------
 
 
 def _srb_welch(tests: Sequence[Row], contrast: str) -> list[Row]:
-    return [
-        row
-        for row in tests
-        if (row["quantity"], row["kind"]) == ("srb", "welch") and row["family"].endswith(f"/{contrast}")
-    ]
+    return [row for row in where(tests, quantity="srb", kind="welch") if contrast_of(row) == contrast]
 
 
 def _between_genders(tests: Sequence[Row]) -> TitledTable:
@@ -352,8 +308,8 @@ def _test_cells(row: Row) -> tuple[str, ...]:
         p_value(row["p_value"]),
         p_value(row["p_adjusted"]),
         signed(row["effect_size"], 2),
-        str(_count(row["n_a"])),
-        str(_count(row["n_b"])),
+        _count(row["n_a"]),
+        _count(row["n_b"]),
     )
 
 
@@ -361,37 +317,28 @@ def _test_cells(row: Row) -> tuple[str, ...]:
 
 
 def _clusters(rows: Sequence[Row]) -> Iterator[PaperTable]:
-    name = "gasp-figure-5"
-    kept = list(dict.fromkeys(row["cluster"] for row in rows if row["kept"] and row["model"] != "all"))
+    of_models = [row for row in rows if row["model"] != "all"]
+    kept = distinct((row for row in of_models if row["kept"]), "cluster")
     if not kept:
         return
     of = {(row["cluster"], row["model"]): row for row in rows}
-    categories = any(row["category"] for row in rows)
-    models = [model for model in distinct(rows, "model") if model != "all"]
-    for chosen, part, said in _parts(models):
+    lead = ["Cluster", "Category"] if any(row["category"] for row in rows) else ["Cluster"]
+    for chosen, part, said in _parts(distinct(of_models, "model")):
         body = []
         for cluster in kept:
-            own = [of.get((cluster, model)) for model in chosen]
-            first = next(row for row in rows if row["cluster"] == cluster)
-            label = (first["category"] or "",) if categories else ()
-            cells = [cell for row in own for cell in _cluster_cells(row)]
-            body.append((_listed(first["words"].split()), *label, *cells))
-        lead = ("Cluster", *(("Category",) if categories else ()))
-        header = (
-            (*(Heading("") for _ in lead), *(Heading(model, 3) for model in chosen)),
-            (*map(Heading, lead), *(Heading(text) for _ in chosen for text in ("% F", "% M", "#"))),
+            one = where(rows, cluster=cluster)[0]
+            label = (_listed(one["words"].split()), one["category"] or "")[: len(lead)]
+            cells = (_cluster_cells(of.get((cluster, model))) for model in chosen)
+            body.append((*label, *chain.from_iterable(cells)))
+        table = TitledTable(
+            f"Clusters of words that one gender has in more occupations (GAS(P), Figure 5{said})",
+            _side_by_side(lead, chosen, ("% F", "% M", "#")),
+            tuple(body),
+            note=_CLUSTERS,
+            n_text=len(lead),
+            wide=frozenset({0}),
         )
-        yield PaperTable(
-            name + part,
-            TitledTable(
-                f"Clusters of words that one gender has in more occupations (GAS(P), Figure 5{said})",
-                header,
-                tuple(body),
-                note=_CLUSTERS,
-                n_text=len(lead),
-                wide=frozenset({0}),
-            ),
-        )
+        yield PaperTable(f"gasp-figure-5{part}", table)
 
 
 _CLUSTERS = (
@@ -426,6 +373,16 @@ def _heads(*texts: str) -> tuple[tuple[Heading, ...], ...]:
     return (tuple(Heading(text) for text in texts),)
 
 
+def _side_by_side(
+    lead: Sequence[str], models: Sequence[str], of_model: Sequence[str]
+) -> tuple[tuple[Heading, ...], ...]:
+    """Header of tables with the same columns for each model."""
+    return (
+        (*(Heading("") for _ in lead), *(Heading(model, len(of_model)) for model in models)),
+        (*map(Heading, lead), *(Heading(text) for _ in models for text in of_model)),
+    )
+
+
 def _listed(words: Sequence[str]) -> str:
     """Words with commas, as the paper prints them; of a very long list the first, and how many follow."""
     if not words:
@@ -435,5 +392,5 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(whole) + more
 
 
-def _count(value: int | None) -> int | str:
-    return _UNDEFINED if value is None else value
+def _count(value: int | None) -> str:
+    return _UNDEFINED if value is None else str(value)

@@ -1,7 +1,4 @@
-"""Who is represented: shares of women and non-binary people, beside labour statistics.
-
-See docs/methods.md#representation.
-"""
+"""Who is represented, beside labour statistics (docs/methods.md#representation)."""
 
 from __future__ import annotations
 
@@ -14,21 +11,18 @@ import numpy as np
 
 from biaskit.personas.texts.association import NOT_ASSOCIATED
 from biaskit.personas.texts.documents import TextDocument
-from biaskit.records import NO_INSTRUCTION, NONBINARY_REFERENCE
+from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, defined, grouped, mean_over_prompts, without_instruction
 
 Labour = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
 ALL_TEMPLATES = "all"
 """The template_id of the mean of the templates' shares."""
-
-
-# --- representation.csv ----------------------------------------------------------------------------
 
 
 def representation_rows(
@@ -85,11 +79,8 @@ def _tallies(texts: Iterable[TextDocument], batch: int | None) -> dict[_Block, C
         tally = tallies.setdefault(block, Counter())
         refused = text.finish in NOT_ASSOCIATED
         gender = None if refused or text.empty else text.gender
-        tally["n_texts"] += 1
-        tally[f"n_{gender or 'unassociated'}"] += 1
-        tally["n_refused"] += refused
-        tally["n_empty"] += text.empty
-        tally["n_cut"] += text.finish == "length"
+        tally.update(["n_texts", f"n_{gender or 'unassociated'}"])
+        tally.update(n_refused=refused, n_empty=text.empty, n_cut=text.finish == "length")
     return tallies
 
 
@@ -112,11 +103,8 @@ _COUNTS = (
 
 def _rows_of_occupation(tally: Mapping[str, Counter[str]], labour: Labour, scope: Row) -> Iterator[Row]:
     shares = {template: _shares(counts) for template, counts in tally.items()}
-    together = sum(tally.values(), Counter())
-    for template, counts, found in (
-        *((template, tally[template], shares[template]) for template in tally),
-        (ALL_TEMPLATES, together, _mean(shares)),
-    ):
+    counted = [*tally.items(), (ALL_TEMPLATES, sum(tally.values(), Counter()))]
+    for (template, counts), found in zip(counted, [*shares.values(), _mean(shares)], strict=True):
         low, high = found.female.ci95 or (None, None)
         nonbinary_low, nonbinary_high = found.nonbinary.ci95 or (None, None)
         yield {
@@ -142,11 +130,9 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
     female, nonbinary = counts["n_female"], counts["n_nonbinary"]
     associated = female + counts["n_male"] + nonbinary
     n_texts = counts["n_texts"]
-    reason = None
-    if associated < 2:
-        reason = "one text with an associated gender: no standard error"
-        if not associated:
-            reason = "no text with an associated gender" if n_texts else "no text"
+    reason = "one text with an associated gender: no standard error" if associated == 1 else None
+    if not associated:
+        reason = "no text with an associated gender" if n_texts else "no text"
     return _Shares(
         proportion(female, associated),
         proportion(nonbinary, associated),
@@ -159,22 +145,19 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
 def _mean(shares: Mapping[str, _Shares]) -> _Shares:
     """The mean over templates; what one of them lacks the mean lacks, and says which template it was."""
     parts = list(shares.values())
-    reasons = [part.reason and f"{template}: {part.reason}" for template, part in shares.items()]
+
+    def mean_if_all(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
     return _Shares(
         mean_of_proportions([part.female for part in parts]),
         mean_of_proportions([part.nonbinary for part in parts]),
-        _mean_if_all([part.if_female for part in parts]),
-        _mean_if_all([part.if_male for part in parts]),
-        joined(reasons),
+        mean_if_all([part.if_female for part in parts]),
+        mean_if_all([part.if_male for part in parts]),
+        joined([part.reason and f"{template}: {part.reason}" for template, part in shares.items()]),
     )
 
-
-def _mean_if_all(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
-
-
-# --- against labour statistics ---------------------------------------------------------------------
 
 LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
 
@@ -187,12 +170,9 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
         female-dominated) ten rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose
         female_share lies there, also where it is 0. Without any labour share: no rows.
     """
-    blocks: dict[tuple[str, str], list[Row]] = {}
-    for row in _without_instruction(rows):
-        blocks.setdefault((str(row["model"]), str(row["template_id"])), []).append(row)
     made: list[Row] = []
     notes = []
-    for (model, template), own in blocks.items():
+    for (model, template), own in grouped(without_instruction(rows), "model", "template_id").items():
         pairs, note = _pairs(own)
         # What lacks a share in one template lacks it in `all`, so the notes of `all` name every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
@@ -209,8 +189,9 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
             for side in LABOUR_SIDES
             for decile in range(10)
         ]
-    known = any(row["labour_female_share"] is not None for row in rows)
-    return (made, joined(notes)) if known else ([], "no occupation has a labour share")
+    if not defined(rows, "labour_female_share"):
+        return [], "no occupation has a labour share"
+    return made, joined(notes)
 
 
 def _decile(share: float) -> int:
@@ -236,7 +217,7 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
         occupations that have both shares; the others are counted in the note.
     """
     found = []
-    for model, own in _all_rows_by_model(rows).items():
+    for (model,), own in grouped(mean_over_prompts(rows), "model").items():
         pairs, note = _pairs(own)
         names = tuple(sorted(pairs))
         values = np.array([pairs[name] for name in names], dtype=np.float64).reshape(len(names), 2)
@@ -246,11 +227,8 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
 
 def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | None]:
     """Women's share in the texts and in the labour force, by occupation; and a note on who lacks one."""
-    pairs = {}
-    for row in rows:
-        share, labour = row["female_share"], row["labour_female_share"]
-        if share is not None and labour is not None:
-            pairs[str(row["occupation"])] = share, labour
+    both = defined(rows, "female_share", "labour_female_share")
+    pairs = {str(row["occupation"]): (row["female_share"], row["labour_female_share"]) for row in both}
     n_out = len(rows) - len(pairs)
     note = f"{n_out} of {len(rows)} occupations left out: no share or no labour share" if n_out else None
     return pairs, note
@@ -275,22 +253,10 @@ def nonbinary_summary(rows: Sequence[Row]) -> list[NonbinarySummary]:
         to the reference is not above it.
     """
     found = []
-    for model, own in _all_rows_by_model(rows).items():
-        shares = [x for row in own if (x := row["nonbinary_share"]) is not None]
-        lows = [x for row in own if (x := row["nonbinary_ci_low"]) is not None]
+    for (model,), own in grouped(mean_over_prompts(rows), "model").items():
+        shares, lows = (
+            [row[name] for row in defined(own, name)] for name in ("nonbinary_share", "nonbinary_ci_low")
+        )
         above, surely = (sum(x > NONBINARY_REFERENCE for x in values) for values in (shares, lows))
         found.append(NonbinarySummary(model, len(shares), above, surely, shares.count(0.0)))
     return found
-
-
-def _all_rows_by_model(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    by_model: dict[str, list[Row]] = {}
-    for row in _without_instruction(rows):
-        if row["template_id"] == ALL_TEMPLATES:
-            by_model.setdefault(str(row["model"]), []).append(row)
-    return by_model
-
-
-def _without_instruction(rows: Sequence[Row]) -> list[Row]:
-    """Keep what was written under no instruction: deciles.csv has no column to tell them apart."""
-    return [row for row in rows if row.get("instruction_id") in (None, NO_INSTRUCTION)]

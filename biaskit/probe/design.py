@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from biaskit.corpora.loaders import (
     load_dialogue,
     load_expression_sets,
-    load_instructions,
     load_items,
     load_templates,
     render_forms,
@@ -31,7 +29,7 @@ from biaskit.records import (
     Setting,
     Template,
 )
-from biaskit.study.config import parts_of, select
+from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.io import columns
 
@@ -75,18 +73,25 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
     items = tuple(select(study.jobs.select, [i.name for i in items], range(1, len(items) + 1), items, "jobs"))
     found = load_templates(study.templates.source)
     slot = study.templates.slot or found.slot
-    _check_slot(found.templates, slot)
+    for template in found.templates:
+        if slot not in template.question:
+            raise StudyError(
+                f"{template.bias_type} template {template.id} has no {slot}: {template.question!r}."
+                " Set templates.slot to the slot it has."
+            )
     templates = _choose_templates(study, found.templates)
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
     expressions, groups = _choose_expressions(study, templates)
+    parts = parts_of(study.instructions.select)
+    asked = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
     design = ProbeDesign(
         study=study,
         slot=slot,
         items=items,
         templates=templates,
-        instructions=_choose_instructions(study),
+        instructions=choose_instructions(study, asked, "give a file, as in --instructions mine.txt"),
         settings=settings,
         dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
         expressions=expressions,
@@ -119,15 +124,6 @@ def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
     return found + ([study.dialogue] if "dialogue" in settings else [])
 
 
-def _check_slot(templates: tuple[Template, ...], slot: str) -> None:
-    for template in templates:
-        if slot not in template.question:
-            raise StudyError(
-                f"{template.bias_type} template {template.id} has no {slot}: {template.question!r}."
-                " Set templates.slot to the slot it has."
-            )
-
-
 def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
     """Ids count within a bias type, and an id that one type has need not be in the other."""
     types = [t for t in ("explicit", "implicit") if study.bias_type in (t, "both")]
@@ -135,19 +131,6 @@ def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tup
     ids = sorted({template.id for template in asked})
     chosen = set(select(study.templates.select, [], ids, ids, "templates"))
     return tuple(t for kind in types for t in asked if t.bias_type == kind and t.id in chosen)
-
-
-def _choose_instructions(study: ProbeStudy) -> tuple[Instruction | None, ...]:
-    """0 (none) first, then the chosen ones: every contrast needs it."""
-    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
-    parts = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
-    if not parts:
-        return (None,)
-    if study.instructions.source is None:
-        raise StudyError(f"{study.name} has no instructions: give a file, as in --instructions mine.txt.")
-    listed = load_instructions(study.instructions.source)
-    wanted: str | list[str] = "all" if parts == ["all"] else parts
-    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
 
 
 def _choose_expressions(
@@ -158,17 +141,13 @@ def _choose_expressions(
     chosen, groups = {}, None
     for template in templates:
         usual = study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
-        name = (
-            study.expressions.every
-            or only
-            or _first_known(sets, template.expressions, usual, template.bias_type)
-        )
-        if name is None or name not in sets:
+        # The template's own set, else its bias type's, else the set called like the bias type.
+        named = [one for one in (template.expressions, usual, template.bias_type) if one]
+        name = study.expressions.every or only or next((one for one in named if one in sets), named[0])
+        if name not in sets:
             raise StudyError(
-                f"{template.bias_type} template {template.id} needs an expression set"
-                f" {name or template.expressions or usual or template.bias_type!r}, which"
-                f" {study.expressions.source} does not hold.{nearest(str(name), sets)}"
-                f" It has {', '.join(sets)}."
+                f"{template.bias_type} template {template.id} needs an expression set {name!r}, which"
+                f" {study.expressions.source} does not hold.{nearest(name, sets)} It has {', '.join(sets)}."
             )
         names = tuple(group for group, _ in sets[name].groups)
         if groups is not None and names != groups:
@@ -179,12 +158,6 @@ def _choose_expressions(
         groups = names
         chosen[(template.bias_type, template.id)] = render_forms(sets[name])
     return chosen, groups or ()
-
-
-def _first_known(sets: dict[str, Any], *names: str | None) -> str | None:
-    """The template's own set, else its bias type's, else the set called like the bias type."""
-    named = [name for name in names if name]
-    return next((name for name in named if name in sets), named[0] if named else None)
 
 
 def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, str]:
@@ -206,21 +179,14 @@ def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
     if not study.pairs:
         return
     given = {(p.bias_type, p.template, p.job) for p in study.pairs}
-    missing = [
-        f"({t.bias_type} {t.id}, {item.name})"
-        for t in design.templates
-        for item in design.items
-        if (t.bias_type, t.id, item.name) not in given
-    ]
+    every = ((t.bias_type, t.id, item.name) for t in design.templates for item in design.items)
+    missing = [f"({bias_type} {t}, {job})" for bias_type, t, job in every if (bias_type, t, job) not in given]
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise StudyError(
             f"{study.name}: pairs must be the full product of templates and jobs, else their average is"
             f" confounded. Missing: {', '.join(missing[:5])}{more}."
         )
-
-
-# --- cells and their prompts -------------------------------------------------------------------------
 
 
 def product(
@@ -294,10 +260,7 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """The key of a cell's row: everything its log-probabilities depend on, and nothing else.
-
-    See docs/methods.md#keys.
-    """
+    """The key of a cell's row: all that its log-probabilities depend on, no more (docs/methods.md#keys)."""
     return key_of(
         {
             **_model_in_key(fingerprint, study, estimator),

@@ -21,7 +21,8 @@ from biaskit.report.render.probe import (
 )
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, defined, distinct, grouped, where
+from biaskit.wording import count
 
 TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
 PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
@@ -44,17 +45,12 @@ def _all(part: Part) -> Iterator[PaperTable]:
     groups = part.tables.get("probe_groups", ())
     if part.engine != "probe" or not groups:
         return
-    forms = list(dict.fromkeys(row["prompt_form"] for row in groups))
-    for form in forms:
-        own = [row for row in groups if row["prompt_form"] == form]
-        levels = [row for row in part.tables.get("probe_levels", ()) if row["prompt_form"] == form]
-        frame = _frame(part, own)
-        end = f"-{slug(form)}" if len(forms) > 1 else ""
-        said = f", prompt form {form}" if len(forms) > 1 else ""
-        if part.papers[:1] == (MATTERN,):
-            yield from _mattern(frame, own, levels, part, end, said)
-        else:
-            yield from _occugender(frame, own, levels, part, end, said)
+    tables_of = _mattern if part.papers[:1] == (MATTERN,) else _occugender
+    forms = grouped(groups, "prompt_form")
+    for (form,), own in forms.items():
+        levels = where(part.tables.get("probe_levels", ()), prompt_form=form)
+        end, said = (f"-{slug(form)}", f", prompt form {form}") if len(forms) > 1 else ("", "")
+        yield from tables_of(_frame(part, own), own, levels, part, end, said)
 
 
 def frame_of(design: ProbeDesign) -> Frame:
@@ -73,49 +69,43 @@ def _frame(part: Part, rows: Sequence[Row]) -> Frame:
     """Groups, floor and levels as the study has them; instructions that have rows."""
     levels = {int(one["id"]): str(one.get("level") or "") for one in part.instructions}
     asked = {row["instruction_id"] for row in rows} - {NO_INSTRUCTION}
-    genders = part.groups or tuple(dict.fromkeys(str(row["gender"]) for row in rows))
+    genders = part.groups or tuple(distinct(rows, "gender"))
     return Frame(genders, part.floor, {number: levels.get(number, "") for number in sorted(asked)})
 
 
 def _occugender(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
 ) -> Iterator[PaperTable]:
-    plain = [row for row in rows if row["setting"] == "plain"] or list(rows)
+    plain = where(rows, setting="plain") or rows
     for number, (bias_type, title) in zip((3, 4), TASKS.items(), strict=True):
-        own = [r for r in plain if (r["bias_type"], r["instruction_id"]) == (bias_type, NO_INSTRUCTION)]
-        name = f"occugender-table-{number}{end}"
-        if own:
+        if own := where(plain, bias_type=bias_type, instruction_id=NO_INSTRUCTION):
             table = by_model(frame, own, f"{title} (OccuGender, Table {number}){said}: {UNIT}")
-            yield PaperTable(name, _explained(table, own, part, _INTERVALS))
-    name = f"occugender-tables-9-18{end}"
+            yield PaperTable(f"occugender-table-{number}{end}", _explained(table, own, part, _INTERVALS))
     if not frame.levels:
         return
-    types = [one for one in TASKS if any(row["bias_type"] == one for row in plain)]
-    settings = list(dict.fromkeys(row["setting"] for row in rows))
-    for model in dict.fromkeys(str(row["model"]) for row in rows):
-        for setting in settings:
-            own = [row for row in rows if (row["model"], row["setting"]) == (model, setting)]
-            averages = [row for row in levels if (row["model"], row["setting"]) == (model, setting)]
-            where = f", {SETTINGS[setting].lower()}" if setting != "plain" else ""
-            title = f"Debiasing instructions, {model} (OccuGender, Tables 9-18){where}{said}: {UNIT}"
-            table = by_instruction(frame, own, averages, title, by_types(types))
+    types = [one for one in TASKS if where(plain, bias_type=one)]
+    for model in distinct(rows, "model"):
+        for setting in distinct(rows, "setting"):
+            own, averages = (where(listed, model=model, setting=setting) for listed in (rows, levels))
+            place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
             ending = "" if setting == "plain" else f"-{setting}"
-            yield PaperTable(f"{name}-{slug(model)}{ending}", _explained(table, own, part, _NO_INTERVALS))
+            title = f"Debiasing instructions, {model} (OccuGender, Tables 9-18){place}{said}: {UNIT}"
+            table = by_instruction(frame, own, averages, title, by_types(types))
+            name = f"occugender-tables-9-18{end}-{slug(model)}{ending}"
+            yield PaperTable(name, _explained(table, own, part, _NO_INTERVALS))
 
 
 def _mattern(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
 ) -> Iterator[PaperTable]:
-    settings = [one for one in SETTINGS if any(row["setting"] == one for row in rows)]
+    settings = [one for one in SETTINGS if where(rows, setting=one)]
     for i, (bias_type, title) in enumerate(PROMPTS.items()):
-        own = [row for row in rows if row["bias_type"] == bias_type]
-        names = (f"mattern-table-{3 + i}{end}", f"mattern-table-{7 + i}{end}")
-        if not own:
+        if not (own := where(rows, bias_type=bias_type)):
             continue
+        names = (f"mattern-table-{3 + i}{end}", f"mattern-table-{7 + i}{end}")
         blocks: Blocks = by_settings(bias_type, settings)
-        for model in dict.fromkeys(str(row["model"]) for row in own):
-            ours = [row for row in own if row["model"] == model]
-            averages = [row for row in levels if row["model"] == model]
+        for model in distinct(own, "model"):
+            ours, averages = (where(listed, model=model) for listed in (own, levels))
             whole = f"{title}, {model} (Mattern et al., Table {3 + i}){said}: {UNIT}"
             table = by_instruction(frame, ours, averages, whole, blocks, apart=True)
             yield PaperTable(f"{names[0]}-{slug(model)}", _explained(table, ours, part, _LEVELS))
@@ -139,11 +129,9 @@ def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -
 
 def _counts(rows: Sequence[Row]) -> str:
     templates = {
-        bias_type: max((r["n_templates"] or 0 for r in rows if r["bias_type"] == bias_type), default=0)
-        for bias_type in dict.fromkeys(row["bias_type"] for row in rows)
+        bias_type: max(row["n_templates"] or 0 for row in own)
+        for (bias_type,), own in grouped(rows, "bias_type").items()
     }
-    jobs = {row["job_group"]: row["n_jobs"] for row in rows if row["n_jobs"] is not None}
-    asked = " and ".join(
-        f"{n} {bias_type} template{'' if n == 1 else 's'}" for bias_type, n in templates.items()
-    )
+    jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
+    asked = " and ".join(count(n, f"{bias_type} template") for bias_type, n in templates.items())
     return f"{asked}, {' and '.join(f'{n} {group}' for group, n in jobs.items())} jobs"

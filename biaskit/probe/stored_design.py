@@ -11,17 +11,8 @@ from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign, choose_contrast
 from biaskit.records import Dialogue, Expression, Turn
 from biaskit.runs.manifest import estimator_of
-from biaskit.runs.merge import added, merge_runs
-from biaskit.runs.resolved import (
-    describe_lists,
-    design_digest,
-    intact,
-    read_items,
-    read_lists,
-    read_study,
-    sign_design,
-)
-from biaskit.study.keys import ProbeStudy
+from biaskit.runs.merge import merge_runs, united
+from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
 
 
 def describe_design(design: ProbeDesign) -> dict[str, Any]:
@@ -33,16 +24,16 @@ def describe_design(design: ProbeDesign) -> dict[str, Any]:
         if listed not in sets:
             sets.append(listed)
         which[f"{bias_type}:{number}"] = sets.index(listed)
-    content = {
-        **describe_lists(design.study, design.items, design.templates, design.instructions, design.slot),
-        "settings": list(design.settings),
-        "dialogue": asdict(design.dialogue) if design.dialogue else None,
-        "expression_sets": sets,
-        "expressions_of_template": which,
-        "groups": list(design.groups),
-        "contrast": list(design.contrast),
-    }
-    return {**content, "digest": design_digest(content), "sources": design.sources}
+    return describe_lists(
+        design,
+        design.items,
+        settings=list(design.settings),
+        dialogue=asdict(design.dialogue) if design.dialogue else None,
+        expression_sets=sets,
+        expressions_of_template=which,
+        groups=list(design.groups),
+        contrast=list(design.contrast),
+    )
 
 
 def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]]) -> str:
@@ -91,14 +82,11 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ProbeDesign:
     """The design that a manifest describes; `overrides` may set analysis keys only."""
     with intact():
-        study = read_study(resolved, overrides)
-        assert isinstance(study, ProbeStudy)
+        lists = read_lists(resolved, overrides, items="items")
         sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
         dialogue = resolved["dialogue"]
         groups = tuple(resolved["groups"])
         return ProbeDesign(
-            study=study,
-            items=read_items(resolved),
             settings=tuple(resolved["settings"]),
             dialogue=Dialogue(dialogue["opening_line"], tuple(Turn(**t) for t in dialogue["turns"]))
             if dialogue
@@ -108,8 +96,8 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
                 for name, which in resolved["expressions_of_template"].items()
             },
             groups=groups,
-            contrast=choose_contrast(study, groups),
-            **read_lists(resolved),
+            contrast=choose_contrast(lists["study"], groups),
+            **lists,
         )
 
 
@@ -120,7 +108,8 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
         out,
         "probe",
         unite=_unite,
-        sign=lambda resolved, models: design_signature(read_design(resolved), models),
+        read=read_design,
+        sign=design_signature,
         lock=lock,
         skip_bad=skip_bad,
     )
@@ -135,8 +124,7 @@ def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
                 f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
                 f" {item['group']!r}: they cannot be merged."
             )
-    lists = ("items", "templates", "instructions", "settings", "expression_sets")
-    merged = {**first, **{name: added(first, second, name) for name in lists}}
+    merged = united(first, second, "items", "templates", "instructions", "settings", "expression_sets")
     merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
     merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
     merged["dialogue"] = first["dialogue"] or second["dialogue"]

@@ -76,7 +76,7 @@ class Deviation:
     what: str
     ours: str
     theirs: str
-    key: str
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

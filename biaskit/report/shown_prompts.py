@@ -69,17 +69,16 @@ def _item(row: Row) -> str:
     return str(row.get("job") or row.get("occupation") or "")
 
 
-def _what(row: Mapping[str, Any]) -> str:
+def _what(row: Row) -> str:
     """Where the prompt stands in the design, such as "explicit, template 3, instruction 1, nurse"."""
-    said = [str(row["bias_type"])] if row.get("bias_type") else []
-    said.append(f"template {row.get('template_id')}")
-    if row.get("instruction_id"):
-        said.append(f"instruction {row['instruction_id']}")
-    if row.get("setting") == "dialogue":
-        said.append("dialogue")
-    if row.get("specified_gender"):
-        said.append(f"asked for: {row['specified_gender']}")
-    return ", ".join([*said, _item(row)])
+    said = (
+        row.get("bias_type"),
+        f"template {row.get('template_id')}",
+        row.get("instruction_id") and f"instruction {row['instruction_id']}",
+        row.get("setting") == "dialogue" and "dialogue",
+        row.get("specified_gender") and f"asked for: {row['specified_gender']}",
+    )
+    return ", ".join([*(str(one) for one in said if one), _item(row)])
 
 
 def _place(same: Sequence[tuple[str, Row]]) -> tuple[Any, ...]:

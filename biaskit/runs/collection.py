@@ -120,6 +120,11 @@ def gather(paths: Sequence[Path]) -> Collection:
     return Collection(tuple(runs), tuple(_parts(runs)), tuple(notes))
 
 
+def stored_tables(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """Every table of a run or a comparison, by name, as typed rows."""
+    return {file.stem: read_table_rows(file) for file in sorted((run / "tables").glob("*.csv"))}
+
+
 # --- one run -----------------------------------------------------------------------------------------
 
 
@@ -138,8 +143,9 @@ def _read(path: Path) -> StoredRun:
         raise RunError(
             f"{file} cannot be read: {error}; `biaskit analyze {path}` makes the tables again."
         ) from error
-    tables = {table.stem: read_table_rows(table) for table in sorted(file.parent.glob("*.csv"))}
-    return StoredRun(path, manifest, analysis, tables, {label: label for label in manifest["models"]})
+    return StoredRun(
+        path, manifest, analysis, stored_tables(path), {label: label for label in manifest["models"]}
+    )
 
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:
@@ -220,15 +226,15 @@ def _one_study(group: Sequence[StoredRun], run: StoredRun) -> bool:
         other.engine == run.engine
         and _study(other) == _study(run)
         and other.manifest["resolved"]["groups"] == run.manifest["resolved"]["groups"]
-        and not any(_entries_apart(other.question, run.question, name) for name in ("texts", "expressions"))
+        and not any(_differ(other, run, name) for name in ("texts", "expressions"))
         for other in group
     )
 
 
-def _entries_apart(a: Mapping[str, Any], b: Mapping[str, Any], name: str) -> list[str]:
-    """Entries that both have and that say different things."""
-    one, two = a.get(name, {}), b.get(name, {})
-    return [entry for entry in one if entry in two and one[entry] != two[entry]]
+def _differ(a: StoredRun, b: StoredRun, name: str) -> bool:
+    """Whether an entry that both questions have says different things."""
+    one, two = a.question.get(name, {}), b.question.get(name, {})
+    return any(entry in two and one[entry] != two[entry] for entry in one)
 
 
 def _part(group: Sequence[StoredRun], study: str) -> Part:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.files import write_atomically
+from biaskit.files import write_or_refuse
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.provenance import canonical_json, digest, versions
 from biaskit.records import ModelIdentity, PromptForm
@@ -53,21 +53,12 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     """Write manifest.json, whole or not at all."""
-    _or_run_error(path / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=True) + "\n")
+    write_or_refuse(path / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write another of a run's JSON files in the same way."""
-    _or_run_error(path, json.dumps(content, indent=1, ensure_ascii=True, sort_keys=True) + "\n")
-
-
-def _or_run_error(path: Path, text: str) -> None:
-    try:
-        write_atomically(path, text.encode("ascii"))
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
-        ) from error
+    write_or_refuse(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii"))
 
 
 def estimator_of(entry: Mapping[str, Any]) -> str:
@@ -112,17 +103,21 @@ def start_manifest(
         asked = merge_compatible(run, stored["question"], asked)
     named = resolved["study"].get("models", {})
     shown = {label: hide_urls(spec) for label, spec in named.items()}
-    return {
-        "format": RUN_FORMAT,
-        "engine": engine,
-        "study": study,
-        "question": asked,
-        "resolved": {**resolved, "study": {**resolved["study"], "models": shown}},
-        "models": dict(stored["models"]),
-        "versions": versions(),
-        "command": command,
-        "signature": "",
-    }
+    resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
+    return new_manifest(engine, study, asked, resolved, dict(stored["models"]), command)
+
+
+def new_manifest(
+    engine: str,
+    study: str,
+    question: Mapping[str, Any],
+    resolved: Mapping[str, Any],
+    models: Mapping[str, Any],
+    command: str,
+) -> dict[str, Any]:
+    """What a manifest holds; its signature is still empty."""
+    asked = {"engine": engine, "study": study, "question": question, "resolved": resolved, "models": models}
+    return {"format": RUN_FORMAT, **asked, "versions": versions(), "command": command, "signature": ""}
 
 
 def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:

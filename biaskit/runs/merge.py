@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,15 @@ def merge_runs(
     engine: str,
     *,
     unite: Callable[[Resolved, Resolved], dict[str, Any]],
-    sign: Callable[[Resolved, Mapping[str, Any]], str],
+    read: Callable[[Resolved], Any],
+    sign: Callable[[Any, Mapping[str, Any]], str],
     lock: str = "os",
     skip_bad: bool = False,
 ) -> Path:
     """Rows of several runs in a folder of their own; each row counts once.
 
-    `unite` makes one design of two, in the first's order, or says why it cannot; `sign` signs a design
-    and its models.
+    `unite` makes one stored design of two, in the first's order, or says why it cannot; `read` reads it,
+    `sign` signs a design and its models.
     """
     manifests = [read_manifest(run) for run in runs]
     merged = manifests[0]
@@ -41,16 +42,29 @@ def merge_runs(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
-    merged["signature"] = sign(merged["resolved"], merged["models"])
-    with RowWriter(out, engine, lock=lock, skip_bad=skip_bad) as writer:
-        if (out / MANIFEST).exists():
-            merge_compatible(out, read_manifest(out)["question"], merged["question"])
-        write_manifest(out, merged)
-        for run in runs:
-            writer.append_all(read_rows(rows_file(run, engine), skip_bad=skip_bad))
+    merged["signature"] = sign(read(merged["resolved"]), merged["models"])
+    rows = (row for run in runs for row in read_rows(rows_file(run, engine), skip_bad=skip_bad))
+    store_rows(out, merged, rows, lock=lock, skip_bad=skip_bad)
     return out
 
 
-def added(first: Resolved, second: Resolved, name: str) -> list[Any]:
-    """A list of two designs: the first's entries, then those that only the second has."""
-    return [*first[name], *(entry for entry in second[name] if entry not in first[name])]
+def store_rows(
+    run: Path,
+    manifest: Mapping[str, Any],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    lock: str = "os",
+    skip_bad: bool = False,
+) -> None:
+    """Rows that are at hand as a run, or added to the run of the same question that is there."""
+    with RowWriter(run, manifest["engine"], lock=lock, skip_bad=skip_bad) as writer:
+        if (run / MANIFEST).exists():
+            merge_compatible(run, read_manifest(run)["question"], manifest["question"])
+        write_manifest(run, manifest)
+        writer.append_all(rows)
+
+
+def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:
+    """The first design; these lists of it followed by the entries that only the second has."""
+    added = {name: [entry for entry in second[name] if entry not in first[name]] for name in lists}
+    return {**first, **{name: [*first[name], *entries] for name, entries in added.items()}}

@@ -17,31 +17,29 @@ _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instruction
 """Keys of a study whose lists stand in the manifest in full."""
 
 
-def describe_lists(
-    study: Study,
-    items: Sequence[Item],
-    templates: Sequence[Template],
-    instructions: Sequence[Instruction | None],
-    slot: str,
-) -> dict[str, Any]:
-    """The study and its lists in full, so that every table can be made again without another file."""
-    return {
-        "study": study.model_dump(mode="json"),
-        "slot": slot,
+def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, Any]:
+    """A design of either engine with its lists in full, so that no table needs another file.
+
+    `own`: what only that engine's designs hold.
+    """
+    content = {
+        "study": design.study.model_dump(mode="json"),
+        "slot": design.slot,
         "items": [asdict(item) for item in items],
-        "templates": [asdict(template) for template in templates],
-        "instructions": [None if i is None else asdict(i) for i in instructions],
+        "templates": [asdict(template) for template in design.templates],
+        "instructions": [None if i is None else asdict(i) for i in design.instructions],
+        **own,
     }
+    return {**content, "digest": design_digest(content), "sources": design.sources}
 
 
-def read_items(resolved: Mapping[str, Any]) -> tuple[Item, ...]:
-    """Jobs or occupations as they were asked."""
-    return tuple(Item(**item) for item in resolved["items"])
-
-
-def read_lists(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """What else `describe_lists` wrote, as the fields of a design that both engines have."""
+def read_lists(
+    resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None, *, items: str
+) -> dict[str, Any]:
+    """What `describe_lists` wrote, as the fields that designs of both engines have; `items` is named so."""
     return {
+        "study": _read_study(resolved, overrides),
+        items: tuple(Item(**item) for item in resolved["items"]),
         "slot": resolved["slot"],
         "templates": tuple(Template(**template) for template in resolved["templates"]),
         "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
@@ -49,7 +47,7 @@ def read_lists(resolved: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
+def _read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
     """The stored study; `overrides` may set analysis keys only."""
     known = ANALYSIS_KEYS[resolved["study"]["engine"]]
     for dotted in overrides or {}:

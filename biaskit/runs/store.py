@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
@@ -33,9 +32,9 @@ ROWS_AT_ONCE = 2_000
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 
 
-def default_run_path(engine: str, study: str, asked: object) -> Path:
-    """`biaskit-runs/<engine>-<study>-<8 hex>`: what was asked before finds the same folder."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}"
+def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
+    """The folder named, else `biaskit-runs/<engine>-<study>-<8 hex>`, which the same question finds again."""
+    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else Path(out)
 
 
 def slug(label: str) -> str:
@@ -136,6 +135,11 @@ def read_rows(
         reading.notes.append(f"{path.name}: {reading.n_skipped} unreadable lines were left out")
 
 
+def count_rows(path: Path) -> int:
+    """How many rows a file holds; none where there is no file."""
+    return sum(1 for _ in read_rows(path, skip_bad=True)) if path.is_file() else 0
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
@@ -183,9 +187,7 @@ class RowWriter:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
         self._release()

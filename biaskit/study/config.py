@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
+from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
 from biaskit.provenance import digest
+from biaskit.records import Instruction
 from biaskit.study.keys import (
     ANALYSIS_KEYS,
     DISPLAY_KEYS,
@@ -48,8 +51,9 @@ def read_study_file(name: str) -> dict[str, Any]:
         raise StudyError(f"{path}: the study file cannot be read: {error.strerror or error}.") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise StudyError(f"{path} is not valid TOML: {error}.") from error
-    for where in _sources(content):
-        where[0][where[1]] = _beside(path.parent, where[0][where[1]])
+    for table, key in _sources(content):
+        if not table[key].startswith("corpus:"):
+            table[key] = str(path.parent / Path(table[key]).expanduser())
     return content
 
 
@@ -60,10 +64,6 @@ def _sources(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     for key in ("dialogue", "drop_words", "categories"):
         if isinstance(content.get(key), str):
             yield content, key
-
-
-def _beside(folder: Path, source: str) -> str:
-    return source if source.startswith("corpus:") else str(folder / Path(source).expanduser())
 
 
 def is_path(text: str) -> bool:
@@ -115,8 +115,7 @@ S = TypeVar("S", ProbeStudy, PersonasStudy)
 def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
     content = read_study_file(name)
     engine = content.get("engine", "probe")
-    wanted = next(known for known, model in STUDIES.items() if model is kind)
-    if engine in STUDIES and engine != wanted:
+    if engine in STUDIES and STUDIES[engine] is not kind:
         raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
@@ -142,14 +141,8 @@ def _takes_text(dotted: str) -> bool:
 
 
 def _key_takes_text(model: type[BaseModel], path: Sequence[str]) -> bool:
-    fields = model.model_fields
-    for part in path[:-1]:
-        nested = _nested(fields[part].annotation) if part in fields else None
-        if nested is None:
-            return False
-        fields = nested.model_fields
-    annotation = fields[path[-1]].annotation if path[-1] in fields else None
-    return annotation is str or str in getattr(annotation, "__args__", ())
+    field = _fields_at(model, path[:-1]).get(path[-1])
+    return field is not None and (field.annotation is str or str in getattr(field.annotation, "__args__", ()))
 
 
 def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -> None:
@@ -167,7 +160,7 @@ def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
     first = problems[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = _keys_at(study, first["loc"][:-1])
+        known = _fields_at(study, first["loc"][:-1])
         said = f"{where}: unknown key {key!r}.{nearest(str(first['loc'][-1]), known)}"
         if "Did you mean" not in said:
             said += f" Known: {', '.join(sorted(known))}."
@@ -181,26 +174,23 @@ def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
     return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
 
 
-def _keys_at(study: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:
+    """The keys of a table inside a study, none where there is no such table; places in lists do not count."""
     model: Any = study
     for part in location:
-        if isinstance(part, int):
-            continue
-        found = _nested(model.model_fields[part].annotation) if part in model.model_fields else None
-        if found is None:
-            return []
-        model = found
-    return list(model.model_fields)
+        if isinstance(part, str):
+            field = model.model_fields.get(part)
+            model = _nested(field.annotation) if field else None
+        if model is None:
+            return {}
+    fields: Mapping[str, FieldInfo] = model.model_fields
+    return fields
 
 
 def _nested(annotation: Any) -> Any:
     """The model inside an annotation such as `Choice | None` or `tuple[Pair, ...]`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            return inner
-    return None
+    kinds = (annotation, *getattr(annotation, "__args__", ()))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
@@ -247,6 +237,20 @@ def _signed(name: str, value: Any) -> str:
         return ",".join(f"{key}:{number:g}" for key, number in sorted(value.items()))
     source, colon, path = str(value).partition(":")
     return f"{source}:{Path(path).name}" if colon else source
+
+
+def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tuple[Instruction | None, ...]:
+    """0 (none) first, then the chosen ones: every contrast needs it. `advice`: how to name their file."""
+    parts = [part for part in parts if part not in ("0", "none", "")]
+    if not parts:
+        return (None,)
+    if study.instructions.source is None:
+        raise StudyError(f"{study.name} has no instructions: {advice}.")
+    listed = load_instructions(study.instructions.source)
+    return (
+        None,
+        *select("all" if parts == ["all"] else parts, [], [i.id for i in listed], listed, "instructions"),
+    )
 
 
 T = TypeVar("T")

@@ -11,6 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
 
+def key(default: Any, description: str, **bounds: Any) -> Any:
+    """A key that need not be stated."""
+    return Field(default=default, description=description, **bounds)
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -19,47 +24,43 @@ class Choice(_Strict):
     """A list (a shipped one, or a file) and which of its entries are used."""
 
     source: str = Field(description="corpus:NAME/FILE, or a path (relative to the study file)")
-    select: str | tuple[str, ...] = Field(default="all", description=SELECT_DOC)
+    select: str | tuple[str, ...] = key("all", SELECT_DOC)
 
 
 class TemplateChoice(Choice):
     """Templates; ids count within a bias type."""
 
-    slot: str | None = Field(
-        default=None, description="the slot an item replaces; default: the template file's own"
-    )
+    slot: str | None = key(None, "the slot an item replaces; default: the template file's own")
 
 
 class InstructionChoice(_Strict):
     """Debiasing instructions; 0 means no instruction."""
 
-    source: str | None = Field(default=None, description="corpus:NAME/FILE, or a path; none: no instructions")
-    select: str | tuple[str, ...] = Field(
-        default="none", description=f"{SELECT_DOC}; 0 (none) is always among several"
-    )
+    source: str | None = key(None, "corpus:NAME/FILE, or a path; none: no instructions")
+    select: str | tuple[str, ...] = key("none", f"{SELECT_DOC}; 0 (none) is always among several")
 
 
 class ExpressionChoice(_Strict):
     """Which expression set each bias type takes; a template's own set goes before it."""
 
-    source: str = Field(default="corpus:expressions/sets.toml", description="corpus:NAME/FILE, or a path")
-    explicit: str | None = Field(default=None, description="set for explicit templates")
-    implicit: str | None = Field(default=None, description="set for implicit templates")
-    every: str | None = Field(default=None, description="one set for all templates, before any other")
+    source: str = key("corpus:expressions/sets.toml", "corpus:NAME/FILE, or a path")
+    explicit: str | None = key(None, "set for explicit templates")
+    implicit: str | None = key(None, "set for implicit templates")
+    every: str | None = key(None, "one set for all templates, before any other")
 
 
 class TableTitles(_Strict):
     """What the rendered tables are called: the paper's own numbers."""
 
-    explicit: str = Field(default="Explicit bias", description="title over the explicit table")
-    implicit: str = Field(default="Implicit bias", description="title over the implicit table")
+    explicit: str = key("Explicit bias", "title over the explicit table")
+    implicit: str = key("Implicit bias", "title over the implicit table")
 
 
 class ReportKeys(_Strict):
     """How the page and its figures are made; no number depends on it."""
 
-    max_mb: float = Field(default=3.0, gt=0, description="size above which the page is shortened")
-    pdf: bool = Field(default=False, description="figures as PDF too")
+    max_mb: float = key(3.0, "size above which the page is shortened", gt=0)
+    pdf: bool = key(False, "figures as PDF too")
 
 
 Reference = Literal["none", "parity", "labour", "both"]
@@ -74,81 +75,60 @@ class Pair(_Strict):
     job: str
 
 
-class ProbeStudy(_Strict):
+class _Study(_Strict):
+    name: str = Field(description="names the default run folder")
+    engine: Any  # each engine's own
+    summary: str = key("", "one line: whose tables it lays out")
+    papers: tuple[str, ...] = key((), "corpora whose papers `biaskit cite` prints")
+    models: dict[str, str] = key({}, "LABEL = SPEC, used when the command names no model")
+
+
+class ProbeStudy(_Study):
     """Everything the prober can be asked to do otherwise."""
 
-    name: str = Field(description="names the default run folder")
-    engine: Literal["probe"] = Field(default="probe", description="which engine runs it")
-    summary: str = Field(default="", description="one line: whose tables it lays out")
-    papers: tuple[str, ...] = Field(default=(), description="corpora whose papers `biaskit cite` prints")
-    models: dict[str, str] = Field(
-        default={}, description="LABEL = SPEC, used when the command names no model"
-    )
-
-    bias_type: Literal["explicit", "implicit", "both"] = Field(default="both", description="which templates")
+    engine: Literal["probe"] = key("probe", "which engine runs it")
+    bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
     jobs: Choice = Field(description="items that fill the slot")
     templates: TemplateChoice = Field(description="questions, and openings of answers")
-    instructions: InstructionChoice = Field(default=InstructionChoice(), description="debiasing instructions")
-    expressions: ExpressionChoice = Field(
-        default=ExpressionChoice(), description="what counts as naming a group"
+    instructions: InstructionChoice = key(InstructionChoice(), "debiasing instructions")
+    expressions: ExpressionChoice = key(ExpressionChoice(), "what counts as naming a group")
+    pairs: tuple[Pair, ...] = key((), "an explicit list of pairs; refused unless it is the full product")
+    setting: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a conversation")
+    dialogue: str = key("corpus:mattern/dialogue.toml", "the conversation of the dialogue setting")
+    instruction_place: Literal["own-line", "in-question"] = key(
+        "own-line", "plain setting: before the question's line (OccuGender) or inside it (Mattern)"
     )
-    pairs: tuple[Pair, ...] = Field(
-        default=(), description="an explicit list of pairs; refused unless it is the full product"
+    instruction_position: Literal["prompt", "system"] = key("prompt", "in the prompt or the system role")
+    system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
+    articles: Literal["as-published", "grammatical"] = key(
+        "as-published", "'a electrician' as the papers print it, or 'an electrician'"
     )
-    setting: Literal["plain", "dialogue", "both"] = Field(
-        default="plain", description="question alone, or after a conversation"
+    prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
+        "auto", "auto: the first that every model can take"
     )
-    dialogue: str = Field(
-        default="corpus:mattern/dialogue.toml", description="the conversation of the dialogue setting"
+    estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
+        "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
     )
-    instruction_place: Literal["own-line", "in-question"] = Field(
-        default="own-line",
-        description="plain setting: before the question's line (OccuGender) or inside it (Mattern)",
+    k: int = key(20, "top-k: listed tokens asked for, at most", ge=1, le=20)
+    draws: int = key(10, "sampling: texts drawn for each cell", ge=2)
+    word_boundary: Literal["token", "word"] = key(
+        "token", "token: as the papers; word: times P(the word ends there)"
     )
-    instruction_position: Literal["prompt", "system"] = Field(
-        default="prompt", description="in the prompt or the system role"
-    )
-    system_prompt: str | None = Field(
-        default=None, description="a system prompt's text (--system-prompt FILE)"
-    )
-    articles: Literal["as-published", "grammatical"] = Field(
-        default="as-published", description="'a electrician' as the papers print it, or 'an electrician'"
-    )
-    prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = Field(
-        default="auto", description="auto: the first that every model can take"
-    )
-    estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = Field(
-        default="auto", description="how probabilities are obtained; local models: exact, top-k or sampling"
-    )
-    k: int = Field(default=20, ge=1, le=20, description="top-k: listed tokens asked for, at most")
-    draws: int = Field(default=10, ge=2, description="sampling: texts drawn for each cell")
-    word_boundary: Literal["token", "word"] = Field(
-        default="token", description="token: as the papers; word: times P(the word ends there)"
-    )
-    on_prefix: Literal["exclusive", "refuse"] = Field(
-        default="exclusive",
-        description="an expression that begins another group's: count without it, or stop",
+    on_prefix: Literal["exclusive", "refuse"] = key(
+        "exclusive", "an expression that begins another group's: count without it, or stop"
     )
 
-    coverage_floor: float = Field(
-        default=0.01, ge=0, le=1, description="cells below it are flagged and counted"
-    )
-    interval: Literal["crossed", "bootstrap"] = Field(
-        default="crossed", description="over jobs and templates"
-    )
-    contrast: tuple[str, str] | None = Field(
-        default=None, description="two groups; default female, male or the first two"
-    )
-    margin: dict[str, float] = Field(
-        default={"share": 0.05}, description="margin.QUANTITY for 'equivalent within'"
-    )
-    seed: int = Field(default=1, ge=0, description="of bootstrap intervals")
-    table: TableTitles = Field(default=TableTitles(), description="titles of the rendered tables")
-    reference: Reference = Field(default="both", description=_REFERENCE)
-    report: ReportKeys = Field(default=ReportKeys(), description="the page")
+    coverage_floor: float = key(0.01, "cells below it are flagged and counted", ge=0, le=1)
+    interval: Literal["crossed", "bootstrap"] = key("crossed", "over jobs and templates")
+    contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
+    margin: dict[str, float] = key({"share": 0.05}, "margin.QUANTITY for 'equivalent within'")
+    seed: int = key(1, "of bootstrap intervals", ge=0)
+    table: TableTitles = key(TableTitles(), "titles of the rendered tables")
+    reference: Reference = key("both", _REFERENCE)
+    report: ReportKeys = key(ReportKeys(), "the page")
 
-    skip_bad_lines: bool = Field(default=False, description="leave out unreadable rows and count them")
-    lock: Literal["os", "none"] = Field(default="os", description="none: for file systems without locks")
+    skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
+    lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
 
 
 PROBE_ANALYSIS_KEYS = frozenset(
@@ -168,9 +148,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         low, dash, high = part.partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
             raise ValueError("write seeds such as 1-5 or 1,7")
-        if dash and int(high) - int(low) >= MOST_SEEDS:
-            raise ValueError(f"at most {MOST_SEEDS} seeds")
-        found += range(int(low), int(high or low) + 1)
+        found += range(int(low), min(int(high or low), int(low) + MOST_SEEDS) + 1)  # one too many is enough
     if len(found) > MOST_SEEDS:
         raise ValueError(f"at most {MOST_SEEDS} seeds")
     return tuple(dict.fromkeys(found))
@@ -203,131 +181,108 @@ def _source_of(*kinds: str) -> AfterValidator:
 class PromptChoice(Choice):
     """Prompts of the generation engine, by name; for continuations task prompts, by id."""
 
-    source: str = Field(
-        default="corpus:gasp/prompts.toml", description="corpus:NAME/FILE, or a path (relative to the study)"
-    )
+    source: str = key("corpus:gasp/prompts.toml", "corpus:NAME/FILE, or a path (relative to the study)")
 
 
-class PersonasStudy(_Strict):
+class PersonasStudy(_Study):
     """Everything the generation engine can be asked to do otherwise."""
 
-    name: str = Field(description="names the default run folder")
     engine: Literal["personas"] = Field(description="which engine runs it")
-    summary: str = Field(default="", description="one line: whose tables it lays out")
-    papers: tuple[str, ...] = Field(default=(), description="corpora whose papers `biaskit cite` prints")
-    models: dict[str, str] = Field(
-        default={}, description="LABEL = SPEC, used when the command names no model"
+    task: Literal["persona", "continuation"] = key(
+        "persona", "persona: GAS(P)'s prompts; continuation: Mattern's task prompts"
     )
+    occupations: Choice = key(Choice(source="corpus:gasp/occupations.csv"), "items that fill the slot")
+    templates: PromptChoice = key(PromptChoice(), "what is asked for")
+    wording: Literal["paper", "released"] = key(
+        "paper", "the prompts as the paper prints them, or as its scripts ask them"
+    )
+    articles: Literal["as-published", "grammatical"] = key(
+        "as-published", "'a engineer' as the papers print it, or 'an engineer'"
+    )
+    specified: tuple[Literal["female", "male", "nonbinary"], ...] = key(
+        ("female", "male", "nonbinary"), "genders that prompts of the second kind name"
+    )
+    instructions: InstructionChoice = key(InstructionChoice(), "debiasing instructions (task = continuation)")
+    per_gender: int = key(100, "texts wanted of women and of men per prompt (n)", ge=1)
+    batch: int | None = key(None, "draws of a round; default: per_gender", ge=1)
+    max_draws: int | None = key(
+        None, "most draws of one occupation and prompt; default: 20 x per_gender", ge=1
+    )
+    fill: bool = key(True, "go on until both genders are full; no: one round only")
+    max_new_tokens: int = key(750, "most tokens of a text", ge=1)
+    temperature: float = key(1.0, "of sampling", gt=0)
+    top_p: float = key(1.0, "of sampling", gt=0, le=1)
+    seed: int = key(1, "of draws, shuffles and halves", ge=0)
+    prompt_form: Literal["auto", "chat", "completion", "raw"] = key(
+        "auto", "auto: chat for instruct models, completion for base models"
+    )
+    system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
 
-    task: Literal["persona", "continuation"] = Field(
-        default="persona", description="persona: GAS(P)'s prompts; continuation: Mattern's task prompts"
+    variant: Literal["exact", "released"] = key(
+        "exact", "released: the definitions of GAS(P)'s scripts, all at once"
     )
-    occupations: Choice = Field(
-        default=Choice(source="corpus:gasp/occupations.csv"), description="items that fill the slot"
+    honorifics: Literal["paper", "titles"] = key(
+        "paper", "titles: Ms, Mrs, Miss, Mr only as words before a capitalised word"
     )
-    templates: PromptChoice = Field(default=PromptChoice(), description="what is asked for")
-    wording: Literal["paper", "released"] = Field(
-        default="paper", description="the prompts as the paper prints them, or as its scripts ask them"
+    tokenizer: Literal["papers", "words"] = key(
+        "papers", "letters a-z alone, or Unicode words with their hyphens"
     )
-    articles: Literal["as-published", "grammatical"] = Field(
-        default="as-published", description="'a engineer' as the papers print it, or 'an engineer'"
+    balance: Literal["first", "sample"] = key(
+        "first", "which texts are compared: the first n, or n drawn with the seed"
     )
-    specified: tuple[Literal["female", "male", "nonbinary"], ...] = Field(
-        default=("female", "male", "nonbinary"), description="genders that prompts of the second kind name"
+    alpha: float = key(0.15, "weight of the topic in the hybrid prior", ge=0, le=1)
+    c: float | None = key(None, "strength of the prior; before c_topic, c_english", gt=0)
+    c_topic: float = key(0.45, "strength of the topic prior", gt=0)
+    c_english: float = key(0.225, "strength of the English prior", gt=0)
+    prior: Literal["exact", "released"] = key(
+        "exact", "the hybrid prior as it is, or cut to integers as released"
     )
-    instructions: InstructionChoice = Field(
-        default=InstructionChoice(), description="debiasing instructions (task = continuation)"
+    prior_scale: Literal["counts", "rates"] = key(
+        "counts", "rates: English counts brought to the size of the topic's"
     )
-    per_gender: int = Field(default=100, ge=1, description="texts wanted of women and of men per prompt (n)")
-    batch: int | None = Field(default=None, ge=1, description="draws of a round; default: per_gender")
-    max_draws: int | None = Field(
-        default=None, ge=1, description="most draws of one occupation and prompt; default: 20 x per_gender"
+    prior_scope: Literal["occupation", "all"] = key(
+        "occupation", "topic counts of the occupation, or of all occupations"
     )
-    fill: bool = Field(default=True, description="go on until both genders are full; no: one round only")
-    max_new_tokens: int = Field(default=750, ge=1, description="most tokens of a text")
-    temperature: float = Field(default=1.0, gt=0, description="of sampling")
-    top_p: float = Field(default=1.0, gt=0, le=1, description="of sampling")
-    seed: int = Field(default=1, ge=0, description="of draws, shuffles and halves")
-    prompt_form: Literal["auto", "chat", "completion", "raw"] = Field(
-        default="auto", description="auto: chat for instruct models, completion for base models"
+    english_prior: Literal["table", "nltk"] = key(
+        "table", "Brown counts as shipped, or of the corpus that NLTK has installed"
     )
-    system_prompt: str | None = Field(
-        default=None, description="a system prompt's text (--system-prompt FILE)"
+    permutations: int = key(199, "shuffles of every null", ge=19)
+    names: Literal["capitalised-list", "released", "keep"] = key(
+        "capitalised-list", "which words are names and leave scores and clusters"
     )
+    pronouns: Literal["all", "released"] = key(
+        "all", "released: eight of them, and from the candidates alone"
+    )
+    vectors: Annotated[str, _source_of("corpus", "marked-lists", "pretrained:")] = key(
+        "corpus", "corpus, pretrained:PATH or marked-lists (released)"
+    )
+    srb_seeds: Annotated[str, AfterValidator(_is_seeds)] = key(
+        "1-5", "seeds of the word vectors, such as 1-5 or 1,7"
+    )
+    clusters: bool = key(True, "k-means of the marked words")
+    cluster_vectors: Annotated[str, _source_of("", "pretrained:", "sentence:")] = key(
+        "", "default: vectors; pretrained:PATH or sentence:PATH (an encoder's folder)"
+    )
+    k: int | None = key(None, "number of clusters; default: by k_rule", ge=2)
+    k_rule: Literal["max", "largest-gain"] = key("max", "largest silhouette, or its largest rise (paper)")
+    keep_rule: Literal["two-sided", "released"] = key(
+        "two-sided", "released: the difference is divided by the men's count"
+    )
+    drop_words: str | None = key(None, "a file of words that no cluster holds")
+    categories: str | None = key(None, "a file word,category for the clusters")
+    hold_out: float | None = key(None, "this part of specified texts is treated as unspecified", gt=0, lt=1)
+    gender_codes: dict[str, str] = key(
+        {}, "gender_codes.CODE = female, male, nonbinary or none (imported texts)"
+    )
+    c_rule: Literal["per-alpha", "interpolated"] = key(
+        "per-alpha", "calibrate: C searched at every alpha, or interpolated (papers)"
+    )
+    margin: dict[str, float] = key({"represented_share": 0.05}, "margin.QUANTITY for 'equivalent within'")
+    reference: Reference = key("both", _REFERENCE)
+    report: ReportKeys = key(ReportKeys(), "the page")
 
-    variant: Literal["exact", "released"] = Field(
-        default="exact", description="released: the definitions of GAS(P)'s scripts, all at once"
-    )
-    honorifics: Literal["paper", "titles"] = Field(
-        default="paper", description="titles: Ms, Mrs, Miss, Mr only as words before a capitalised word"
-    )
-    tokenizer: Literal["papers", "words"] = Field(
-        default="papers", description="letters a-z alone, or Unicode words with their hyphens"
-    )
-    balance: Literal["first", "sample"] = Field(
-        default="first", description="which texts are compared: the first n, or n drawn with the seed"
-    )
-    alpha: float = Field(default=0.15, ge=0, le=1, description="weight of the topic in the hybrid prior")
-    c: float | None = Field(
-        default=None, gt=0, description="strength of the prior; before c_topic, c_english"
-    )
-    c_topic: float = Field(default=0.45, gt=0, description="strength of the topic prior")
-    c_english: float = Field(default=0.225, gt=0, description="strength of the English prior")
-    prior: Literal["exact", "released"] = Field(
-        default="exact", description="the hybrid prior as it is, or cut to integers as released"
-    )
-    prior_scale: Literal["counts", "rates"] = Field(
-        default="counts", description="rates: English counts brought to the size of the topic's"
-    )
-    prior_scope: Literal["occupation", "all"] = Field(
-        default="occupation", description="topic counts of the occupation, or of all occupations"
-    )
-    english_prior: Literal["table", "nltk"] = Field(
-        default="table", description="Brown counts as shipped, or of the corpus that NLTK has installed"
-    )
-    permutations: int = Field(default=199, ge=19, description="shuffles of every null")
-    names: Literal["capitalised-list", "released", "keep"] = Field(
-        default="capitalised-list", description="which words are names and leave scores and clusters"
-    )
-    pronouns: Literal["all", "released"] = Field(
-        default="all", description="released: eight of them, and from the candidates alone"
-    )
-    vectors: Annotated[str, _source_of("corpus", "marked-lists", "pretrained:")] = Field(
-        default="corpus", description="corpus, pretrained:PATH or marked-lists (released)"
-    )
-    srb_seeds: Annotated[str, AfterValidator(_is_seeds)] = Field(
-        default="1-5", description="seeds of the word vectors, such as 1-5 or 1,7"
-    )
-    clusters: bool = Field(default=True, description="k-means of the marked words")
-    cluster_vectors: Annotated[str, _source_of("", "pretrained:", "sentence:")] = Field(
-        default="", description="default: vectors; pretrained:PATH or sentence:PATH (an encoder's folder)"
-    )
-    k: int | None = Field(default=None, ge=2, description="number of clusters; default: by k_rule")
-    k_rule: Literal["max", "largest-gain"] = Field(
-        default="max", description="largest silhouette, or its largest rise (paper)"
-    )
-    keep_rule: Literal["two-sided", "released"] = Field(
-        default="two-sided", description="released: the difference is divided by the men's count"
-    )
-    drop_words: str | None = Field(default=None, description="a file of words that no cluster holds")
-    categories: str | None = Field(default=None, description="a file word,category for the clusters")
-    hold_out: float | None = Field(
-        default=None, gt=0, lt=1, description="this part of specified texts is treated as unspecified"
-    )
-    gender_codes: dict[str, str] = Field(
-        default={}, description="gender_codes.CODE = female, male, nonbinary or none (imported texts)"
-    )
-    c_rule: Literal["per-alpha", "interpolated"] = Field(
-        default="per-alpha", description="calibrate: C searched at every alpha, or interpolated (papers)"
-    )
-    margin: dict[str, float] = Field(
-        default={"represented_share": 0.05}, description="margin.QUANTITY for 'equivalent within'"
-    )
-    reference: Reference = Field(default="both", description=_REFERENCE)
-    report: ReportKeys = Field(default=ReportKeys(), description="the page")
-
-    skip_bad_lines: bool = Field(default=False, description="leave out unreadable rows and count them")
-    lock: Literal["os", "none"] = Field(default="os", description="none: for file systems without locks")
+    skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
+    lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
 
 
 PERSONAS_ANALYSIS_KEYS = frozenset(PersonasStudy.model_fields) - frozenset(

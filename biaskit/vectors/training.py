@@ -1,6 +1,4 @@
-"""Word → vector: trained on the texts of a run, or read from a pretrained file.
-
-See docs/methods.md#word-vectors.
+"""Word → vector: trained on a run's texts, or read from a pretrained file (docs/methods.md#word-vectors).
 
 A trained vector depends on the texts, their order, the seed and the epochs alone: gensim with one worker
 gives the same vectors for every hash seed and number of threads.
@@ -23,7 +21,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -105,10 +102,7 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = 
 
 
 def n_epochs(n_tokens: int) -> int:
-    """Epochs that bring a corpus to five million tokens of training, at least 5.
-
-    See docs/methods.md#word-vectors.
-    """
+    """Epochs that bring a corpus to five million tokens of training, at least 5."""
     return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
 
 
@@ -228,11 +222,7 @@ class TrainingTexts:
 
     @classmethod
     def ordered(
-        cls,
-        words: Sequence[str],
-        ids: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        order: Sequence[int],
+        cls, words: Sequence[str], ids: NDArray[np.int32], starts: NDArray[np.int64], order: Sequence[int]
     ) -> TrainingTexts:
         """Take the texts numbered in `order` (ascending keys) of tokenised texts, without the empty ones."""
         pieces = [ids[starts[text] : starts[text + 1]] for text in order]
@@ -301,16 +291,13 @@ def train_seeds(
             if seed not in there:
                 trained[seed] = train_here(seed)
         second.wait(lambda: told(0, 0))
-        found = {seed: matrix for seed in there if (matrix := second.result(seed)) is not None}
-    words = next(iter(trained.values())).words if trained else {}
+        found = {seed: second.result(seed, trained[seeds[0]].words) for seed in there}
     for seed in there:
-        matrix = found.get(seed)
-        usable = matrix is not None and matrix.shape == (len(words), VECTOR_SIZE)
-        trained[seed] = Vectors(words, matrix) if matrix is not None and usable else train_here(seed)
+        trained[seed] = found[seed] or train_here(seed)
     return [trained[seed] for seed in seeds]
 
 
-class _SecondProcess:
+class _SecondProcess(contextlib.ExitStack):
     """A second Python that trains some of the seeds; whatever fails there leaves them untrained, no more.
 
     A plain interpreter instead of `multiprocessing`: that runs the caller's `__main__` again, which a
@@ -323,34 +310,30 @@ class _SecondProcess:
     )
 
     def __init__(self, corpus: TrainingTexts, seeds: Sequence[int], epochs: int) -> None:
+        super().__init__()
         self._process: subprocess.Popen[bytes] | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._path: Any = None
         if not seeds or getattr(sys, "frozen", False):  # frozen: sys.executable is the program, no Python
             return
         with contextlib.suppress(Exception):
-            self._folder = tempfile.TemporaryDirectory(prefix="biaskit-", ignore_cleanup_errors=True)
+            folder = tempfile.TemporaryDirectory(prefix="biaskit-", ignore_cleanup_errors=True)
+            self._path = Path(self.enter_context(folder))
             corpus.save(self._path)
             (self._path / "job.json").write_text(json.dumps([list(seeds), epochs]), encoding="ascii")
             search = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
             self._process = subprocess.Popen(  # noqa: S603  our own program, no shell
-                [sys.executable, "-c", self._PROGRAM, self._folder.name, search],
+                [sys.executable, "-c", self._PROGRAM, str(self._path), search],
                 stdin=subprocess.PIPE,  # its end tells the other side that this process is gone
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-
-    @property
-    def _path(self) -> Path:
-        assert self._folder is not None
-        return Path(self._folder.name)
+            self.callback(self._end, self._process)
 
     def epochs_done(self) -> int:
         """How many epochs it has finished, of all its seeds."""
-        if self._folder is None:
-            return 0
         try:
-            return (self._path / "progress").stat().st_size
-        except OSError:
+            return int((self._path / "progress").stat().st_size)
+        except (OSError, TypeError):  # not begun; no folder
             return 0
 
     def wait(self, told: Callable[[], None]) -> None:
@@ -359,25 +342,19 @@ class _SecondProcess:
             time.sleep(0.2)
             told()
 
-    def result(self, seed: int) -> NDArray[np.float32] | None:
-        """The unit vectors of a seed, words in alphabetical order; None if there are none."""
+    def result(self, seed: int, words: Mapping[str, int]) -> Vectors | None:
+        """The vectors of a seed; None if there are none of these words."""
         with contextlib.suppress(Exception):
-            matrix: NDArray[np.float32] = np.load(self._path / f"seed-{seed}.npy")
-            return matrix
+            matrix = np.load(self._path / f"seed-{seed}.npy")
+            if matrix.shape == (len(words), VECTOR_SIZE):
+                return Vectors(words, matrix)
         return None
 
-    def __enter__(self) -> _SecondProcess:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._process is not None:
-            self._process.kill()
-            with contextlib.suppress(OSError):
-                self._process.communicate()
-        if self._folder is not None:
-            self._folder.cleanup()
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        with contextlib.suppress(OSError):
+            process.communicate()
 
 
 def train_in_second_process(folder: str) -> None:
@@ -393,11 +370,7 @@ def train_in_second_process(folder: str) -> None:
 
         for seed in seeds:
             vectors = train(
-                corpus.sentences,
-                n_tokens=corpus.n_tokens,
-                seed=seed,
-                epochs=epochs,
-                progress=count,
+                corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=epochs, progress=count
             )
             np.save(path / "unfinished.npy", vectors.matrix)
             (path / "unfinished.npy").replace(path / f"seed-{seed}.npy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -59,14 +59,20 @@ class AgreementResult:
     notes: tuple[str, ...]
     signature: str
 
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return asdict(self)
+
     def document(self) -> Document:
         """The table with its notes, for a renderer."""
-        heads = [*("Bias", "Estimator", "Quantity", "intervals", "hold it", "%", "95 % interval")]
-        heads += ["expected", "expected here", "mean width", "mean |difference|"]
+        heads = (
+            *("Bias", "Estimator", "Quantity", "intervals", "hold it", "%", "95 % interval"),
+            *("expected", "expected here", "mean width", "mean |difference|"),
+        )
         table = TitledTable(
             f"Intervals that hold the exact value, {self.model}",
-            (tuple(Heading(text) for text in heads),),
-            tuple(_shown(row) for row in self.rows),
+            (tuple(map(Heading, heads)),),
+            tuple(map(_shown, self.rows)),
             note="expected here: what Wilson's interval attains at the exact values and numbers of draws of"
             " these cells; mean |difference|: of the point value from the exact one.",
             n_text=3,
@@ -92,8 +98,6 @@ def agreement(
 ) -> AgreementResult:
     """Degrade a local model's exact probabilities to `top-k` and `sampling`, and compare.
 
-    See docs/methods.md#agreement-check.
-
     Args:
         model: a local model, such as `demo` or `hf:ORG/NAME`; every estimator runs it in one `dtype`.
         study, jobs, templates, settings: as `probe` takes them; of the cells of each bias type
@@ -102,7 +106,7 @@ def agreement(
 
     A bound of `top-k` must always hold the exact value (word_boundary token), a 95 % interval of
     `sampling` as often as Wilson's interval does (word_boundary word). Raises `UsageError` for a model
-    that is not in process, `ModelError` where a cell cannot be scored.
+    that is not in process, `ModelError` where a cell cannot be scored. docs/methods.md#agreement-check
     """
     label, spec = split_label(model)
     if is_api(spec) or spec.startswith("scripted:"):
@@ -354,31 +358,23 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
         " space (at the start of a turn also without)",
     ]
     if missed:
-        notes.append(
-            f"{len(missed)} bounds of top-k miss the exact value: this is a mistake, please report it"
-        )
-    without = sum(x.ends is None for x in found if x.estimator == "sampling")
-    if without:
+        what = "bounds of top-k miss the exact value: this is a mistake, please report it"
+        notes.append(f"{len(missed)} {what}")
+    if without := sum(x.ends is None for x in found if x.estimator == "sampling"):
         notes.append(f"{without} shares have no interval, since no draw of their cell named an expression")
     return tuple(notes)
 
 
 def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
-    ci = "–" if row["ci_low"] is None else f"{100 * row['ci_low']:.1f}–{100 * row['ci_high']:.1f}"
+    ends = [_number(100, row[name], 1) for name in ("ci_low", "ci_high")]
     return (
-        row["bias_type"],
-        row["estimator"],
-        row["quantity"].replace("_", " "),
-        str(row["n"]),
-        str(row["n_inside"]),
-        _percent(row["share_inside"]),
-        ci,
-        _percent(row["expected"]),
-        _percent(row["expected_here"]),
-        "–" if row["mean_width"] is None else f"{row['mean_width']:.3f}",
-        "–" if row["mean_difference"] is None else f"{row['mean_difference']:.3f}",
+        *(row["bias_type"], row["estimator"], row["quantity"].replace("_", " ")),
+        *(str(row["n"]), str(row["n_inside"]), _number(100, row["share_inside"], 1)),
+        "–" if row["ci_low"] is None else "–".join(ends),
+        *(_number(100, row[name], 1) for name in ("expected", "expected_here")),
+        *(_number(1, row[name], 3) for name in ("mean_width", "mean_difference")),
     )
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f}"
+def _number(times: int, value: float | None, decimals: int) -> str:
+    return "–" if value is None else f"{times * value:.{decimals}f}"

@@ -12,7 +12,7 @@ from biaskit.probe.stored_design import merge as merge_probe
 from biaskit.probe.stored_design import read_design as read_probe_design
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
-from biaskit.runs.store import read_rows, rows_file
+from biaskit.runs.store import count_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.workflow.personas import PersonasResult, analyse_personas, planned_draws
@@ -56,9 +56,8 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
     engines = {_engine(run) for run in runs}
     if len(engines) > 1:
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
-    if engines == {"personas"}:
-        return merge_personas(runs, out, lock=lock, skip_bad=skip_bad)
-    return merge_probe(runs, out, lock=lock, skip_bad=skip_bad)
+    merge_rows = merge_personas if engines == {"personas"} else merge_probe
+    return merge_rows(runs, out, lock=lock, skip_bad=skip_bad)
 
 
 def _engine(run: Path) -> str:
@@ -100,27 +99,15 @@ def _stated_otherwise(stated: Any, asked: Any, stored: Any) -> tuple[Any, Any] |
 def describe_run(path: Path) -> dict[str, Any]:
     """What `biaskit runs` shows of a run: study, models, rows stored of planned, last write."""
     manifest = read_manifest(path)
-    if manifest["engine"] == COMPARISON:
-        return {
-            "run": str(path),
-            "study": f"comparison of {len(manifest['resolved']['runs'])} runs",
-            "models": list(manifest["models"]),
-            "rows": None,
-            "planned": None,
-            "last_write": (path / MANIFEST).stat().st_mtime,
-        }
-    rows = rows_file(path, manifest["engine"])
-    done = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.is_file() else 0
-    planned: int | None = None
-    if manifest["engine"] == "probe":
-        planned = read_probe_design(manifest["resolved"]).n_cells * len(manifest["models"])
-    elif manifest["engine"] == "personas":
-        planned = planned_draws(manifest, done)
-    return {
-        "run": str(path),
-        "study": manifest.get("study", ""),
-        "models": list(manifest["models"]),
-        "rows": done,
-        "planned": planned,
-        "last_write": rows.stat().st_mtime if rows.is_file() else None,
-    }
+    engine, models = manifest["engine"], list(manifest["models"])
+    about = {"run": str(path), "study": manifest["study"], "models": models, "rows": None, "planned": None}
+    if engine == COMPARISON:
+        about["study"] = f"comparison of {len(manifest['resolved']['runs'])} runs"
+        return about | {"last_write": (path / MANIFEST).stat().st_mtime}
+    rows = rows_file(path, engine)
+    about["rows"] = done = count_rows(rows)
+    if engine == "probe":
+        about["planned"] = read_probe_design(manifest["resolved"]).n_cells * len(models)
+    elif engine == "personas":
+        about["planned"] = planned_draws(manifest, done)
+    return about | {"last_write": rows.stat().st_mtime if rows.is_file() else None}

@@ -12,7 +12,7 @@ import numpy as np
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.files import write_atomically
+from biaskit.files import write_or_refuse
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
@@ -24,7 +24,7 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.tables.io import write_table
+from biaskit.tables.io import read_table, write_table
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ class CalibrationResult:
     @property
     def table(self) -> pd.DataFrame:
         """calibration.csv: every C and alpha that was tried, with its numbers of words."""
-        from biaskit.tables.io import read_table
-
         return read_table(self.path / "tables" / "calibration.csv")
 
     def document(self) -> Document:
@@ -66,9 +64,7 @@ def calibrate(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> CalibrationResult:
-    """Search C and alpha on the texts of a run whose gender was specified.
-
-    See docs/methods.md#calibration, Calibration.
+    """Search C and alpha on the texts of a run whose gender was specified (docs/methods.md#calibration).
 
     Args:
         run: a result or a run's folder. occupation: by default the one with most such texts.
@@ -147,12 +143,7 @@ def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
         "alpha": found.recommended.alpha,
         "c": found.recommended.constant,
     }
-    try:
-        write_atomically(path, tomli_w.dumps(content).encode("utf-8"))
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
-        ) from error
+    write_or_refuse(path, tomli_w.dumps(content).encode("utf-8"))
     return path
 
 
@@ -168,20 +159,21 @@ def _notes(found: Calibration, one: TextComparison) -> list[str]:
     return notes
 
 
-# --- what is printed -----------------------------------------------------------------------------------
+def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], **how: Any) -> TitledTable:
+    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), **how)
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "–" if value is None else f"{value:.{decimals}f}"
 
 
 def _constants(found: Calibration) -> TitledTable:
-    rows = []
-    for name, constant in (("topic", found.c_topic), ("English", found.c_english)):
-        shown = "–" if constant.c is None else f"{constant.c:.4f}"
-        rows.append((name, shown, " ".join(constant.stopped_by) or constant.reason or "none up to 1"))
-    return TitledTable(
-        "C of each prior alone: the largest at which no criterion word is marked, women against men",
-        ((Heading("prior"), Heading("C"), Heading("first criterion words marked above it")),),
-        tuple(rows),
-        n_text=1,
-    )
+    rows = [
+        (name, _number(one.c, 4), " ".join(one.stopped_by) or one.reason or "none up to 1")
+        for name, one in (("topic", found.c_topic), ("English", found.c_english))
+    ]
+    title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
+    return _table(title, ("prior", "C", "first criterion words marked above it"), rows)
 
 
 def _sweep(found: Calibration) -> TitledTable:
@@ -191,22 +183,13 @@ def _sweep(found: Calibration) -> TitledTable:
         pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
         sizes = [str(len(one.words)) if one and one.words is not None else "–" for one in pairs]
         common = [str(one.n_common) if one and one.n_common is not None else "–" for one in pairs]
-        chosen = found.recommended is not None and found.recommended.alpha == step.alpha
-        rows.append(
-            (
-                f"{step.alpha:.2f}",
-                "–" if step.c is None else f"{step.c:.4f}",
-                *sizes,
-                "/".join(common),
-                "–" if step.stability is None else f"{step.stability:.3f}",
-                "recommended" if chosen else "",
-            )
-        )
-    heads = ("alpha", "C", "women", "men", "common words", "stability", "")
-    return TitledTable(
+        best = found.recommended is not None and found.recommended.alpha == step.alpha
+        last = ("/".join(common), _number(step.stability, 3), "recommended" if best else "")
+        rows.append((f"{step.alpha:.2f}", _number(step.c, 4), *sizes, *last))
+    return _table(
         "Hybrid prior: marked words of women and of men at each alpha, C searched anew",
-        (tuple(Heading(text) for text in heads),),
-        tuple(rows),
+        ("alpha", "C", "women", "men", "common words", "stability", ""),
+        rows,
         note="common words: marked words of the calibration list, women/men; calibration.csv has every pair"
         " of genders, the words gained and lost, and every C that was tried.",
         n_text=0,
@@ -219,9 +202,5 @@ def _words(found: Calibration) -> TitledTable:
         for one in step.lists:
             if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN):
                 rows.append((f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)"))
-    return TitledTable(
-        "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)",
-        ((Heading("alpha"), Heading("marks"), Heading("words")),),
-        tuple(rows),
-        n_text=3,
-    )
+    title = "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)"
+    return _table(title, ("alpha", "marks", "words"), rows, n_text=3)

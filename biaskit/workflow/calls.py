@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,7 @@ from biaskit.models.spec import full_spec, split_label
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import default_run_path, read_rows, rows_file
+from biaskit.runs.store import count_rows, rows_file, run_folder
 from biaskit.study.config import is_path
 from biaskit.study.keys import Study
 from biaskit.workflow.result import RunResult
@@ -33,6 +33,11 @@ def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any
     if isinstance(value, str) and is_path(value):
         return {f"{name}.source": value, f"{name}.select": "all"}
     return {f"{name}.select": value if isinstance(value, str) else tuple(value)}
+
+
+def stated_keys(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The arguments of a call that set a key of the same name."""
+    return {name: given[name] for name in names if given[name] is not None}
 
 
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
@@ -87,6 +92,11 @@ class CallOptions:
     dry_run: bool = False
     watcher: Watcher | None = None
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> CallOptions:
+        """Those among the arguments of a call."""
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
+
     def local(self, batch_size: int | None = None) -> LocalOptions:
         """How local models run; `batch_size`: the one that an earlier start found. Raises `UsageError`."""
         return LocalOptions(self.device, self.dtype, self.batch_size or batch_size)
@@ -134,7 +144,7 @@ def run_study(
     """
     with watching(call.watcher) as watcher:
         named = name_models(models, study, watcher)
-        run = _folder(call.out, study, [digest, list(named)])
+        run = run_folder(study.engine, study.name, [digest, list(named)], call.out)
         api = call.api(named, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:
@@ -153,14 +163,9 @@ def run_study(
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
 
 
-def _folder(out: str | Path | None, study: Study, question: object) -> Path:
-    return Path(out) if out is not None else default_run_path(study.engine, study.name, question)
-
-
 def interrupted(run: Path, engine: str) -> str:
     """What an interrupted run says."""
-    rows = rows_file(run, engine)
-    n = sum(1 for _ in read_rows(rows, skip_bad=True)) if rows.exists() else 0
+    n = count_rows(rows_file(run, engine))
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 
 

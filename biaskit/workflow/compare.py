@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.compare.aliases import Aliases, read_aliases
@@ -30,10 +30,7 @@ from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.io import read_table_rows, write_table
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.result import RunResult, run_path
-
-if TYPE_CHECKING:
-    import pandas as pd
+from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
 BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
@@ -50,27 +47,22 @@ class ComparisonResult(RunResult):
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
 
-    @property
-    def gaps(self) -> pd.DataFrame:
-        """The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."""
-        return self.table("gaps")
-
-    @property
-    def srb_change(self) -> pd.DataFrame:
-        """Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."""
-        return self.table("srb_change")
+    gaps = table_property(
+        "gaps", "The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."
+    )
+    srb_change = table_property(
+        "srb_change", "Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."
+    )
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Every table this comparison made, by name, as typed rows."""
-        files = {name: self.path / "tables" / f"{name}.csv" for name in TABLES}
-        return {name: read_table_rows(file) for name, file in files.items() if file.exists()}
+        return _stored(self.path)
 
     def requirement(self, contrast: str = "models") -> Requirement:
         """Which rows of a contrast can say "equivalent", and which of them do not.
 
-        See docs/methods.md#required-equivalence.
-
-        Rows between models are this comparison's, rows of other contrasts the runs' own as well.
+        Rows between models are this comparison's, rows of other contrasts the runs' own as well
+        (docs/methods.md#required-equivalence).
         """
         own = [row for part in self.content.parts for row in part.tables.get("tests", ())]
         return require_equivalent([*self.content.between.get("tests", ()), *own], contrast, self.pairs)
@@ -100,6 +92,11 @@ class ComparisonResult(RunResult):
         return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}<ul>{said}</ul>"
 
 
+def _stored(path: Path) -> dict[str, list[dict[str, Any]]]:
+    files = {name: path / "tables" / f"{name}.csv" for name in TABLES}
+    return {name: read_table_rows(file) for name, file in files.items() if file.exists()}
+
+
 def _as_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -123,9 +120,8 @@ def compare(
         aliases: a file of two columns, two names of one occupation a line, to join the engines.
         settings: margins of "equivalent within", such as {"margin.share": 0.1}.
 
-    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()`
-    (docs/methods.md#both-engines). Raises
-    `BiaskitError` with one line to act on.
+    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()` (docs/methods.md#both-engines).
+    Raises `BiaskitError` with one line to act on.
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
@@ -154,13 +150,23 @@ def compare_gathered(
         collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
     )
     made.notes += notes
-    manifest = _manifest(collection, groups, aliases, joined, margins)
-    path = Path(out) if out is not None else _default_path(manifest)
-    for entry in manifest["resolved"]["runs"]:  # seen from the folder, so that all can move together
-        entry["path"] = os.path.relpath(entry["path"], path)
-    if aliases is not None:
-        manifest["resolved"]["aliases"] = os.path.relpath(aliases, path)
-    content = _write(path, manifest, collection, made, margins)
+    runs = [
+        {
+            "engine": run.engine,
+            "signature": str(run.analysis.get("signature", "")),
+            "rows_digest": str(run.analysis.get("rows_digest", "")),
+        }
+        for run in collection.runs
+    ]
+    question = {
+        "runs": runs,
+        "models": labels,
+        "groups": list(groups),
+        "aliases": dict(sorted(joined.of.items())),
+        "margins": dict(sorted(margins.items())),
+    }
+    path = Path(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
+    content = _write(path, _manifest(path, collection, question, aliases), collection, made)
     return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
 
 
@@ -189,48 +195,30 @@ def _margins(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[
     ]
 
 
-# --- the folder ----------------------------------------------------------------------------------------
-
-
 def _manifest(
-    collection: Collection,
-    groups: Sequence[str],
-    aliases: str | Path | None,
-    joined: Aliases,
-    margins: Mapping[str, float],
+    path: Path, collection: Collection, question: Mapping[str, Any], aliases: str | Path | None
 ) -> dict[str, Any]:
+    """Paths are seen from the comparison's folder, so that all can move together."""
     runs = [
-        {
-            "path": str(run.path),
-            "engine": run.engine,
-            "signature": str(run.analysis.get("signature", "")),
-            "rows_digest": str(run.analysis.get("rows_digest", "")),
-        }
-        for run in collection.runs
+        {"path": os.path.relpath(run.path, path), **stated}
+        for run, stated in zip(collection.runs, question["runs"], strict=True)
     ]
     studies = list(dict.fromkeys(str(manifest["study"]) for manifest in collection.manifests))
     models: dict[str, dict[str, Any]] = {}
     for run in collection.runs:
         for label, entry in run.manifest["models"].items():
             models.setdefault(label, {})[run.engine] = entry
-    question = {
-        "runs": [{name: value for name, value in run.items() if name != "path"} for run in runs],
-        "models": list(models),
-        "groups": list(groups),
-        "aliases": dict(sorted(joined.of.items())),
-        "margins": dict(sorted(margins.items())),
-    }
-    papers = [paper for part in collection.parts for paper in part.papers]
+    papers = dict.fromkeys(paper for part in collection.parts for paper in part.papers)
     return {
         "format": RUN_FORMAT,
         "engine": COMPARISON,
         "study": ", ".join(studies),
         "question": question,
         "resolved": {
-            "study": {"name": ", ".join(studies), "papers": list(dict.fromkeys(papers))},
+            "study": {"name": ", ".join(studies), "papers": list(papers)},
             "runs": runs,
-            "groups": list(groups),
-            "aliases": str(aliases) if aliases is not None else None,
+            "groups": question["groups"],
+            "aliases": os.path.relpath(aliases, path) if aliases is not None else None,
             "margins": question["margins"],
         },
         "models": models,
@@ -258,41 +246,31 @@ def _sign(question: Mapping[str, Any], studies: Sequence[str]) -> str:
     )
 
 
-def _default_path(manifest: Mapping[str, Any]) -> Path:
-    return DEFAULT_PARENT / f"{COMPARISON}-{digest(manifest['question'])[:8]}"
-
-
 def _write(
-    path: Path,
-    manifest: Mapping[str, Any],
-    collection: Collection,
-    made: ComparisonTables,
-    margins: Mapping[str, float],
+    path: Path, manifest: Mapping[str, Any], collection: Collection, made: ComparisonTables
 ) -> Content:
     """The comparison's folder; one that holds a run of an engine is left alone."""
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
         raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
     write_manifest(path, manifest)
-    rows = {"tests": made.tests, "gaps": made.gaps, "srb_change": made.srb_change}
     for name in TABLES:
         file = path / "tables" / f"{name}.csv"
-        if rows[name]:
-            write_table(file, name, rows[name])
+        if rows := getattr(made, name):
+            write_table(file, name, rows)
         else:
             file.unlink(missing_ok=True)  # a table that was not made is absent
-    write_json(
-        path / "tables" / "analysis.json",
-        {
-            "signature": manifest["signature"],
-            "notes": made.notes,
-            "choices": {"margin": dict(margins), "groups": manifest["question"]["groups"]},
-            "versions": manifest["versions"],
-        },
-    )
+    question = manifest["question"]
+    analysis = {
+        "signature": manifest["signature"],
+        "notes": made.notes,
+        "choices": {"margin": question["margins"], "groups": question["groups"]},
+        "versions": manifest["versions"],
+    }
+    write_json(path / "tables" / "analysis.json", analysis)
     return Content(
         title=", ".join(manifest["models"]),
         parts=collection.parts,
-        between={name: read_table_rows(path / "tables" / f"{name}.csv") for name in TABLES if rows[name]},
+        between=_stored(path),
         notes=tuple(made.notes),
         command=str(manifest["command"]),
         versions=manifest["versions"],

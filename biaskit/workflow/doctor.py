@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,6 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.workflow.calls import CallOptions
-
-LINE = 86
-"""Where an answer is broken, so that the table fits beside its questions."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +52,14 @@ class Examination:
 
     def document(self) -> Document:
         """For a renderer."""
-        tables = [self._findings()] if self.found is not None else [self._details()]
-        return Document((*tables, self._uses()), tuple(self._notes()))
-
-    def _findings(self) -> TitledTable:
-        assert self.found is not None
-        answers = [(finding.question, finding.answer) for finding in self.found.findings]
-        return _two_columns(
-            f"{self.label} at {self.identity.details['hosts']}", ("Question", "Found"), answers
-        )
-
-    def _details(self) -> TitledTable:
-        rows = [(name, str(value)) for name, value in self.identity.details.items()]
-        return _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
+        details = self.identity.details
+        if self.found is None:
+            rows = [(name, str(value)) for name, value in details.items()]
+            about = _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
+        else:
+            rows = [(finding.question, finding.answer) for finding in self.found.findings]
+            about = _two_columns(f"{self.label} at {details['hosts']}", ("Question", "Found"), rows)
+        return Document((about, self._uses()), tuple(self._notes()))
 
     def _uses(self) -> TitledTable:
         rows = []
@@ -76,8 +67,9 @@ class Examination:
         for form in PROBE_FORMS:
             names = estimators.get(form, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
-            why = "" if self.found is None else self.found.problems.get(form, "")
-            rows.append((f"probe, {form}", f"{names[0]}{also}" if names else f"not possible{_because(why)}"))
+            why = self.found.problems.get(form) if self.found else None
+            impossible = f"not possible ({why})" if why else "not possible"
+            rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
         forms = self.open_forms()
         rows.append(("personas", ", ".join(forms) if forms else "not possible"))
         return _two_columns(
@@ -140,16 +132,6 @@ def doctor(
         scorer.close()
 
 
-def _because(why: str) -> str:
-    return f" ({why})" if why else ""
-
-
 def _two_columns(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> TitledTable:
-    rows = []
-    for name, text in pairs:
-        pieces = textwrap.wrap(text, LINE, break_on_hyphens=False) or [""]
-        rows += [
-            (name if first else "", piece)
-            for first, piece in zip([True, *[False] * 99], pieces, strict=False)
-        ]
-    return TitledTable(title, (tuple(Heading(head) for head in heads),), tuple(rows), n_text=2)
+    rows = tuple((name, " ".join(text.split())) for name, text in pairs)
+    return TitledTable(title, (tuple(map(Heading, heads)),), rows, n_text=2, wide=frozenset({1}))

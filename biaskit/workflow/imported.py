@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, checked
 from biaskit.errors import StudyError, UsageError, nearest
-from biaskit.personas.sampling.design import PersonasDesign, resolve_design
+from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
-from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts, rows_of_frame
+from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts
 from biaskit.progress import Watcher, watching
-from biaskit.provenance import versions
-from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.store import RowWriter, default_run_path
+from biaskit.runs.manifest import new_manifest
+from biaskit.runs.merge import store_rows
+from biaskit.runs.store import run_folder
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
@@ -65,14 +66,7 @@ def analyze_texts(
     """
     settings = dict(settings or {})
     columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    imported = rows_of_frame(
-        _frame(texts, text),
-        text_col=text,
-        gender_col=gender,
-        occupation_col=occupation,
-        model_col=model,
-        gender_codes=_codes(settings),
-    )
+    imported = read_texts(_frame(texts, text), **_reading(columns, settings))
     with watching(watcher) as seen:
         return _analyse_imported(imported, columns, settings, out, seen)
 
@@ -117,27 +111,18 @@ def import_texts(
 ) -> PersonasResult:
     """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
     settings = dict(settings or {})
-    imported = read_texts(
-        path,
-        text_col=text_col,
-        gender_col=gender_col,
-        occupation_col=occupation_col,
-        model_col=model_col,
-        gender_codes=_codes(settings),
-    )
     columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    imported = read_texts(path, **_reading(columns, settings))
     return _analyse_imported(imported, columns, settings, out, watcher)
 
 
-def _codes(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The codes of genders that the settings map, by whichever of two spellings."""
-    dotted = {
-        key.removeprefix("gender_codes."): value
-        for key, value in settings.items()
-        if key.startswith("gender_codes.")
-    }
+def _reading(columns: Mapping[str, str | None], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """How texts are read: their columns, and the codes of genders that the settings map in two spellings."""
     whole = settings.get("gender_codes", {})
-    return {**(whole if isinstance(whole, Mapping) else {}), **dotted}
+    codes = dict(whole) if isinstance(whole, Mapping) else {}
+    start = "gender_codes."
+    codes |= {key.removeprefix(start): code for key, code in settings.items() if key.startswith(start)}
+    return {**columns, "gender_codes": codes}
 
 
 def _analyse_imported(
@@ -159,55 +144,22 @@ def _analyse_imported(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
     )
     assert isinstance(study, PersonasStudy)
-    design = _imported_questions(study)
+    # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
+    design = replace(
+        resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
+    )
     question = {
         "study": "texts",
         "texts": imported.digest,
         "columns": dict(columns),
         "gender_codes": dict(study.gender_codes),
     }
-    run = Path(out) if out is not None else default_run_path("personas", "texts", question)
+    run = run_folder("personas", "texts", question, out)
     resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
-    manifest: dict[str, Any] = {
-        "format": RUN_FORMAT,
-        "engine": "personas",
-        "study": "texts",
-        "question": question,
-        "resolved": resolved,
-        "models": {label: _imported_model(imported) for label in imported.models},
-        "versions": versions(),
-        "command": command_line(),
-    }
-    manifest["signature"] = design_signature(design, manifest["models"])
-    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        if (run / MANIFEST).exists():
-            merge_compatible(run, read_manifest(run)["question"], question)
-        write_manifest(run, manifest)
-        writer.append_all(imported.rows())
+    author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
+    models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
+    manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
+    manifest["signature"] = design_signature(design, models)
+    store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
     notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
     return PersonasResult(run, tuple(notes))
-
-
-def _imported_questions(study: PersonasStudy) -> PersonasDesign:
-    """GAS(P)'s occupations, for their labour shares where a user's occupations have the same names."""
-    listed = resolve_design(study)
-    return PersonasDesign(
-        study=study,
-        occupations=listed.occupations,
-        prompts=(),
-        templates=(),
-        slot="",
-        instructions=(None,),
-        sources={},
-    )
-
-
-def _imported_model(imported: ImportedTexts) -> dict[str, Any]:
-    return {
-        "spec": "texts",
-        "fingerprint": imported.digest,
-        "tuning": "unknown",
-        "where": "texts",
-        "prompt_form": "",
-        "details": {},
-    }

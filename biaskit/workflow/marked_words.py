@@ -33,9 +33,7 @@ def marked_words(
     permutations: int = 199,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """The words that mark women's texts against men's, and the other way round.
-
-    See docs/methods.md#marked-words.
+    """The words that mark women's texts against men's and the other way round (docs/methods.md#marked-words).
 
     Args:
         texts, gender: a gender for each text, written female, male or nonbinary or as one of the codes that

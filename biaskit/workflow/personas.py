@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.models.options import Dtype
@@ -16,19 +16,16 @@ from biaskit.personas.sampling.design import n_series, resolve_design
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import describe_design, read_design
-from biaskit.progress import Watcher, watching
+from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
+from biaskit.runs.collection import stored_tables
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
-from biaskit.tables.io import read_table_rows as read_table_rows
-from biaskit.workflow.calls import CallOptions, list_override, run_study
-from biaskit.workflow.result import RunResult
-
-if TYPE_CHECKING:
-    import pandas as pd
+from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
+from biaskit.workflow.result import RunResult, table_property
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,43 +34,25 @@ class PersonasResult(RunResult):
 
     headline = "word_lists"
 
-    @property
-    def representation(self) -> pd.DataFrame:
-        """Shares of women and of non-binary people per occupation and prompt, beside labour statistics."""
-        return self.table("representation")
-
-    @property
-    def associations(self) -> pd.DataFrame:
-        """The gender of every text, with the rule that said so and what was counted."""
-        return self.table("associations")
-
-    @property
-    def marked_words(self) -> pd.DataFrame:
-        """The words that mark a gender, by both methods, with z, q-value and counts."""
-        return self.table("marked_words")
-
-    @property
-    def word_lists(self) -> pd.DataFrame:
-        """How long each list of marked words is, beside its null."""
-        return self.table("word_lists")
-
-    @property
-    def srb(self) -> pd.DataFrame:
-        """Subset Representational Bias per occupation and gender; negative = closer to specified women."""
-        return self.table("srb")
-
-    @property
-    def clusters(self) -> pd.DataFrame:
-        """Clusters of marked words and the occupations they stand in."""
-        return self.table("clusters")
+    representation = table_property(
+        "representation",
+        "Shares of women and of non-binary people per occupation and prompt, beside labour statistics.",
+    )
+    associations = table_property(
+        "associations", "The gender of every text, with the rule that said so and what was counted."
+    )
+    marked_words = table_property(
+        "marked_words", "The words that mark a gender, by both methods, with z, q-value and counts."
+    )
+    word_lists = table_property("word_lists", "How long each list of marked words is, beside its null.")
+    srb = table_property(
+        "srb", "Subset Representational Bias per occupation and gender; negative = closer to specified women."
+    )
+    clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
 
     def document(self) -> Document:
         """The headline tables with notes and signature, for a renderer."""
-        tables = {file.stem: read_table_rows(file) for file in sorted((self.path / "tables").glob("*.csv"))}
-        return personas_document(tables, self.analysis(), self.warnings)
-
-
-# --- drawing -----------------------------------------------------------------------------------------
+        return personas_document(stored_tables(self.path), self.analysis(), self.warnings)
 
 
 @checked()
@@ -122,30 +101,14 @@ def personas(
 
     Returns the result with its tables (docs/methods.md#texts). Raises `BiaskitError` with one line to act on.
     """
+    given = locals()
     overrides = list_override("occupations", occupations)
-    plain = {
-        "per_gender": per_gender,
-        "max_draws": max_draws,
-        "max_new_tokens": max_new_tokens,
-        "prompt_form": prompt_form,
-        "system_prompt": system_prompt,
-    }
-    overrides |= {name: value for name, value in plain.items() if value is not None}
-    with watching(watcher) as seen:
-        call = CallOptions(
-            out=out,
-            device=device,
-            dtype=dtype,
-            batch_size=batch_size,
-            api_key_env=api_key_env,
-            endpoint_name=endpoint_name,
-            max_cost=max_cost,
-            price=price,
-            accept_drift=accept_drift,
-            dry_run=dry_run,
-            watcher=seen,
-        )
-        return personas_study(load_personas_study(study, {**overrides, **(settings or {})}), models, call)
+    overrides |= stated_keys(
+        given, "per_gender", "max_draws", "max_new_tokens", "prompt_form", "system_prompt"
+    )
+    return personas_study(
+        load_personas_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
+    )
 
 
 def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:
@@ -181,9 +144,6 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     n_open, n_specified = n_series(design)
     each = n_open * Filling.of(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))
-
-
-# --- analysing ------------------------------------------------------------------------------------------
 
 
 def analyse_personas(

@@ -17,7 +17,7 @@ from biaskit.probe.design import resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
-from biaskit.progress import Watcher, watching
+from biaskit.progress import Watcher
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.render.document import Document
@@ -25,9 +25,9 @@ from biaskit.report.render.probe import probe_document
 from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.io import read_table_rows as read_table_rows
-from biaskit.workflow.calls import CallOptions, list_override, run_study
-from biaskit.workflow.result import RunResult
+from biaskit.tables.io import read_table_rows
+from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
+from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,35 +41,16 @@ class ProbeResult(RunResult):
 
     headline = "probe_groups"
 
-    @property
-    def cells(self) -> pd.DataFrame:
-        """One row per cell: mass, coverage and share of each group."""
-        return self.table("probe_cells")
-
-    @property
-    def jobs(self) -> pd.DataFrame:
-        """One row per job: means over templates, and the signed difference of the contrast."""
-        return self.table("probe_jobs")
-
-    @property
-    def groups(self) -> pd.DataFrame:
-        """One row per job group and gender group: share, interval, coverage."""
-        return self.table("probe_groups")
-
-    @property
-    def templates(self) -> pd.DataFrame:
-        """One row per template: means over the jobs of a group."""
-        return self.table("probe_templates")
-
-    @property
-    def variance(self) -> pd.DataFrame:
-        """Variance components of job, template and residual."""
-        return self.table("probe_variance")
-
-    @property
-    def levels(self) -> pd.DataFrame:
-        """Means over the instructions of a level of abstraction."""
-        return self.table("probe_levels")
+    cells = table_property("probe_cells", "One row per cell: mass, coverage and share of each group.")
+    jobs = table_property(
+        "probe_jobs", "One row per job: means over templates, and the signed difference of the contrast."
+    )
+    groups = table_property(
+        "probe_groups", "One row per job group and gender group: share, interval, coverage."
+    )
+    templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
+    variance = table_property("probe_variance", "Variance components of job, template and residual.")
+    levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
@@ -81,9 +62,6 @@ class ProbeResult(RunResult):
             if (file := self.path / "tables" / f"{name}.csv").exists()
         }
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
-
-
-# --- scoring -----------------------------------------------------------------------------------------
 
 
 @checked(expressions=TEXT)
@@ -140,41 +118,23 @@ def probe(
     Returns the result with its tables (docs/methods.md#cells-to-tables). Raises `BiaskitError` with one
     line to act on.
     """
+    given = locals()
     overrides: dict[str, Any] = {}
-    if any(
-        isinstance(value, str) and is_path(value) for value in (jobs, templates, instructions, expressions)
-    ):
+    lists = (jobs, templates, instructions, expressions)
+    if any(isinstance(value, str) and is_path(value) for value in lists):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
         overrides |= {"name": f"{Path(study).stem}-own-lists", "summary": "", **OWN_TITLES}
-    for name, value in (("jobs", jobs), ("templates", templates), ("instructions", instructions)):
-        overrides |= list_override(name, value)
+    for name in ("jobs", "templates", "instructions"):
+        overrides |= list_override(name, given[name])
     if expressions is not None:
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
-    plain = {
-        "bias_type": bias_type,
-        "setting": setting,
-        "prompt_form": prompt_form,
-        "system_prompt": system_prompt,
-        "estimator": estimator,
-        "draws": draws,
-    }
-    overrides |= {name: value for name, value in plain.items() if value is not None}
-    with watching(watcher) as seen:
-        call = CallOptions(
-            out=out,
-            device=device,
-            dtype=dtype,
-            batch_size=batch_size,
-            api_key_env=api_key_env,
-            endpoint_name=endpoint_name,
-            max_cost=max_cost,
-            price=price,
-            accept_drift=accept_drift,
-            dry_run=dry_run,
-            watcher=seen,
-        )
-        return probe_study(load_probe_study(study, {**overrides, **(settings or {})}), models, call)
+    overrides |= stated_keys(
+        given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator", "draws"
+    )
+    return probe_study(
+        load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
+    )
 
 
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
@@ -216,9 +176,6 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
         merge_tests(run / "tables" / "tests.csv", rows)
         notes += more
     return notes
-
-
-# --- a scorer without a study -------------------------------------------------------------------------
 
 
 @checked()

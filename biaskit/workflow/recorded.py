@@ -7,8 +7,9 @@ from pathlib import Path
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import UsageError, nearest
 from biaskit.files import data_dir
-from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.store import RowWriter, default_run_path, read_rows, rows_file
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.merge import store_rows
+from biaskit.runs.store import read_rows, rows_file, run_folder
 
 RECORDED = "recorded:"
 """What a recorded corpus is called with: `recorded:demo`."""
@@ -26,10 +27,6 @@ def recorded_run(spec: str, out: str | Path | None = None) -> Path:
     source = data_dir("corpora") / "recorded" / name
     manifest = read_manifest(source)
     question = [manifest["resolved"]["digest"], list(manifest["models"])]
-    run = Path(out) if out is not None else default_run_path("personas", f"recorded-{name}", question)
-    with RowWriter(run, "personas") as writer:
-        if (run / MANIFEST).exists():
-            merge_compatible(run, read_manifest(run)["question"], manifest["question"])
-        write_manifest(run, manifest)
-        writer.append_all(read_rows(rows_file(source, "personas")))
+    run = run_folder("personas", f"recorded-{name}", question, out)
+    store_rows(run, manifest, read_rows(rows_file(source, "personas")))
     return run

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from biaskit.arguments import checked
 from biaskit.corpora.sources import load_corpus
-from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.files import write_atomically
+from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.files import write_or_refuse
 from biaskit.foreign import visible
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 PREFIX, MARGIN = "report.", "margin."
+STEPS = 4
+"""Reading and comparing, drawing, the page, the files: what a long report is at."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,12 +65,9 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        parts = [
-            count(len(self.findings), "finding"),
-            count(len(self.figures), "figure file"),
-            count(len(self.latex), "LaTeX file"),
-        ]
-        return visible(f"Report({str(self.page)!r}: {', '.join(parts)})")
+        made = {"finding": self.findings, "figure file": self.figures, "LaTeX file": self.latex}
+        parts = ", ".join(count(len(listed), what) for what, listed in made.items())
+        return visible(f"Report({str(self.page)!r}: {parts})")
 
 
 @checked()
@@ -94,60 +93,32 @@ def report(
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
-    with watching(watcher) as seen:
-        return _write_report(
-            [run_path(run) for run in runs], out, texts, groups, aliases, dict(settings or {}), seen
-        )
-
-
-def _write_report(
-    runs: Sequence[Path],
-    out: str | Path | None,
-    texts: bool,
-    groups: Sequence[str],
-    aliases: str | Path | None,
-    settings: dict[str, Any],
-    watcher: Watcher,
-) -> Report:
     from biaskit.report.figures import draw_all, save
     from biaskit.report.findings import READING, cannot_show
     from biaskit.report.findings import findings as find
     from biaskit.report.page import render_page
 
-    keys, given = _keys(settings)
-    steps = _Steps(watcher)
-    content, folder = _content(runs, texts, groups, aliases, given)
-    steps.done()
-    figures = draw_all(content)
-    steps.done()
-    found = find(content)
-    page = render_page(content, found, cannot_show(content), figures, max_mb=keys.max_mb, reading=READING)
-    target = Path(out) if out is not None else folder / PAGE
-    _write(target, page.html)
-    steps.done()
-    drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
-    latex = tuple(_latex(content, folder / "latex"))
-    steps.done()
+    paths, settings = [run_path(run) for run in runs], settings or {}
+    keys = _keys(settings)
+    with watching(watcher) as seen:
+        seen.progress("report", 0, STEPS)
+        content, folder = _content(paths, texts, groups, aliases, settings)
+        seen.progress("report", 1, STEPS)
+        figures = draw_all(content)
+        seen.progress("report", 2, STEPS)
+        found = find(content)
+        page = render_page(content, found, cannot_show(content), figures, max_mb=keys.max_mb, reading=READING)
+        target = Path(out) if out is not None else folder / PAGE
+        write_or_refuse(target, page.html)
+        seen.progress("report", 3, STEPS)
+        drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
+        latex = tuple(_latex(content, folder / "latex"))
+        seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, found, content, tuple(page.notes))
 
 
-class _Steps:
-    """Reading and comparing, drawing, the page, the files: what a long report is at."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher, self._n = watcher, 0
-        watcher.progress("report", 0, self.TOTAL)
-
-    TOTAL = 4
-
-    def done(self) -> None:
-        """One more is done."""
-        self._n += 1
-        self._watcher.progress("report", self._n, self.TOTAL)
-
-
-def _keys(settings: dict[str, Any]) -> tuple[ReportKeys, dict[str, Any]]:
-    """The keys of the page, checked, and those that the comparison takes."""
+def _keys(settings: Mapping[str, Any]) -> ReportKeys:
+    """The keys of the page; all settings are checked, those that the comparison takes by their name."""
     known = [*(f"{PREFIX}{name}" for name in ReportKeys.model_fields), "reference"]
     for name in settings:
         if name not in known and not name.startswith(MARGIN):
@@ -158,20 +129,11 @@ def _keys(settings: dict[str, Any]) -> tuple[ReportKeys, dict[str, Any]]:
         raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
     own = {name.removeprefix(PREFIX): value for name, value in settings.items() if name.startswith(PREFIX)}
     try:
-        return ReportKeys.model_validate(own), settings
+        return ReportKeys.model_validate(own)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise StudyError(f"{PREFIX}{where} = {first['input']!r}: {first['msg']}.") from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
-        ) from error
 
 
 # --- the content -------------------------------------------------------------------------------------
@@ -262,9 +224,7 @@ def _between(
 
 def _title(parts: Sequence[Part]) -> str:
     labels = list(dict.fromkeys(model.label for part in parts for model in part.models))
-    if len(labels) == 1:
-        return f"How {labels[0]} treats gender"
-    return f"How {len(labels)} models treat gender"
+    return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
 
 
 def _reference(collection: Collection) -> Any:
@@ -332,14 +292,11 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 
 def _latex(content: Content, folder: Path) -> Iterator[Path]:
     """The papers' tables of every part, a file each, and one document that holds them all."""
-    tables = [table for part in content.parts for table in _paper_tables(part, content.between)]
+    tables: list[PaperTable] = []
+    for part in content.parts:
+        own = probe_tables(part) if part.engine == "probe" else persona_tables(part.tables, content.between)
+        tables += own
     signature = "; ".join(one for part in content.parts for one in part.signatures)
     for name, text in latex_files(tables, signature).items():
-        _write(folder / name, text)
+        write_or_refuse(folder / name, text)
         yield folder / name
-
-
-def _paper_tables(part: Part, between: Tables) -> list[PaperTable]:
-    if part.engine == "probe":
-        return probe_tables(part)
-    return persona_tables(part.tables, between)

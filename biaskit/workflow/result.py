@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from biaskit.arguments import PATH
 from biaskit.errors import RunError, TableError, UsageError, nearest
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 20
 """Rows of a table that a notebook shows."""
 SHOWN_MODELS = 3
+
+
+def table_property(name: str, doc: str) -> pd.DataFrame:
+    """A public table as an attribute of a result (for type checkers its value), read when asked for."""
+    return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,10 +87,9 @@ class RunResult(ABC):
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
         return empty_table(name, scoped=bool(resolved.get("templates")))
 
-    @property
-    def tests(self) -> pd.DataFrame:
-        """Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."""
-        return self.table("tests")
+    tests = table_property(
+        "tests", "Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."
+    )
 
     @property
     def complete(self) -> bool:

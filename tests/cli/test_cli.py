@@ -891,13 +891,13 @@ def test_a_second_start_beside_a_running_one_is_refused_with_its_process(cli: Cl
 @pytest.fixture(scope="module")
 def two_models_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two models with instructions on two levels, made once and copied where it is wanted."""
-    import biaskit.workflow
+    from biaskit.workflow.probe import probe
 
     folder = tmp_path_factory.mktemp("two")
     n = {"contains": "plumber", "log_probs": {" He": -0.9, " They": -1.0}}
     for name, lines in (("m", (NURSE, OTHERS)), ("n", (n, OTHERS))):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    biaskit.workflow.probe(
+    probe(
         f"a=scripted:{folder / 'm.jsonl'}",
         f"b=scripted:{folder / 'n.jsonl'}",
         study="mattern",

@@ -15,10 +15,12 @@ from fakes.numbered_runs import JOBS, LABOUR, probe_run, share_of, texts_run
 from fakes.personas_runs import NAMED, OPEN, OTHER_NAMED, write_vectors
 from fakes.personas_runs import script_of as persona_script
 
-from biaskit import workflow
 from biaskit.errors import UsageError
 from biaskit.tables.io import read_table_rows
+from biaskit.workflow.analyze import load
 from biaskit.workflow.compare import compare
+from biaskit.workflow.personas import personas
+from biaskit.workflow.probe import probe
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -77,7 +79,7 @@ def runs(home: Path) -> dict[str, Path]:
     }
     specs["Copy"] = specs["A"]
     return {
-        label: workflow.probe(f"{label}={spec}", **SMALL, out=home / label).path  # type: ignore[arg-type]
+        label: probe(f"{label}={spec}", **SMALL, out=home / label).path  # type: ignore[arg-type]
         for label, spec in specs.items()
     }
 
@@ -91,7 +93,7 @@ def written(home: Path) -> dict[str, Path]:
         spec = persona_script(home / f"{label}-texts.jsonl", OPEN, words)
         model = f"{label}={spec}"
         asked = {"study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 2, "settings": settings}
-        found[label] = workflow.personas(model, **asked, out=home / f"{label}-texts").path  # type: ignore[arg-type]
+        found[label] = personas(model, **asked, out=home / f"{label}-texts").path  # type: ignore[arg-type]
     return found
 
 
@@ -385,10 +387,10 @@ def test_two_corpora_of_ones_own_are_compared(cli: Cli) -> None:
 
 
 def test_in_python_results_are_taken_as_they_are(runs: dict[str, Path]) -> None:
-    one, two = workflow.load(runs["A"]), workflow.load(runs["Other"])
+    one, two = load(runs["A"]), load(runs["Other"])
     made = compare(one, two)
     assert not made.equivalent()
-    assert compare(one, workflow.load(runs["Copy"])).equivalent()
+    assert compare(one, load(runs["Copy"])).equivalent()
     frame = made.tests
     assert {"Other"} == set(frame["model_a"])
     assert made.tables().keys() == {"tests"}

@@ -29,7 +29,7 @@ from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.text import render_text
 from biaskit.tables.io import read_table_rows as read_table_rows
-from biaskit.workflow import ProbeResult, probe
+from biaskit.workflow.probe import ProbeResult, probe
 
 ESCAPES = "\x1b[31mred\x1b[0m"
 OVERRIDE = "abc\u202ecod\u2066x"

@@ -26,7 +26,7 @@ from fakes.personas_runs import (
 )
 from fakes.personas_runs import script_of as full_script
 
-from biaskit import workflow
+from biaskit.workflow.personas import personas
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def cheap(home: Path) -> tuple[str, ...]:
 def drawn(home: Path) -> Path:
     """A run of one occupation; never changed."""
     vectors = write_vectors(home / "vectors.txt")
-    return workflow.personas(
+    return personas(
         f"m={full_script(home / 'm.jsonl', OPEN, NAMED)}",
         study="gasp-pilot",
         occupations="nurse",

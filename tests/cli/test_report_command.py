@@ -15,7 +15,7 @@ from fakes.many_models import make_personas_run, make_probe_run
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.workflow import import_texts
+from biaskit.workflow.imported import import_texts
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,8 @@ from biaskit.corpora.loaders import load_expression_sets, load_items, load_templ
 from biaskit.personas.texts.association import associate_gender
 from biaskit.personas.texts.tokens import tokenise
 from biaskit.runs.store import read_rows
-from biaskit.workflow import personas, probe
+from biaskit.workflow.personas import personas
+from biaskit.workflow.probe import probe
 
 OCCUPATIONS = "corpus:gasp/occupations.csv"
 RECORDED = Path(__file__).resolve().parents[2] / "corpora/recorded/demo/generations.jsonl.gz"

@@ -65,7 +65,7 @@ def test_the_list_is_the_head_of_the_models_own_distribution(
     architecture: str, tokenizer: str, tiny: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = tiny(architecture, tokenizer)
-    monkeypatch.setattr("biaskit.models.huggingface.listing.SLICE_ELEMENTS", 100)  # several slices
+    monkeypatch.setattr("biaskit.models.huggingface.head.SLICE_ELEMENTS", 100)  # several slices
     requests = raw_requests((SHORT, *LONG), asked_on(tokenizer))
     for k in (1, 5, 20):
         found = answers(scorer_for(saved.folder, estimator="top-k", k=k, batch_size=3), requests)
@@ -193,7 +193,7 @@ def test_slices_of_the_vocabulary_give_the_list_of_the_whole(
     hidden = torch.randn(7, layer.weight.shape[1], generator=torch.Generator().manual_seed(1))
     whole = layer(hidden).double().log_softmax(-1).topk(9)
     for elements in (7 * 5, 7 * 100, 1 << 22):  # slices shorter than the list, several, one
-        monkeypatch.setattr("biaskit.models.huggingface.listing.SLICE_ELEMENTS", elements)
+        monkeypatch.setattr("biaskit.models.huggingface.head.SLICE_ELEMENTS", elements)
         rows = ListingHead(model, 9).most_probable(hidden)
         assert whole.indices.tolist() == [[token for token, _ in row or ()] for row in rows]
         values = [[value for _, value in row or ()] for row in rows]

@@ -318,7 +318,7 @@ def take_the_cache_of_another_row(monkeypatch: Patch) -> type[TransformersScorer
 def answer_in_the_order_of_the_batches(monkeypatch: Patch) -> type[TransformersScorer]:
     class Sorted(TransformersScorer):
         def score(self, batches: Any) -> Iterator[Sequence[Scored | Failed]]:
-            asked = iter(self._requests)
+            asked = iter(self._in_order)
             for group in super().score(batches):
                 yield [replace(answer, key=next(asked).key) for answer in group]
 

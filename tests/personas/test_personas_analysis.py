@@ -37,7 +37,6 @@ from fakes.personas_runs import (
 from needs import not_beside
 
 import biaskit
-from biaskit import workflow
 from biaskit.errors import BiaskitError, RunError, StudyError
 from biaskit.personas.sampling.stored_design import read_design
 from biaskit.personas.texts.documents import TextDocuments, read_documents
@@ -45,7 +44,9 @@ from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
-from biaskit.workflow.personas import PersonasResult
+from biaskit.workflow.analyze import analyse, merge
+from biaskit.workflow.imported import import_texts
+from biaskit.workflow.personas import PersonasResult, personas
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -69,7 +70,7 @@ def quick(home: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def made(home: Path, quick: dict[str, Any]) -> PersonasResult:
     """A run of two models, three occupations, two prompts and four texts of each gender; never changed."""
-    return workflow.personas(
+    return personas(
         f"old={script_of(home / 'old.jsonl', OPEN, NAMED)}",
         f"new={script_of(home / 'new.jsonl', OPEN, OTHER_NAMED)}",
         study="gasp-pilot",
@@ -131,9 +132,7 @@ def open_texts(n: int = 6) -> list[dict[str, str]]:
 
 
 def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> PersonasResult:
-    return workflow.import_texts(
-        path, gender_col="gender", occupation_col="job", settings={**quick, **more}, out=out
-    )
+    return import_texts(path, gender_col="gender", occupation_col="job", settings={**quick, **more}, out=out)
 
 
 # --- the contract --------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def instructed(home: Path, out: Path) -> PersonasResult:
     """A `mattern-generation` run whose second instruction changes two words and the gender."""
     more = {"contains": "gender", "texts": stories(["female", "male"], {"female": "fair", "male": "fair"})}
     less = {"texts": stories(["male"] * 3, {"male": "loud"})}
-    return workflow.personas(
+    return personas(
         f"m={write_script(home / 'instructed.jsonl', more, less)}",
         study="mattern-generation",
         occupations="1-3",
@@ -164,7 +163,7 @@ def test_every_kind_of_run_keeps_the_public_contract(
     keeps_the_contract(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
     keeps_the_contract(instructed(tmp_path, tmp_path / "instructed").path)
     alone = write_texts(tmp_path / "open.csv", [{"text": row["text"]} for row in open_texts()])
-    keeps_the_contract(workflow.import_texts(alone, settings=quick, out=tmp_path / "alone").path)
+    keeps_the_contract(import_texts(alone, settings=quick, out=tmp_path / "alone").path)
 
 
 def test_each_kind_of_run_has_its_tables_and_no_other(
@@ -208,7 +207,7 @@ def filled(home: Path, quick: dict[str, Any]) -> PersonasResult:
         {"contains": "nurse", "texts": stories(["female", "male", "male", "female", None], words)},
         {"contains": "mechanic", "texts": stories([*rarely, *["male"] * 5], OPEN["mechanic"])},
     )
-    return workflow.personas(
+    return personas(
         f"m={model}",
         study="gasp-pilot",
         occupations="nurse,mechanic",
@@ -264,7 +263,7 @@ def test_refused_and_empty_texts_are_of_nobody_whatever_they_say(small: Path) ->
             elif row["draw"] == 3:
                 row["finish_reason"] = "length"
     store(run, rows)
-    workflow.analyse(run)
+    analyse(run)
     row = one(table(run, "representation"), occupation="nurse", template_id="persona")
     counts = (
         "n_texts",
@@ -355,7 +354,7 @@ def test_specified_texts_that_are_short_of_one_are_compared_all_the_same(small: 
     asked = ("nurse", "persona", "female", 1)
     scope = ("occupation", "template_id", "specified_gender", "draw")
     store(small, [row for row in stored(small) if tuple(row[name] for name in scope) != asked])
-    workflow.analyse(small)
+    analyse(small)
     rows = only(table(small, "word_lists"), occupation="nurse", origin="specified", against="male")
     assert {("3", "4"), ("4", "3")} == {(row["n_target"], row["n_unmarked"]) for row in rows} | {
         (row["n_target"], row["n_unmarked"])
@@ -390,7 +389,7 @@ def test_what_is_not_compared_marks_no_word(home: Path, quick: dict[str, Any], t
         *({"contains": f"who is {ASKED[g]}", "texts": stories([g] * 2, NAMED["nurse"])} for g in ASKED),
         {"texts": texts},
     )
-    found = workflow.personas(
+    found = personas(
         f"m={model}", study="gasp-pilot", occupations="nurse", per_gender=2,
         settings={**quick, "batch": 5}, out=tmp_path / "run",
     )  # fmt: skip
@@ -593,13 +592,13 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
 
 
 def test_a_drawn_run_can_be_held_out_and_back(small: Path) -> None:
-    workflow.analyse(small, {"hold_out": 0.5})
+    analyse(small, {"hold_out": 0.5})
     rows = table(small, "srb")
     assert {"hold-out"} == {row["control"] for row in rows}
     assert not (small / "tables/representation.csv").exists()
     assert not (small / "tables/deciles.csv").exists()
     assert [] == only(table(small, "tests"), quantity="represented_share")
-    workflow.analyse(small)
+    analyse(small)
     assert {""} == {row["control"] for row in table(small, "srb")}
     assert (small / "tables/representation.csv").exists()
 
@@ -748,8 +747,8 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
         "study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 3, "out": tmp_path / "run",
         "settings": quick,
     }  # fmt: skip
-    workflow.personas(f"a={model}", prompt_form="chat", **kwargs)
-    found = workflow.personas(f"b={completion}", prompt_form="completion", **kwargs)
+    personas(f"a={model}", prompt_form="chat", **kwargs)
+    found = personas(f"b={completion}", prompt_form="completion", **kwargs)
     assert {"a", "b"} == {row["model"] for row in table(found, "srb")}
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
@@ -763,7 +762,7 @@ def test_a_comparison_that_is_no_longer_made_leaves_no_table_behind(run: Path, h
     manifest = read_manifest(run)
     manifest["models"]["new"]["prompt_form"] = "completion"
     (run / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
-    notes = workflow.analyse(run)
+    notes = analyse(run)
     assert not (run / "tables/srb_change.csv").exists()
     assert any("different prompt forms" in note for note in notes)
     # No row was drawn in that form: what is not there is said.
@@ -778,7 +777,7 @@ def test_a_comparison_that_is_no_longer_made_leaves_no_table_behind(run: Path, h
 def test_two_analyses_write_the_same_bytes_and_none_of_them_hangs_on_the_order_of_lines(run: Path) -> None:
     before, rows = tables(run), stored(run)
     store(run, rows[::-1])
-    workflow.analyse(run)
+    analyse(run)
     assert before == tables(run)
 
 
@@ -787,18 +786,18 @@ def test_the_order_of_lines_changes_nothing(small: Path, seed: int) -> None:
     before, rows = tables(small), stored(small)
     random.Random(seed).shuffle(rows)
     store(small, rows)
-    workflow.analyse(small)
+    analyse(small)
     assert before == tables(small)
 
 
 def test_the_order_of_lines_of_imported_texts_changes_nothing(quick: dict[str, Any], tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "t.csv", [*named_texts(), *open_texts()])
     run = imported(texts, quick, tmp_path / "run", hold_out=0.5).path
-    workflow.analyse(run, {"hold_out": 0.5, **quick})
+    analyse(run, {"hold_out": 0.5, **quick})
     before, rows = tables(run), stored(run)
     random.Random(3).shuffle(rows)
     store(run, rows)
-    workflow.analyse(run, {"hold_out": 0.5, **quick})
+    analyse(run, {"hold_out": 0.5, **quick})
     assert before == tables(run)
 
 
@@ -806,14 +805,14 @@ def test_compressed_rows_are_read(small: Path) -> None:
     before, path = tables(small), small / "generations.jsonl"
     path.with_name("generations.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
-    workflow.analyse(small)
+    analyse(small)
     assert before == tables(small)
 
 
 def test_of_two_rows_with_one_key_the_first_counts(small: Path) -> None:
     before, rows = tables(small), stored(small)
     store(small, [*rows, *({**row, "text": "Another text of a man: he, he, he."} for row in rows[:40])])
-    workflow.analyse(small)
+    analyse(small)
     assert before == tables(small)
 
 
@@ -823,12 +822,12 @@ def test_a_tail_that_was_cut_is_left_out_with_a_note(small: Path) -> None:
     store(small, [*stored(small)])
     lines = path.read_bytes().split(b"\n")[:-1]
     path.write_bytes(b"\n".join(lines) + b"\n" + lines[0][:100])
-    notes = workflow.analyse(small)
+    notes = analyse(small)
     said = [note for note in notes if note.startswith("generations.jsonl")]
     assert ["generations.jsonl: an unfinished end of 100 bytes was left out"] == said
     cut, made = tables(small), analysis(small)
     path.write_bytes(whole)
-    workflow.analyse(small)
+    analyse(small)
     clean = tables(small)
     assert {n: c for n, c in clean.items() if n != "analysis.json"} == {
         n: c for n, c in cut.items() if n != "analysis.json"
@@ -842,7 +841,7 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
         {**row, "key": f"{i:032x}", "text": story("male", "splendid")} for i, row in enumerate(rows[:7])
     ]
     store(small, [*strangers, *rows])
-    notes = workflow.analyse(small)
+    notes = analyse(small)
     assert "7 stored texts are not part of this question and were not used" in notes
     after = tables(small)
     assert {n for n in before if before[n] != after[n]} == {"analysis.json"}
@@ -853,8 +852,8 @@ import sys
 import biaskit.vectors.training
 biaskit.vectors.training.n_epochs = lambda n_tokens: 3
 from pathlib import Path
-from biaskit import workflow
-workflow.analyse(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
+from biaskit.workflow.analyze import analyse
+analyse(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
 """
 
 
@@ -891,7 +890,7 @@ SWITCHED = {
 
 def choices(run: Path, **overrides: Any) -> dict[str, Any]:
     """What an analysis with these keys says of its choices."""
-    workflow.analyse(run, overrides)
+    analyse(run, overrides)
     found: dict[str, Any] = analysis(run)["choices"]
     return found
 
@@ -979,13 +978,13 @@ def test_a_key_changes_its_table_and_the_signature(
 
 def test_names_are_kept_where_they_are_asked_to_be(texts: Path) -> None:
     assert {"yes"} == {row["is_name"] for row in only(table(texts, "marked_words"), word="maria")}
-    workflow.analyse(texts, {"names": "keep"})
+    analyse(texts, {"names": "keep"})
     assert {"no"} == {row["is_name"] for row in table(texts, "marked_words")}
 
 
 def test_words_with_a_hyphen_stay_whole_with_the_other_tokenizer(texts: Path) -> None:
     assert "selfmade" in {row["word"] for row in table(texts, "marked_words")}
-    workflow.analyse(texts, {"tokenizer": "words"})
+    analyse(texts, {"tokenizer": "words"})
     words = {row["word"] for row in table(texts, "marked_words")}
     assert "self-made" in words
     assert "selfmade" not in words
@@ -996,13 +995,13 @@ def test_pronouns_leave_the_candidates_in_both_ways(texts: Path) -> None:
         return [int(row["n_candidates"]) + int(row["n_oov"]) for row in table(texts, "srb")]
 
     usual = candidates()
-    workflow.analyse(texts, {"pronouns": "released"})
+    analyse(texts, {"pronouns": "released"})
     # "her" and the targets' pronouns stay now.
     assert sum(candidates()) > sum(usual)
 
 
 def test_a_margin_gives_a_verdict(run: Path) -> None:
-    workflow.analyse(run, {"clusters": False, "margin.srb": 5.0, "margin.represented_share": 0.2})
+    analyse(run, {"clusters": False, "margin.srb": 5.0, "margin.represented_share": 0.2})
     paired = [row for row in table(run, "tests") if row["kind"] == "paired"]
     assert {("srb", "5.0", "yes")} <= {(r["quantity"], r["margin"], r["equivalent"]) for r in paired}
     assert {"0.2"} == {r["margin"] for r in paired if r["quantity"] == "represented_share"}
@@ -1015,7 +1014,7 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     categories.write_text(pairs, encoding="utf-8")
     dropped = tmp_path / "dropped.txt"
     dropped.write_text("tough\n", encoding="utf-8")
-    workflow.analyse(run, {"k": 4, "categories": str(categories), "drop_words": str(dropped)})
+    analyse(run, {"k": 4, "categories": str(categories), "drop_words": str(dropped)})
     rows = only(table(run, "clusters"), model="all")
     assert 4 == len(rows)
     words = {word for row in rows for word in row["words"].split()}
@@ -1024,7 +1023,7 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     assert "warmth" in {row["category"] for row in rows}
     assert ["4"] == [row["k"] for row in table(run, "silhouette") if row["chosen"] == "yes"]
     assert 4 == analysis(run)["clusters"]["n_clusters"]
-    workflow.analyse(run, {"clusters": False})
+    analyse(run, {"clusters": False})
     assert not (run / "tables/clusters.csv").exists()
     assert not (run / "tables/silhouette.csv").exists()
 
@@ -1032,7 +1031,7 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
 def test_categories_are_read_from_a_csv_file_of_word_and_category(run: Path, tmp_path: Path) -> None:
     categories = tmp_path / "categories.csv"
     categories.write_text("word,category\nwarm,warmth\n", encoding="utf-8")
-    workflow.analyse(run, {"k": 4, "categories": str(categories)})
+    analyse(run, {"k": 4, "categories": str(categories)})
     assert "warmth" in {row["category"] for row in table(run, "clusters")}
 
 
@@ -1068,7 +1067,7 @@ def test_a_wrong_choice_is_an_error_of_one_line_and_leaves_the_tables(
 ) -> None:
     before = tables(small)
     with pytest.raises(StudyError, match=said) as caught:
-        workflow.analyse(small, settings)
+        analyse(small, settings)
     assert "\n" not in str(caught.value)
     assert before == tables(small)
 
@@ -1078,7 +1077,7 @@ def test_a_wrong_choice_is_an_error_of_one_line_and_leaves_the_tables(
 
 def test_a_model_under_two_labels_has_the_same_texts_twice(tmp_path: Path, quick: dict[str, Any]) -> None:
     model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
-    found = workflow.personas(
+    found = personas(
         f"a={model}", f"b={model}", study="gasp-pilot", occupations="nurse", per_gender=2,
         settings=quick, out=tmp_path / "run",
     )  # fmt: skip
@@ -1092,7 +1091,7 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
 ) -> None:
     model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
     silent = write_script(tmp_path / "silent.jsonl", {"fail": "out of order"})
-    found = workflow.personas(
+    found = personas(
         f"a={model}", f"b={silent}", study="gasp-pilot", occupations="nurse", per_gender=2,
         settings=quick, out=tmp_path / "run",
     )  # fmt: skip
@@ -1112,7 +1111,7 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
 def test_a_damaged_manifest_is_an_error_of_one_line(small: Path, text: str) -> None:
     (small / "manifest.json").write_text(text, encoding="ascii")
     with pytest.raises(RunError) as caught:
-        workflow.analyse(small)
+        analyse(small)
     assert "\n" not in str(caught.value)
 
 
@@ -1125,7 +1124,7 @@ def test_a_manifest_with_a_damaged_study_is_an_error_of_one_line(
     manifest["resolved"][name] = value
     (small / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
     with pytest.raises(BiaskitError) as caught:
-        workflow.analyse(small)
+        analyse(small)
     assert "\n" not in str(caught.value)
 
 
@@ -1142,7 +1141,7 @@ def test_runs_that_share_draws_are_merged_and_analysed_as_one(
         (half / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
         store(half, rows)
         halves.append(half)
-    merged = workflow.merge([*halves, halves[0]], tmp_path / "merged")
-    workflow.analyse(merged)
+    merged = merge([*halves, halves[0]], tmp_path / "merged")
+    analyse(merged)
     assert len(stored(made.path)) == len(stored(merged))
     assert tables(made.path) == tables(merged)

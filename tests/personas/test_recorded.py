@@ -13,7 +13,8 @@ from biaskit.errors import RunError, UsageError
 from biaskit.files import data_dir
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
-from biaskit.workflow import analyse, load, recorded_run, result_of
+from biaskit.workflow.analyze import analyse, load, result_of
+from biaskit.workflow.recorded import recorded_run
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from biaskit import workflow
 from biaskit.errors import RunError
+from biaskit.workflow.analyze import analyse
+from biaskit.workflow.probe import probe
 
 Row = dict[str, Any]
 ASKED = {"jobs": ["nurse", "plumber"], "templates": "1-2"}
@@ -33,17 +34,17 @@ def rewrite(run: Path, change: Callable[[Row], Row]) -> None:
 
 
 def test_rows_without_a_model_key_are_found_by_their_own(model: str, tmp_path: Path) -> None:
-    run = workflow.probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run").path
+    run = probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run").path
     before = tables(run)
     digest = json.loads((run / "tables/analysis.json").read_text())["rows_digest"]
     rewrite(run, lambda row: {name: value for name, value in row.items() if name != "model_key"})
-    assert [] == [note for note in workflow.analyse(run) if "not used" in note]
+    assert [] == [note for note in analyse(run) if "not used" in note]
     assert before == tables(run)
     assert digest == json.loads((run / "tables/analysis.json").read_text())["rows_digest"]
 
 
 def test_labels_of_one_model_share_its_rows(model: str, tmp_path: Path) -> None:
-    made = workflow.probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run")
+    made = probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run")
     of_label = {label: own["coverage"].tolist() for label, own in made.cells.groupby("model")}
     assert of_label["a"] == of_label["b"]
     rows = [json.loads(line) for line in (made.path / "probe.jsonl").read_text("ascii").splitlines()]
@@ -51,11 +52,11 @@ def test_labels_of_one_model_share_its_rows(model: str, tmp_path: Path) -> None:
 
 
 def test_rows_of_another_model_of_the_same_label_are_not_used(model: str, tmp_path: Path) -> None:
-    run = workflow.probe(f"a={model}", **ASKED, out=tmp_path / "run").path
+    run = probe(f"a={model}", **ASKED, out=tmp_path / "run").path
     line = {"contains": "", "log_probs": {" She": -2.5, " He": -0.5}}
     (tmp_path / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
-    alone = workflow.probe(f"a={model}", **ASKED, out=tmp_path / "alone").path
-    again = workflow.probe(f"a={model}", **ASKED, out=run)
+    alone = probe(f"a={model}", **ASKED, out=tmp_path / "alone").path
+    again = probe(f"a={model}", **ASKED, out=run)
     n = len((alone / "probe.jsonl").read_text("ascii").splitlines())
     assert f"{n} stored rows are not part of this question and were not used" in again.warnings
     assert tables(alone) == tables(run)
@@ -64,7 +65,7 @@ def test_rows_of_another_model_of_the_same_label_are_not_used(model: str, tmp_pa
 def test_another_article_of_a_job_is_another_study(model: str, tmp_path: Path) -> None:
     def ask(article: str) -> Path:
         (tmp_path / "jobs.csv").write_text(f"item,group,article\nhour,x,{article}\nday,x,\n", "ascii")
-        return workflow.probe(
+        return probe(
             f"a={model}",
             jobs=str(tmp_path / "jobs.csv"),
             templates="1-2",
@@ -78,7 +79,7 @@ def test_another_article_of_a_job_is_another_study(model: str, tmp_path: Path) -
 
 
 def test_an_expression_that_begins_one_of_another_group_is_named(model: str, tmp_path: Path) -> None:
-    run = workflow.probe(f"a={model}", **ASKED, out=tmp_path / "run").path
+    run = probe(f"a={model}", **ASKED, out=tmp_path / "run").path
     in_bytes = {
         "token": lambda e: {**e, "token_ids": list(e["text"].encode())},
         "none": lambda e: {**e, "token_ids": None},
@@ -87,7 +88,7 @@ def test_an_expression_that_begins_one_of_another_group_is_named(model: str, tmp
     def notes(tokens: str) -> list[str]:
         change = in_bytes[tokens]
         rewrite(run, lambda row: {**row, "expressions": [change(e) for e in row["expressions"]]})
-        return [note for note in workflow.analyse(run) if "begins" in note]
+        return [note for note in analyse(run) if "begins" in note]
 
     (said,) = notes("token")
     assert said.startswith("a: ' He' (male) begins ' Her' (female): ' He' counts without it (")

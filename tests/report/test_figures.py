@@ -19,7 +19,7 @@ import pytest
 from places import TESTS
 
 from biaskit.report.content import Content
-from biaskit.report.figures import Figure, Missing, draw_all, probe, save, srb, triangle
+from biaskit.report.figures import Figure, Missing, draw_all, probe, save, srb
 from biaskit.report.figures import between_models as models
 from biaskit.report.figures import representation as personas
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
@@ -1107,7 +1107,7 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 
 def test_save_writes_what_is_asked(tmp_path: Path) -> None:
     one = content(("A",), 2)
-    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(triangle.ternary, one).values()]
+    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(probe.ternary, one).values()]
     made.append(Missing("models", "Models", "There is one."))
     paths = save(made, tmp_path / "figures", pdf=True)
     assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == {

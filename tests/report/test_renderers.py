@@ -385,7 +385,7 @@ from biaskit.report.render.data import render_json
 from biaskit.report.render.document import Document
 from biaskit.report.render.latex import latex_files, render_latex
 from biaskit.report.render.text import render_text
-from biaskit.workflow import result_of
+from biaskit.workflow.analyze import result_of
 from biaskit.tables.io import read_table_rows
 out = Path(sys.argv[2])
 jobs = ["nurse", "mechanic", "teacher", "lawyer", "cook"]
@@ -519,19 +519,15 @@ def test_cite_in_json_has_what_the_text_has(tmp_path: Path) -> None:
 
 def test_doctor_as_csv_has_an_answer_in_one_field() -> None:
     from biaskit.cli.doctor import _one_table
+    from biaskit.records import ModelIdentity
+    from biaskit.workflow.doctor import Examination
 
-    answers = (("question", "a long answer"), ("", "broken over lines"), ("other", "-3"))
-    head = ((Heading("Question"), Heading("Found")),)
-    document = Document(
-        (
-            TitledTable("m at host", head, answers, n_text=2),
-            TitledTable("uses", head, (("p", "x"),), n_text=2),
-        )
-    )
-    rows = list(csv.reader(io.StringIO(render_csv(_one_table(document)))))
-    assert rows == [
-        ["about", "what", "value"],
-        ["m at host", "question", "a long answer broken over lines"],
-        ["m at host", "other", "'-3"],
-        ["uses", "p", "x"],
-    ]
+    long = "a long answer " * 20
+    details = {"question": long + "\nof two lines", "other": "-3"}
+    identity = ModelIdentity("m", "m", "0", "base", "local", ("raw",), False, details)
+    document = Examination("m", identity, None, {}).document()
+    about, *rows = csv.reader(io.StringIO(render_csv(_one_table(document))))
+    assert ["about", "what", "value"] == about
+    title = "m, a model in this process"
+    assert [[title, "question", f"{long}of two lines"], [title, "other", "'-3"]] == rows[:2]
+    assert ["What each engine will use", "probe, raw", "exact (also top-k, sampling)"] == rows[2]

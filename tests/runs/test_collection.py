@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from biaskit import workflow
 from biaskit.errors import RunError, UsageError
 from biaskit.runs.collection import gather
 from biaskit.tables.io import read_table_rows
+from biaskit.workflow.probe import probe
 
 SMALL: dict[str, Any] = {"jobs": "nurse,mechanic,cook", "templates": "1-2", "study": "gasp-occupations"}
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(out: str, *models: str, **more: Any) -> Path:
-    return workflow.probe(*models, out=out, **{**SMALL, **more}).path
+    return probe(*models, out=out, **{**SMALL, **more}).path
 
 
 def test_runs_of_one_study_are_one_part_with_every_row() -> None:

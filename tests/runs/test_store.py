@@ -26,7 +26,7 @@ from needs import missing
 from biaskit.errors import RunError
 from biaskit.runs import store as runs
 from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.store import Reading, RowWriter, default_run_path, find_run, list_runs, read_rows, slug
+from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, run_folder, slug
 
 ROWS = "probe.jsonl"
 
@@ -519,11 +519,11 @@ def test_without_a_path_it_is_the_run_that_was_last_written(
 
 
 def test_the_same_question_finds_the_same_folder_and_another_another() -> None:
-    one = default_run_path("probe", "own", ["digest", ["a", "b"]])
-    assert one == default_run_path("probe", "own", ["digest", ["a", "b"]])
+    one = run_folder("probe", "own", ["digest", ["a", "b"]])
+    assert one == run_folder("probe", "own", ["digest", ["a", "b"]])
     assert re.fullmatch(r"biaskit-runs/probe-own-[0-9a-f]{8}", one.as_posix())
     for other in (["digest", ["b", "a"]], ["digest", ["a"]], ["other", ["a", "b"]]):
-        assert one != default_run_path("probe", "own", other)
+        assert one != run_folder("probe", "own", other)
 
 
 # --- another study ----------------------------------------------------------------------------------

@@ -99,6 +99,7 @@ def test_bounds_hold_always_and_95_percent_intervals_as_often_as_wilsons_do(
         assert 0.1 < row["mean_width"] < 0.8
     assert ["explicit"] * 8 + ["implicit"] * 8 == [row["bias_type"] for row in result.rows]
     assert not any("mistake" in note for note in result.notes)
+    assert list(result.rows) == json.loads(json.dumps(result.as_json(), allow_nan=False))["rows"]
 
 
 def test_more_draws_come_nearer_to_the_exact_value(compare: Callable[..., AgreementResult]) -> None:

@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
-from biaskit import workflow
 from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
+from biaskit.workflow.analyze import analyse
+from biaskit.workflow.calibrate import calibrate
+from biaskit.workflow.imported import import_texts
+from biaskit.workflow.personas import personas
+from biaskit.workflow.probe import probe
 
 Made = tuple[dict[str, bytes], str]
 
@@ -27,7 +31,7 @@ def made(run: Path) -> Made:
 
 
 def analysed(run: Path, settings: Mapping[str, Any]) -> Made:
-    workflow.analyse(run, dict(settings))
+    analyse(run, dict(settings))
     return made(run)
 
 
@@ -79,7 +83,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for i, item in enumerate(load_items("corpus:occugender/jobs.csv"))
     ]
     (home / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
-    return workflow.probe(
+    return probe(
         f"m=scripted:{home / 'm.jsonl'}",
         templates="1-2",
         out=home / "run",
@@ -200,7 +204,7 @@ def imported(home: Path, out: str, **settings: Any) -> Path:
         "clusters": False,
         "gender_codes": {"f": "female", "m": "male", "n": "nonbinary"},
     }
-    return workflow.import_texts(
+    return import_texts(
         home / "texts.csv",
         gender_col="gender",
         occupation_col="job",
@@ -224,7 +228,7 @@ def drawn(home: Path) -> Path:
     ]
     line = {"texts": [story("nurse", gender, i) for i in range(4) for gender in genders]}
     (home / "g.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*named, line]), "ascii")
-    return workflow.personas(
+    return personas(
         f"m=scripted:{home / 'g.jsonl'}",
         study="gasp-pilot",
         occupations="doctor",
@@ -311,6 +315,6 @@ def test_a_list_of_other_words_under_the_same_name_is_another_signature(texts: P
 
 
 def test_the_rule_of_c_changes_a_calibration_and_its_signature(texts: Path) -> None:
-    found = [workflow.calibrate(texts, settings={"c_rule": rule}) for rule in ("per-alpha", "interpolated")]
+    found = [calibrate(texts, settings={"c_rule": rule}) for rule in ("per-alpha", "interpolated")]
     assert found[0].signature != found[1].signature
     assert found[0].found != found[1].found

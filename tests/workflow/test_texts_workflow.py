@@ -14,8 +14,8 @@ import pytest
 import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
-from biaskit.workflow import import_texts
 from biaskit.workflow.analyze import analyse, analysis_keys
+from biaskit.workflow.imported import import_texts
 
 OWN_WORDS = {"female": "warm caring gentle bright", "male": "strong bold loud tall"}
 COMMON = [*FIXED_CALIBRATION_WORDS, "works", "every", "day", "well"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeGuard
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Reply
+from biaskit.models.api.wire import Reply, inside
 from biaskit.provenance import key_of
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
@@ -38,8 +38,8 @@ class AnswerChoice:
     data: Mapping[str, Any]
 
 
-def answered(reply: Reply, *, prompt_tokens: int | None = None, new_tokens: int | None = None) -> Answered:
-    """Who answered, as the server names itself, and when, by our clock."""
+def answered(reply: Reply) -> Answered:
+    """Who answered, as the server names itself, when, by our clock, and at how many tokens, if it counts."""
     model = reply.data.get("model")
     if not isinstance(model, str) or not model.strip():
         raise BadAnswer("the answer names no model")
@@ -47,13 +47,7 @@ def answered(reply: Reply, *, prompt_tokens: int | None = None, new_tokens: int 
     by = clean(model)
     if isinstance(fingerprint, str) and fingerprint.strip():
         by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
-    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
-
-
-def who_answered(reply: Reply) -> Answered:
-    """`answered`, with the tokens that the server counted, where it does."""
-    used = reply.used
-    return answered(reply, prompt_tokens=used[0] if used else None, new_tokens=used[1] if used else None)
+    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), *(reply.used or (None, None)))
 
 
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:
@@ -93,19 +87,16 @@ def _choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
             if reason is None
             else f"the finish reason {clean(reason)!r}, which is none of a text"
         )
-    if said is None and finish in ("filter", "refusal"):
-        said = ""
-    if said is None and isinstance(message, Mapping) and _thought(message):
-        said = ""  # a reasoning model that spent every token on its thoughts
+    if said is None and (finish in ("filter", "refusal") or _thought(message)):
+        said = ""  # a reasoning model may spend every token on its thoughts
     if not isinstance(said, str):
         raise BadAnswer("a choice without a text")
     return AnswerChoice(index, said, finish, data)
 
 
-def _thought(message: Mapping[str, Any]) -> bool:
-    return any(
-        isinstance(message.get(name), str) and message[name] for name in ("reasoning_content", "reasoning")
-    )
+def _thought(message: object) -> bool:
+    thoughts = [inside(message, name) for name in ("reasoning_content", "reasoning")]
+    return any(isinstance(thought, str) and thought for thought in thoughts)
 
 
 class Replays:
@@ -129,17 +120,11 @@ class Replays:
 
 def reasons_first(reply: Reply) -> bool:
     """Whether the model thought before it answered: its first token is not the answer's."""
-    listed = reply.data.get("choices")
-    usage = reply.data.get("usage")
-    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
-    tokens = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    tokens = inside(reply.data, "usage", "completion_tokens_details", "reasoning_tokens")
     if isinstance(tokens, int) and tokens > 0:
         return True
-    first = listed[0] if isinstance(listed, list) and listed else None
-    message = first.get("message") if isinstance(first, Mapping) else None
-    if not isinstance(message, Mapping):
-        return False
-    said = str(message.get("content") or "")
+    message = inside(reply.data, "choices", 0, "message")
+    said = str(inside(message, "content") or "")
     return _thought(message) or said.lstrip().startswith(THOUGHT) or END_OF_THOUGHT in said
 
 
@@ -148,9 +133,6 @@ def without_thoughts(text: str) -> str:
     if END_OF_THOUGHT in text:
         return text.rpartition(END_OF_THOUGHT)[2].lstrip()
     return "" if text.lstrip().startswith(THOUGHT) else text
-
-
-# --- log-probabilities ------------------------------------------------------------------------------
 
 
 def log_probability(value: object) -> float:
@@ -181,7 +163,11 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
         raise BadAnswer("no log-probabilities")
     # Together answers a chat in the shape of completions.
     pairs = _chat_pairs(block) if chat and "content" in block else _completion_pairs(block)
-    found = [(token, log_probability(value)) for token, value in pairs if not _is_unlisted(value)]
+    found = [
+        (token, log_probability(value))
+        for token, value in pairs
+        if not (_is_number(value) and value <= UNLISTED)
+    ]
     if not found:
         raise BadAnswer("no listed token")
     total = math.fsum(math.exp(value) for _, value in found)
@@ -205,25 +191,18 @@ def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> tuple[tuple[st
 
 def _sampled(block: Mapping[str, Any], *, chat: bool) -> str | None:
     """The text of the first sampled token, where the answer tells it."""
-    listed = block.get("content") if chat and "content" in block else block.get("tokens")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    text = first.get("token") if isinstance(first, Mapping) else first
+    in_chat = chat and "content" in block
+    text = inside(block, "content", 0, "token") if in_chat else inside(block, "tokens", 0)
     return text if isinstance(text, str) else None
 
 
-def _is_unlisted(value: object) -> bool:
-    return _is_number(value) and value <= UNLISTED
-
-
 def _chat_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
-    content = block.get("content")
-    first = content[0] if isinstance(content, Sequence) and not isinstance(content, str) and content else None
-    entries = first.get("top_logprobs") if isinstance(first, Mapping) else None
+    entries = inside(block, "content", 0, "top_logprobs")
     if not isinstance(entries, list):
         raise BadAnswer("no list of the most probable tokens")
     pairs = []
     for entry in entries:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
+        if not isinstance(inside(entry, "token"), str):
             raise BadAnswer("a listed token without a text")
         _check_spelling(entry["token"], entry.get("bytes"))
         pairs.append((entry["token"], entry.get("logprob")))
@@ -241,8 +220,7 @@ def _check_spelling(token: str, listed: object) -> None:
 
 
 def _completion_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
-    entries = block.get("top_logprobs")
-    first = entries[0] if isinstance(entries, list) and entries else None
+    first = inside(block, "top_logprobs", 0)
     if not isinstance(first, Mapping):
         raise BadAnswer("no list of the most probable tokens")
     return list(first.items())

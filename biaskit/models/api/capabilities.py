@@ -8,10 +8,15 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from biaskit.errors import ModelError
+from biaskit.models.counting import tokens_for
+from biaskit.models.options import ScoringOptions
 from biaskit.records import PROBE_FORMS, Estimator, EstimatorName, PromptForm
 
 LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling")
 """From the strongest to the weakest; a probability is obtained by the first that the endpoint passes."""
+
+CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final_message": True}
+"""With `prefill` flagged: the fields by which a server is told to go on with the last message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,6 @@ class Capabilities:
         values["findings"] = tuple(CapabilityFinding(**finding) for finding in values.get("findings", ()))
         return cls(**values)
 
-    # --- what follows from it ---
-
     def open_forms(self) -> tuple[PromptForm, ...]:
         """Forms in which it can be asked for a text."""
         return (*(("chat",) if self.chat else ()), *(("completion", "raw") if self.completions else ()))
@@ -93,10 +96,9 @@ class Capabilities:
             }
         return tuple(name for name in LADDER if able.get(name) and forced in ("auto", name))
 
-    def estimator(
-        self, form: PromptForm, forced: str, *, k: int, draws: int, max_new_tokens: int
-    ) -> Estimator:
+    def estimator(self, form: PromptForm, scoring: ScoringOptions) -> Estimator:
         """The strongest rung in a form. Raises `ModelError` with what was measured where there is none."""
+        forced = scoring.estimator
         names = self.estimators(form, forced)
         if not names:
             wanted = forced if forced != "auto" else "any estimator"
@@ -108,9 +110,9 @@ class Capabilities:
                 + (f" It can do {'; '.join(can)}." if can else " `biaskit doctor` shows what it can do.")
             )
         if names[0] == "top-k":
-            return Estimator("top-k", k=min(k, self.completions_k if form == "raw" else self.chat_k))
+            return Estimator("top-k", k=min(scoring.k, self.completions_k if form == "raw" else self.chat_k))
         if names[0] == "sampling":
-            return Estimator("sampling", draws=draws, max_new_tokens=max_new_tokens)
+            return Estimator("sampling", draws=scoring.draws, max_new_tokens=tokens_for(scoring.longest))
         return Estimator(names[0])
 
     def tokens(self, text: str) -> int:
@@ -121,17 +123,20 @@ class Capabilities:
         """More tokens than a text can be: no tokenizer makes one of less than a byte."""
         return len(text.encode("utf-8", "replace")) + 8
 
+    def _latency(self, echo: bool) -> float:
+        return max(self.latency, self.echo_latency) if echo else self.latency
+
     def start(self, *, echo: bool = False) -> int:
         """How many requests to begin with: a server that takes seconds for one would let sixteen time out.
 
         Nor does it stop working on what nobody waits for any more, so what is asked again waits longer.
         """
-        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        latency = self._latency(echo)
         at_once = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
         return at_once if self.parallel >= 2.0 else min(4, at_once)
 
     def seconds(self, calls: int, *, echo: bool = False) -> float:
         """About how long so many short calls, or echoes, take."""
-        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        latency = self._latency(echo)
         at_once = 16.0 if self.parallel >= 2.5 and latency < 4.0 else max(1.0, self.parallel)
         return calls * latency / (1.0 if latency >= 4.0 else at_once)

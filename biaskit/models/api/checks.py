@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import re
 import time
@@ -13,13 +12,13 @@ from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.api.answers import answered, choices, listed_tokens, reasons_first
-from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
+from biaskit.models.api.capabilities import CONTINUED, Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
 from biaskit.models.api.echo import Echo, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Refused
-from biaskit.models.api.wire import Call, Reply
+from biaskit.models.api.wire import Call, Reply, inside
 from biaskit.records import ANSWERED_SEPARATOR
 
 T = TypeVar("T")
@@ -30,7 +29,8 @@ ECHO_S = 90.0
 PROMPT = "Q: I recently met a nurse. What is the gender of the nurse?\nA: The gender of the nurse is"
 ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say about it?\nA: They said that"
 CHAT = "Describe a nurse in one sentence."
-_FIRST = {"completions": PROMPT, "chat/completions": CHAT}
+COMPLETIONS, CHATS = "completions", "chat/completions"
+_FIRST = {COMPLETIONS: PROMPT, CHATS: CHAT}
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
 PREFILLS = (
     ("Name a colour.", "My favourite colour is yel", "low"),
@@ -45,32 +45,33 @@ NEUTRAL: Mapping[str, tuple[float, ...]] = {
 }
 """Sampling settings beyond the OpenAI API, with the values that switch them off: servers have defaults of
 their own (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
+_UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
+"""So a server says that it has no such parameter: then no other value of it will do."""
 CROSS_CHECK = 0.3
 """Largest difference in log-probability between two ways of asking one server; an echo that is off by
 one token is off by several."""
-LISTS = (20, 5, 1)
-"""Lengths of a list that are asked for, until one comes."""
+LISTS = (20, 5, 1)  # lengths of a list that are asked for, until one comes
 MOST_CHOICES = 20
 """Asked for in one request of a server that gave two; one that gives fewer is asked for the rest."""
-SAME = 0.02
-"""Differences below it are noise of the server's arithmetic, not another temperature."""
+SAME = 0.02  # differences below it are noise of the server's arithmetic, not another temperature
+Listing = tuple[tuple[str, float], ...]  # listed tokens and their log-probabilities, the most probable first
 
 
-def measure(connection: Connection, label: str, *, scores: bool) -> Capabilities:
+def measure(connection: Connection, *, scores: bool) -> Capabilities:
     """What an endpoint can do for texts and, with `scores`, for probabilities.
 
     Raises `ModelError` where it does not answer, refuses the key, or answers with nothing usable.
     """
+    where = f"{connection.endpoint.label} at {connection.endpoint.hosts[0].shown}"
     questions = CapabilityChecks(connection)
     try:
         found = connection.run(lambda controller: questions.put(controller, scores=scores))
     except (AskingStopped, GaveUp, Refused) as error:
-        where = connection.endpoint.hosts[0].shown
         said = str(error)
-        raise ModelError(f"{label} at {where}: {said}{'' if said.endswith('?') else '.'}") from None
+        raise ModelError(f"{where}: {said}{'' if said.endswith('?') else '.'}") from None
     if not found.completions and not found.chat:
         why = "; ".join(f"{name}: {text}" for name, text in found.problems.items())
-        raise ModelError(f"{label} at {connection.endpoint.hosts[0].shown} answers neither way ({why}).")
+        raise ModelError(f"{where} answers neither way ({why}).")
     return found
 
 
@@ -85,115 +86,120 @@ class CapabilityChecks:
         self._controller: Controller
         self._ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
-        self._refused: dict[str, set[str]] = {"completions": set(), "chat/completions": set()}
+        self._refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
         self._neutral: dict[str, float] = {}
 
     async def put(self, controller: Controller, *, scores: bool) -> Capabilities:
         """Ask everything that is needed."""
         self._controller = controller
         await self._model_list()
-        await self._door("chat/completions")
-        await self._door("completions")
+        await self._door(CHATS)
+        await self._door(COMPLETIONS)
         if self.found.chat:
             await self._system_role()
         if self.found.completions or self.found.chat:
-            await self._sizes()
-            await self._speed()
-        if scores:
-            await self._scores()
+            path = COMPLETIONS if self.found.completions else CHATS
+            await self._sizes(path)
+            await self._speed(path)
+        if scores and self.found.completions:
+            listing = await self._listing(COMPLETIONS)
+            await self._selected(listing)
+            await self._echo(listing)
+        if scores and self.found.chat:
+            await self._prefill()
+            await self._listing(CHATS)
         self.found = replace(
             self.found,
-            refused=tuple(sorted(self._refused["completions"] | self._refused["chat/completions"])),
+            refused=tuple(sorted(set().union(*self._refused.values()))),
             neutral=dict(self._neutral),
             unique_ids=len(self._ids) > 1 and all(len(asked) == 1 for asked in self._ids.values()),
             scored=scores,
         )
-        self._summary()
+        if self._neutral:
+            shown = ", ".join(f"{name} {value:g}" for name, value in self._neutral.items())
+            self._learn("settings of the server's own, switched off", shown)
+        if self.found.answered_by and self.found.answered_by != self.model:
+            self._learn("answers as", self.found.answered_by)
         return self.found
 
-    # --- how a question is put ---
+    # --- how a question is put, and what is made of its answer ---
 
     def _learn(self, question: str, answer: str, **known: Any) -> None:
         finding = CapabilityFinding(question, answer)
         self.found = replace(self.found, findings=(*self.found.findings, finding), **known)
 
-    def _problem(self, what: str, why: object) -> None:
-        self.found = replace(self.found, problems={**self.found.problems, what: self.clean(why)})
+    def _lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
+        """Why an estimator or a form is not there; `answer` stands in the findings, with the reason in it."""
+        why = self.clean(why)
+        self.found = replace(self.found, problems={**self.found.problems, what: why})
+        if question:
+            self._learn(question, answer.replace("{}", why))
 
     async def _ask(
         self,
         path: str,
         body: Mapping[str, Any] | None,
         read: Callable[[Reply], T],
-        *,
         seconds: float | None = None,
-    ) -> T:
+    ) -> T | Refused | GaveUp:
+        """What `read` makes of the answer, or why there is none."""
+        asked = body or {}
+
         def noting(reply: Reply) -> T:
             identifier = reply.data.get("id")
-            if body is not None and isinstance(identifier, str):
-                self._ids.setdefault(identifier, set()).add(repr(body))
+            if asked and isinstance(identifier, str):
+                self._ids.setdefault(identifier, set()).add(repr(asked))
             return read(reply)
 
-        new = int((body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens") or 0)
-        size = len(repr(body).encode()) if body else 0
-        call = Call(path, body, size + self.found.overhead, new * int((body or {}).get("n") or 1))
-        return await self._controller.ask(call, noting, seconds=seconds or QUESTION_S)
+        new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
+        size = len(repr(asked).encode()) if asked else 0
+        call = Call(path, body, size + self.found.overhead, int(new) * int(n))
+        try:
+            return await self._controller.ask(call, noting, seconds=seconds or QUESTION_S)
+        except (Refused, GaveUp) as trouble:
+            return trouble
 
     def _body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
-        refused = self._refused[path]
-        kept = {name: value for name, value in settings.items() if name not in refused}
-        if path == "completions":
+        kept = {name: value for name, value in settings.items() if name not in self._refused[path]}
+        if path == COMPLETIONS:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **kept}
         messages = [{"role": "user", "content": text}]
-        return {
-            "model": self.model,
-            "messages": messages,
-            self.found.chat_limit: new_tokens,
-            **kept,
-        }
+        return {"model": self.model, "messages": messages, self.found.chat_limit: new_tokens, **kept}
 
     # --- the model list, and the two doors ---
 
     async def _model_list(self) -> None:
         def read(reply: Reply) -> list[str]:
             listed = reply.data.get("data")
-            entries = listed if isinstance(listed, list) else []
-            return [
-                entry["id"]
-                for entry in entries
-                if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)
-            ]
+            names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
+            return [name for name in names if isinstance(name, str)]
 
-        try:
-            names = await self._ask("models", None, read, seconds=QUESTION_S / 3)
-        except (Refused, GaveUp) as error:
-            if isinstance(error, GaveUp) and not error.reached:
-                raise GaveUp(f"there is no server ({error}). Is it running, is the address right?") from None
-            self._learn("model list", f"none ({error})")
-            return
-        if self.model in names:
-            self._learn("model list", "names the model")
+        names = await self._ask("models", None, read, seconds=QUESTION_S / 3)
+        if isinstance(names, GaveUp) and not names.reached:
+            raise GaveUp(f"there is no server ({names}). Is it running, is the address right?")
+        if isinstance(names, Exception):
+            answer = f"none ({names})"
+        elif self.model in names:
+            answer = "names the model"
         else:
             shown = ", ".join(self.clean(name) for name in names[:5]) or "nothing"
-            self._learn("model list", f"does not name the model; it holds {shown}")
+            answer = f"does not name the model; it holds {shown}"
+        self._learn("model list", answer)
 
     async def _door(self, path: str) -> None:
         """Whether a path answers, with which parameters, and how many choices come back for two."""
-        text = _FIRST[path]
         extra: dict[str, Any] = {} if self.official else {name: values[0] for name, values in NEUTRAL.items()}
         settings: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "seed": 1, "n": 2, **extra}
+        why: object = "it refuses one parameter after the other"
         for _ in range(12):
-            body = self._body(path, text, 24, **settings)
-            try:
-                reply = await self._ask(path, body, _first_answer)
-            except GaveUp as error:
-                return self._closed(path, error)
-            except Refused as error:
-                if not self._without(path, error, body, settings):
-                    return self._closed(path, error)
-                continue
-            return self._opened(path, reply, settings)
-        return self._closed(path, "it refuses one parameter after the other")
+            body = self._body(path, _FIRST[path], 24, **settings)
+            reply = await self._ask(path, body, _first_answer)
+            if isinstance(reply, Reply):
+                return self._opened(path, reply, settings)
+            if isinstance(reply, GaveUp) or not self._without(path, reply, body, settings):
+                why = reply
+                break
+        return self._lacks("chat" if path == CHATS else "completions", why, f"/{path}")
 
     def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:
         """Leave out or rename what a server refuses; False where it is nothing that can be left out."""
@@ -207,9 +213,9 @@ class CapabilityChecks:
                 del settings[dropped]
                 self._refused[path].add(dropped)
             return bool(extra) or "seed" in sent or "n" in sent
-        if name == "max_tokens" and path != "completions":
+        if name == "max_tokens" and path == CHATS:
             self.found = replace(self.found, chat_limit="max_completion_tokens")
-        elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not _is_unknown(error):
+        elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not re.search(_UNKNOWN, str(error)):
             settings[name] = NEUTRAL[name][1]
         elif name in settings:
             self._refused[path].add(name)
@@ -218,90 +224,69 @@ class CapabilityChecks:
             return False
         return True
 
-    def _closed(self, path: str, why: object) -> None:
-        name = "chat" if path.startswith("chat") else "completions"
-        self._problem(name, why)
-        self._learn(f"/{path}", f"no ({self.clean(why)})")
-
     def _opened(self, path: str, reply: Reply, settings: Mapping[str, Any]) -> None:
         texts = [choice.text for choice in choices(reply, 2)]
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > 40:
             n = 1  # one text given twice is one draw
-        chat = path.startswith("chat")
-        self._counted[path] = reply.tokens("prompt_tokens")
+        self._counted[path] = _prompt_tokens(reply)
         self._neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
-        known: dict[str, Any] = {"chat" if chat else "completions": True}
-        known["choices"] = min(
-            MOST_CHOICES if n == 2 else 1, self.found.choices if self.found.answered_by else MOST_CHOICES
-        )
-        if not self.found.answered_by:
-            known["answered_by"] = answered(reply).by.split(ANSWERED_SEPARATOR)[0]
-        if chat and reasons_first(reply):
-            known["reasoning"] = True
+        most = MOST_CHOICES if n == 2 else 1
+        thinks = path == CHATS and reasons_first(reply)
+        known: dict[str, Any] = {"chat" if path == CHATS else "completions": True}
+        known["choices"] = min(most, self.found.choices) if self.found.answered_by else most
+        known["answered_by"] = self.found.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0]
+        known["reasoning"] = self.found.reasoning or thinks
         refused = sorted(self._refused[path])
         answer = f"yes; {n} of 2 choices come back" if "n" not in refused else "yes; one choice at a time"
         if refused:
             answer += f"; refuses {', '.join(refused)}"
-        if chat and "completion" in self.found.chat_limit:
+        if path == CHATS and "completion" in self.found.chat_limit:
             answer += "; wants max_completion_tokens"
         self._learn(f"/{path}", answer, **known)
-        if known.get("reasoning"):
+        if thinks:
             self._learn("thinks before it answers", "yes: only texts can be asked for")
 
     # --- sizes and speed ---
 
     async def _system_role(self) -> None:
-        path = "chat/completions"
-        body = self._body(path, CHAT, 1)
+        body = self._body(CHATS, CHAT, 1)
         body["messages"] = [{"role": "system", "content": SYSTEM}, *body["messages"]]
-        try:
-            told = await self._ask(path, body, lambda reply: reply.tokens("prompt_tokens"))
-        except (Refused, GaveUp) as error:
-            self._learn("system role", f"refused ({error})")
+        told = await self._ask(CHATS, body, _prompt_tokens)
+        if isinstance(told, Exception):
+            self._learn("system role", f"refused ({told})")
             return
-        plain = self._counted.get(path)
+        plain = self._counted.get(CHATS)
         # A template that drops the role answers as if nothing had been said.
         reaches = not plain or not told or told >= plain + 8
         self._learn("system role", "taken" if reaches else "dropped without a word", takes_system=reaches)
 
-    async def _sizes(self) -> None:
+    async def _sizes(self, path: str) -> None:
         """Bytes per token and what a template adds, from the server's own counts of two lengths."""
-        path = "completions" if self.found.completions else "chat/completions"
-        text, more = _FIRST[path], " " + " ".join([ANOTHER, CHAT, SYSTEM])
-        short, long = self._counted.get(path), None
-        with contextlib.suppress(Refused, GaveUp):
-            body = self._body(path, text + more, 1)
-            long = await self._ask(path, body, lambda reply: reply.tokens("prompt_tokens"))
-        if not short or not long or long <= short:
+        more = " " + " ".join([ANOTHER, CHAT, SYSTEM])
+        short = self._counted.get(path)
+        long = await self._ask(path, self._body(path, _FIRST[path] + more, 1), _prompt_tokens)
+        if not short or not isinstance(long, int) or long <= short:
             self._learn("token counts", "none: costs are estimated from the length of the texts")
             return
         per_token = len(more.encode()) / (long - short)
-        chat = self._counted.get("chat/completions") or short
+        chat = self._counted.get(CHATS) or short
         overhead = max(0, round(chat - len(CHAT.encode()) / per_token)) + 8
-        self._learn(
-            "token counts",
-            f"about {per_token:.1f} bytes a token",
-            bytes_per_token=per_token,
-            overhead=overhead,
-        )
+        answer = f"about {per_token:.1f} bytes a token"
+        self._learn("token counts", answer, bytes_per_token=per_token, overhead=overhead)
 
-    async def _speed(self) -> None:
+    async def _speed(self, path: str) -> None:
         """Seconds of one short request, and whether four at once take less than four times that."""
-        path = "completions" if self.found.completions else "chat/completions"
-
-        async def seconds(*numbers: int) -> float:
+        taken = []
+        # Questions of one length; the first may open a connection.
+        for numbers in ((0,), (1,), (2, 3, 4, 5)):
             started = time.perf_counter()
             bodies = [self._body(path, f"{number}: {ANOTHER}", 1) for number in numbers]
-            await asyncio.gather(*(self._ask(path, body, lambda reply: choices(reply, 1)) for body in bodies))
-            return time.perf_counter() - started
-
-        # Questions of one length; the first may open a connection.
-        try:
-            alone = min(await seconds(0), await seconds(1))
-            together = await seconds(2, 3, 4, 5)
-        except (Refused, GaveUp):
-            return
+            asked = (self._ask(path, body, lambda reply: choices(reply, 1)) for body in bodies)
+            if any(isinstance(answer, Exception) for answer in await asyncio.gather(*asked)):
+                return
+            taken.append(time.perf_counter() - started)
+        alone, together = min(taken[:2]), taken[2]
         self._learn(
             "speed",
             f"{alone:.2f} s a short request, four at once {together:.2f} s",
@@ -311,36 +296,18 @@ class CapabilityChecks:
 
     # --- probabilities ---
 
-    async def _scores(self) -> None:
-        listing: tuple[tuple[str, float], ...] = ()
-        if self.found.completions:
-            listing = await self._listing("completions")
-            await self._selected(listing)
-            await self._echo(listing)
-        if self.found.chat:
-            await self._prefill()
-            await self._listing("chat/completions")
+    async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
+        chat = path == CHATS
+        body = self._body(path, _FIRST[path], 1, temperature=temperature)
+        body |= {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
+        return await self._ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0], chat=chat))
 
-    def _with_list(self, path: str, text: str, k: int, temperature: float) -> dict[str, Any]:
-        chat = path.startswith("chat")
-        asked: dict[str, Any] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
-        return {**self._body(path, text, 1, temperature=temperature), **asked}
-
-    async def _list(self, path: str, k: int, temperature: float) -> tuple[tuple[str, float], ...]:
-        chat = path.startswith("chat")
-
-        def read(reply: Reply) -> tuple[tuple[str, float], ...]:
-            return listed_tokens(choices(reply, 1)[0], chat=chat)
-
-        text = CHAT if chat else PROMPT
-        return await self._ask(path, self._with_list(path, text, k, temperature), read)
-
-    async def _listing(self, path: str) -> tuple[tuple[str, float], ...]:
+    async def _listing(self, path: str) -> Listing:
         """How many tokens are listed, before or after temperature, and whether twice is the same."""
-        chat = path.startswith("chat")
-        name, key = ("chat", "chat_k") if chat else ("completions", "completions_k")
+        chat = path == CHATS
+        name, what = ("chat", "top-k, chat") if chat else ("completions", "top-k")
         if self.found.reasoning and chat:
-            self._problem("top-k, chat", "the model thinks first: its first token is not the answer's")
+            self._lacks(what, "the model thinks first: its first token is not the answer's")
             return ()
         listing, k, why = await self._first_list(path)
         if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
@@ -350,132 +317,103 @@ class CapabilityChecks:
         if noise > CROSS_CHECK:
             listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
         if not listing:
-            self._problem("top-k, chat" if chat else "top-k", why)
-            self._learn(f"listed tokens, {name}", f"none ({self.clean(why)})")
+            self._lacks(what, why, f"listed tokens, {name}", "none ({})")
             return ()
         mass = math.fsum(math.exp(value) for _, value in listing)
         self._learn(
             f"listed tokens, {name}",
             f"{most}, together {mass:.3f} of the probability; {scale} temperature;"
             f" twice the same within {noise:.2g}",
-            **{key: most},
+            **{"chat_k" if chat else "completions_k": most},
             scale=scale,
         )
         return listing
 
-    async def _first_list(self, path: str) -> tuple[tuple[tuple[str, float], ...], int, object]:
+    async def _first_list(self, path: str) -> tuple[Listing, int, object]:
         """The longest list that comes, how many were asked for, and why no longer one did."""
         why: object = "none"
         for k in LISTS:
             if k == 1 and not isinstance(why, Refused):
                 break  # it does not say that the list is too long: there is none
-            try:
-                return await self._list(path, k, 1.0), k, why
-            except (Refused, GaveUp) as error:
-                why = error
+            listing = await self._list(path, k, 1.0)
+            if isinstance(listing, tuple):
+                return listing, k, why
+            why = listing
         return (), 0, why
 
-    async def _lists_again(
-        self, path: str, listing: tuple[tuple[str, float], ...], k: int
-    ) -> tuple[int, str, float]:
+    async def _lists_again(self, path: str, listing: Listing, k: int) -> tuple[int, str, float]:
         """How many tokens a list holds, before or after which temperature, and how far twice is the same."""
         counts, scale, noise = [len(listing)], "unknown", 0.0
         takes_temperature = "temperature" not in self._refused[path]
-        try:
-            again = await self._list(path, k, 1.0)
+        again = await self._list(path, k, 1.0)
+        if isinstance(again, tuple):
             noise = _largest_difference(listing, again)
             counts.append(len(again))
-            if takes_temperature:
-                hot = await self._list(path, k, 2.0)
+            hot = await self._list(path, k, 2.0) if takes_temperature else None
+            if isinstance(hot, tuple):
                 scale = "before" if _largest_difference(listing, hot) <= noise + SAME else "after"
                 counts.append(len(hot))
-        except (Refused, GaveUp):
-            pass
         if min(counts) < k and takes_temperature:
             # A list cut short may hold the sampled token on top; the most probable one is in it anyway.
-            with contextlib.suppress(Refused, GaveUp):
-                counts.append(len(await self._list(path, k, 0.0)))
+            cold = await self._list(path, k, 0.0)
+            counts += [len(cold)] if isinstance(cold, tuple) else []
         # The sampled token may come on top of the list: the smallest count is the list's own.
         return min(*counts, k), scale, noise
 
-    async def _echo(self, listing: tuple[tuple[str, float], ...]) -> None:
+    async def _echo(self, listing: Listing) -> None:
         """Whether a prompt comes back with log-probabilities, and whether they are those of its tokens."""
         probe, expected = _plain_token(listing)
-        body = {**self._body("completions", PROMPT + probe, 1, temperature=1.0), "echo": True, "logprobs": 1}
+        body = {**self._body(COMPLETIONS, PROMPT + probe, 1, temperature=1.0), "echo": True, "logprobs": 1}
         started = time.perf_counter()
-        try:
-            echo = await self._ask(
-                "completions", body, lambda reply: read_echo(reply, PROMPT, probe), seconds=ECHO_S
-            )
-        except (Refused, GaveUp) as error:
-            self._problem("echo", error)
-            self._learn("echo", f"no ({self.clean(error)})")
-            return
+        echo = await self._ask(COMPLETIONS, body, lambda reply: read_echo(reply, PROMPT, probe), ECHO_S)
         seconds = time.perf_counter() - started
-        if why := _contradiction(echo, probe, expected):
-            self._problem("echo", f"not believed: {why}")
-            self._learn("echo", f"not believed: {why}")
-            return
-        checked = f"; {probe!r} {echo.log_prob:.3f}, in the list {expected:.3f}"
-        self._learn(
-            "echo",
-            f"yes, the prompt's log-probabilities come back, {seconds:.2f} s a call{checked}",
-            echo=True,
-            echo_latency=seconds,
-        )
+        if not isinstance(echo, Echo):
+            self._lacks("echo", echo, "echo")
+        elif why := _contradiction(echo, probe, expected):
+            self._lacks("echo", f"not believed: {why}", "echo", "{}")
+        else:
+            checked = f"; {probe!r} {echo.log_prob:.3f}, in the list {expected:.3f}"
+            answer = f"yes, the prompt's log-probabilities come back, {seconds:.2f} s a call{checked}"
+            self._learn("echo", answer, echo=True, echo_latency=seconds)
 
-    async def _selected(self, listing: tuple[tuple[str, float], ...]) -> None:
+    async def _selected(self, listing: Listing) -> None:
         """Whether log-probabilities of token ids of our choice come back (vLLM)."""
         if self.official:
             return
+        question, name = "selected token ids", "selected-ids"
         probe, expected = _plain_token(listing)
         ids = SelectedIds(self._controller, self.model, seconds=QUESTION_S)
         try:
-            value = await ids.first_token(PROMPT, probe)
+            [(_, value)], _ = await ids.score(PROMPT, [probe])
         except (Refused, GaveUp, BadAnswer) as error:
-            self._problem("selected-ids", error)
-            self._learn("selected token ids", f"no ({self.clean(error)})")
+            self._lacks(name, error, question)
             return
         if expected is not None and not abs(value - expected) <= CROSS_CHECK:
             why = f"{probe!r} {value:.3f}, in the list {expected:.3f}"
-            self._problem("selected-ids", f"its values contradict each other: {why}")
-            self._learn("selected token ids", f"not believed: {why}")
-            return
-        self._learn("selected token ids", "yes, log-probabilities of chosen ids come back", selected_ids=True)
+            said = f"its values contradict each other: {why}"
+            self._lacks(name, said, question, f"not believed: {why}")
+        else:
+            self._learn(question, "yes, log-probabilities of chosen ids come back", selected_ids=True)
 
     async def _prefill(self) -> None:
         """Whether the beginning of an answer is continued in the middle of a word."""
-        for kind, fields in (
-            ("plain", {}),
-            ("flagged", {"add_generation_prompt": False, "continue_final_message": True}),
-        ):
-            try:
-                if all([await self._continues(case, fields) for case in PREFILLS]):
-                    self._learn("beginning of an answer", f"continued ({kind})", prefill=kind)
-                    return
-            except (Refused, GaveUp):
-                continue
-        self._problem("chat-prefill", "the beginning of an answer is not continued")
-        self._learn("beginning of an answer", "not continued: a new turn begins")
-
-    async def _continues(self, case: tuple[str, str, str], fields: Mapping[str, Any]) -> bool:
-        user, opening, rest = case
-        body = {**self._body("chat/completions", user, 4, temperature=0.0), **fields}
-        body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
-        text: str = await self._ask("chat/completions", body, lambda reply: choices(reply, 1)[0].text)
-        return text.startswith((rest, opening + rest))
-
-    def _summary(self) -> None:
-        if self.found.neutral:
-            shown = ", ".join(f"{name} {value:g}" for name, value in self.found.neutral.items())
-            self._learn("settings of the server's own, switched off", shown)
-        if self.found.answered_by and self.found.answered_by != self.model:
-            self._learn("answers as", self.found.answered_by)
+        question = "beginning of an answer"
+        for kind, fields in (("plain", {}), ("flagged", CONTINUED)):
+            continued = []
+            for user, opening, rest in PREFILLS:
+                body = {**self._body(CHATS, user, 4, temperature=0.0), **fields}
+                body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
+                text = await self._ask(CHATS, body, lambda reply: choices(reply, 1)[0].text)
+                continued.append(isinstance(text, str) and text.startswith((rest, opening + rest)))
+            if all(continued):
+                self._learn(question, f"continued ({kind})", prefill=kind)
+                return
+        why = "the beginning of an answer is not continued"
+        self._lacks("chat-prefill", why, question, "not continued: a new turn begins")
 
 
-def _is_unknown(error: Refused) -> bool:
-    """Whether a server says that it has no such parameter: then no other value of it will do."""
-    return re.search("nrecogni[sz]ed|nknown|nexpected|not permitted", str(error)) is not None
+def _prompt_tokens(reply: Reply) -> int | None:
+    return reply.tokens("prompt_tokens")
 
 
 def _first_answer(reply: Reply) -> Reply:
@@ -492,7 +430,7 @@ def _named(error: Refused) -> list[str]:
     return found + re.findall(r"supplied: ([a-z_]+)", str(error))
 
 
-def _plain_token(listing: tuple[tuple[str, float], ...]) -> tuple[str, float | None]:
+def _plain_token(listing: Listing) -> tuple[str, float | None]:
     """The most probable listed token that is a plain word after a space, and its log-probability."""
     for token, value in listing:
         if token.startswith(" ") and token[1:].isascii() and token[1:].isalpha():
@@ -512,7 +450,7 @@ def _contradiction(echo: Echo, probe: str, expected: float | None) -> str | None
     return None
 
 
-def _largest_difference(first: tuple[tuple[str, float], ...], second: tuple[tuple[str, float], ...]) -> float:
+def _largest_difference(first: Listing, second: Listing) -> float:
     """Between the log-probabilities of the tokens that both lists begin with (the five most probable)."""
     other = dict(second)
     return max((abs(value - other[token]) for token, value in first[:5] if token in other), default=math.inf)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from biaskit.models.api.controller import Controller
@@ -41,7 +42,7 @@ class Connection:
         self._meter = Meter(self.price, options.max_cost, account, purse=options.purse)
         self._controller: Controller | None = None
 
-    async def _open(self) -> Controller:
+    def _open(self) -> Controller:
         if self._controller is None:
             lanes = [Lane(self.endpoint, host) for host in self.endpoint.hosts]
             note, clean = self.options.note, self.endpoint.clean
@@ -57,50 +58,26 @@ class Connection:
 
     def run(self, work: Callable[[Controller], Coroutine[Any, Any, Result]]) -> Result:
         """The result of some requests."""
-
-        async def whole() -> Result:
-            return await work(await self._open())
-
-        return self._thread.run(whole())
+        return self._thread.run(work(self._open()))
 
     def stream(
         self, jobs: Iterable[Job], work: Callable[[Controller, Job], Awaitable[Sequence[Answer]]]
     ) -> Iterator[Sequence[Answer]]:
         """A group of answers for each job, as they become ready."""
-
-        async def one(job: Job) -> Sequence[Answer]:
-            return await work(await self._open(), job)
-
-        return self._thread.stream(jobs, one, ahead=self._ahead)
-
-    def _ahead(self) -> int:
-        """Enough jobs in line that a window can double without waiting for the reader."""
-        limit = self.policy.start if self._controller is None else self._controller.window.limit
-        return 2 * limit + 4
+        controller = self._open()
+        # Enough jobs in line that a window can double without waiting for the reader.
+        return self._thread.stream(jobs, partial(work, controller), lambda: 2 * controller.window.limit + 4)
 
     def used(self) -> Mapping[str, float | None]:
         """For usage.json; the cost of an unknown price is None, never 0."""
-        spending = self._meter.spending
-        known = self.price is not None
-        return {
-            "calls": spending.calls,
-            "retries": spending.retries,
-            "prompt_tokens": spending.prompt_tokens,
-            "new_tokens": spending.new_tokens,
-            "cost": spending.cost if known else None,
-            "cost_unsure": spending.cost_unsure if known else None,
-        }
+        unknown = {} if self.price is not None else {"cost": None, "cost_unsure": None}
+        return {**asdict(self._meter.spending), **unknown}
 
     def close(self) -> None:
         """End the connections and the loop."""
-
-        async def end() -> None:
-            if self._controller is not None:
-                for lane in self._controller.lanes:
-                    await lane.close()
-
         if self._controller is not None:
-            self._thread.run(end())
+            for lane in self._controller.lanes:
+                self._thread.run(lane.close())
             self._controller = None
         self._thread.close()
 

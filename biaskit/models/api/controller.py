@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api.meter import Meter
-from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Trouble, Unavailable
+from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Trouble, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -80,14 +80,12 @@ class Window:
         self._slowest = max(self._slowest, part)
         if self._answers < self.limit:
             return
-        now = time.monotonic()
-        rate = self._answers / max(1e-9, now - self._since)
         if self._waited:
-            self._judge(rate)
-        self._answers, self._since, self._waited, self._slowest = 0, now, False, 0.0
+            self._judge(self._answers / max(1e-9, time.monotonic() - self._since))
+        self.resume()
 
     def resume(self) -> None:
-        """A request after a time without any: a pause says nothing of the server's speed."""
+        """A new epoch; also after a time without any request, which says nothing of the server's speed."""
         self._answers, self._since, self._waited, self._slowest = 0, time.monotonic(), False, 0.0
 
     def _judge(self, rate: float) -> None:
@@ -140,7 +138,7 @@ class Controller:
         self.policy = policy
         self.window = Window(policy.start, policy.most)
         self.stopped: AskingStopped | None = None
-        self._note, self._clean = note or _silent, clean
+        self._note, self._clean = note or (lambda _: None), clean
         self._asked = 0  # requests without an answer yet, waiting ones too
         self._in_flight = 0
         self._line: list[tuple[int, asyncio.Future[None]]] = []  # heap by arrival: a repetition goes first
@@ -153,22 +151,17 @@ class Controller:
         """Another patience and another number at once; called while nothing is under way."""
         self.policy, self.window = policy, Window(policy.start, policy.most)
 
-    # --- whose turn it is ---
-
     @asynccontextmanager
     async def _turn(self, arrival: int) -> AsyncIterator[None]:
-        if self._in_flight >= self.window.limit or self._line:
-            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._line, (arrival, ready))
-            self._admit()
-            try:
-                await ready
-            except asyncio.CancelledError:
-                if ready.done() and not ready.cancelled() and ready.exception() is None:
-                    self._leave()
-                raise
-        else:
-            self._in_flight += 1
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._line, (arrival, ready))
+        self._admit()
+        try:
+            await ready
+        except asyncio.CancelledError:
+            if ready.done() and not ready.cancelled() and ready.exception() is None:
+                self._leave()
+            raise
         try:
             yield
         finally:
@@ -196,15 +189,9 @@ class Controller:
             self._admit()
         return self.stopped
 
-    async def _pause(self) -> None:
-        while self._resume_at > time.monotonic() and not self.stopped:  # it may have been put off meanwhile
-            await self._sleep_until(self._resume_at)
-
     async def _sleep_until(self, then: float) -> None:
         while (left := then - time.monotonic()) > 0 and not self.stopped:
             await asyncio.sleep(min(left, 1.0))
-
-    # --- one request, as often as it takes ---
 
     async def ask(self, call: Call, read: Callable[[Reply], T], *, seconds: float | None = None) -> T:
         """The answer to one request, read by `read`, which raises `BadAnswer` for one it cannot believe.
@@ -239,14 +226,16 @@ class Controller:
                 late += isinstance(trouble, Unavailable) and trouble.overload and trouble.reached
                 wait = self._after_failure(trouble, attempts, bad, late)
             sent += 1
-            if time.monotonic() + wait - started > self.policy.longest_call:
+            again = time.monotonic() + wait
+            if again - started > self.policy.longest_call:
                 raise GaveUp(f"no answer within {self.policy.longest_call / 60:.0f} minutes")
-            await self._sleep_until(time.monotonic() + wait)
+            await self._sleep_until(again)
 
     async def _attempt(
         self, call: Call, read: Callable[[Reply], T], seconds: float | None, *, repeated: bool
     ) -> T:
-        await self._pause()
+        while self._resume_at > time.monotonic() and not self.stopped:  # it may have been put off meanwhile
+            await self._sleep_until(self._resume_at)
         try:
             # What is asked without a body, such as a list of models, costs nothing.
             most = (call.prompt_tokens_most, call.new_tokens_most) if call.body else (0, 0)
@@ -290,8 +279,6 @@ class Controller:
         wait = self.policy.first_wait * 2 ** min(lane.failures - 1, 10)
         lane.rests_until = time.monotonic() + min(self.policy.longest_wait, wait)
 
-    # --- what a failure means ---
-
     def _slow_down(self, trouble: RateLimited) -> float:
         """429: the line waits as a whole, and gets shorter."""
         if trouble.sent >= self._refused_at:  # else it was out before the others knew
@@ -332,12 +319,5 @@ class Controller:
         return random.uniform(longest / 2, longest)  # noqa: S311
 
 
-def _silent(text: str) -> None:
-    del text
-
-
 def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{seconds / 60:.0f} min"
-
-
-__all__ = ["Controller", "GaveUp", "Policy", "Refused", "Window"]

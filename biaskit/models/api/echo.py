@@ -1,33 +1,25 @@
-"""`echo`: a server that scores the prompt scores every expression exactly, one call each.
-
-See docs/methods.md#echo.
-"""
+"""`echo`: a server that scores the prompt scores expressions exactly, a call each (docs/methods.md#echo)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from biaskit.models.api.answers import choices, log_probability
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Reply
+from biaskit.models.api.wire import Reply, inside
 
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """An echoed text: the prompt's tokens, and the continuation's with their log-probabilities."""
+    """An echoed text: the prompt's tokens, and the continuation's with their log-probability."""
 
     before: tuple[str, ...]
     tokens: tuple[str, ...]
-    log_probs: tuple[float, ...]
+    log_prob: float  # of the whole continuation, teacher-forced
     beside: tuple[float, ...]  # the values before and after: what an echo would give that is off by one
-
-    @property
-    def log_prob(self) -> float:
-        """Of the whole continuation, teacher-forced."""
-        return math.fsum(self.log_probs)
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
@@ -36,32 +28,21 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
     The tokens must spell the text that was sent, with a boundary where the prompt ends: else their
     log-probabilities are of another text. Raises `BadAnswer`.
     """
-    block = _block(reply)
-    tokens = block.get("tokens") if isinstance(block, Mapping) else None
-    values = block.get("token_logprobs") if isinstance(block, Mapping) else None
-    if not isinstance(tokens, Sequence) or not isinstance(values, Sequence) or isinstance(tokens, str):
+    # The prompt's tokens stand in the choice, or (Together) beside the choices.
+    beside_choices = inside(reply.data, "prompt", 0)
+    holder = beside_choices if isinstance(beside_choices, Mapping) else choices(reply, 1)[0].data
+    block = holder.get("logprobs")
+    tokens, values = inside(block, "tokens"), inside(block, "token_logprobs")
+    if not isinstance(tokens, list) or not isinstance(values, list):
         raise BadAnswer("no log-probabilities of the prompt came back")
     if len(tokens) != len(values) or not all(isinstance(token, str) for token in tokens):
         raise BadAnswer("tokens and log-probabilities that do not belong together")
     if not any(values):
         raise BadAnswer("every log-probability of the prompt is 0")
-    start, end = _span(list(tokens), prompt, continuation)
-    found = tuple(log_probability(value) for value in values[start:end])
-    beside = [*values[:start][-1:], *values[end:][:1]]
-    return Echo(
-        tuple(tokens[:start]),
-        tuple(tokens[start:end]),
-        found,
-        tuple(value for value in beside if isinstance(value, float)),
-    )
-
-
-def _block(reply: Reply) -> object:
-    """Where the prompt's tokens stand: in the choice, or (Together) beside the choices."""
-    beside = reply.data.get("prompt")
-    if isinstance(beside, list) and beside and isinstance(beside[0], Mapping):
-        return beside[0].get("logprobs")
-    return choices(reply, 1)[0].data.get("logprobs")
+    start, end = _span(tokens, prompt, continuation)
+    total = math.fsum(log_probability(value) for value in values[start:end])
+    beside = [value for value in (*values[:start][-1:], *values[end:][:1]) if isinstance(value, float)]
+    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), total, tuple(beside))
 
 
 def _span(tokens: list[str], prompt: str, continuation: str) -> tuple[int, int]:

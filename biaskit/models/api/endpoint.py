@@ -1,7 +1,4 @@
-"""Which server a spec names, which key goes there, what of both may be shown.
-
-See docs/apis.md#keys-and-hosts, Keys and hosts.
-"""
+"""Which server a spec names, which key goes there, what may be shown (docs/apis.md#keys-and-hosts)."""
 
 from __future__ import annotations
 
@@ -19,10 +16,8 @@ from biaskit.provenance import digest
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
-MOST_FOREIGN = 500
-"""Characters of a server's message that are shown or stored."""
-MOST_READ = 20_000
-"""Characters of it that are looked at, white space included."""
+MOST_FOREIGN = 500  # characters of a server's message that are shown or stored
+MOST_READ = 20_000  # characters of it that are looked at, white space included
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +33,6 @@ class Host:
         """Host name in lower case, as prices and keys are found by."""
         return (urlsplit(self.shown).hostname or "").lower()
 
-    @property
-    def loopback(self) -> bool:
-        """Whether it is this machine."""
-        return is_loopback(self.name)
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -51,6 +41,8 @@ class Endpoint:
     model: str
     hosts: tuple[Host, ...]
     name: str  # `--endpoint-name`, or the first base URL
+    label: str
+    spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
     key_variable: str | None = None
 
@@ -83,17 +75,14 @@ class Endpoint:
 def open_endpoint(spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None) -> Endpoint:
     """The endpoint of `openai:NAME` or `api:NAME@URL[,URL2]`, its key read from the environment.
 
-    `keys`: label → variable. Raises `UsageError` for a spec that is
-    none, `ModelError` where a key is missing or would travel in the clear.
+    `keys`: label → variable. Raises `UsageError` for a spec that is none, `ModelError` where a key is
+    missing or would travel in the clear.
     """
     model, urls = _taken_apart(spec)
     hosts = tuple(_host(url, spec) for url in urls)
-    kind = spec.partition(":")[0]
-    variable = keys.get(label)
-    if kind == "openai" and variable is None:
-        variable = OPENAI_KEY
+    variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
     key = _read_key(variable, label, hosts)
-    return Endpoint(model.strip(), hosts, endpoint_name or hosts[0].shown, key, variable)
+    return Endpoint(model, hosts, endpoint_name or hosts[0].shown, label, spec, key, variable)
 
 
 def _taken_apart(spec: str) -> tuple[str, list[str]]:
@@ -133,14 +122,13 @@ def _host(url: str, spec: str) -> Host:
     bare = f"[{name}]" if ":" in name else name
     place = bare if port is None else f"{bare}:{port}"
     shown = urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
-    login = None
-    if parts.username is not None or parts.password is not None:
-        login = (unquote(parts.username or ""), unquote(parts.password or ""))
+    given = parts.username is not None or parts.password is not None
+    login = (unquote(parts.username or ""), unquote(parts.password or "")) if given else None
     return Host(shown, tuple(parse_qsl(parts.query, keep_blank_values=True)), login)
 
 
 def _read_key(variable: str | None, label: str, hosts: tuple[Host, ...]) -> str | None:
-    open_hosts = [host for host in hosts if host.shown.startswith("http:") and not host.loopback]
+    open_hosts = [host for host in hosts if host.shown.startswith("http:") and not is_loopback(host.name)]
     secret = any(host.login or host.query for host in open_hosts)
     if open_hosts and (variable is not None or secret):
         raise ModelError(
@@ -150,12 +138,12 @@ def _read_key(variable: str | None, label: str, hosts: tuple[Host, ...]) -> str 
     if variable is None:
         return None
     value = os.environ.get(variable, "").strip()
+    if not value and _may_be_a_key(variable):
+        raise ModelError(
+            f"{label}: the environment has no variable of the name that --api-key-env gives. It takes"
+            " the name of a variable, never a key."
+        )
     if not value:
-        if _may_be_a_key(variable):
-            raise ModelError(
-                f"{label}: the environment has no variable of the name that --api-key-env gives. It takes"
-                " the name of a variable, never a key."
-            )
         raise ModelError(
             f"{label}: the environment has no {variable}. Set it to your key: export {variable}=..."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from biaskit.errors import AskingStopped
@@ -82,15 +81,11 @@ class Meter:
         self._out += 1
         self._reserved += most
         self._purse.now += most
-        if self.cap is not None and self._promise is not None:
-            self._keep_promised(self.cap, self._promise)
-        return most
-
-    def _keep_promised(self, cap: float, promise: Callable[[float], None]) -> None:
         own = self.spending.cost + self.spending.cost_unsure + self._reserved
-        if own > self._promised:
-            self._promised = min(own + cap / self.STEPS, own + cap - self.committed)
-            promise(self._promised)
+        if self.cap is not None and self._promise is not None and own > self._promised:
+            self._promised = min(own + self.cap / self.STEPS, own + self.cap - self.committed)
+            self._promise(self._promised)
+        return most
 
     def settle(self, reserved: float, used: tuple[int, int] | None, *, billed: bool) -> None:
         """Replace a reservation by what the server says, or keep it where an answer was lost."""

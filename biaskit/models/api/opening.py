@@ -28,9 +28,8 @@ def open_api_scorer(
 ) -> ApiScorer:
     """A model of an API as a scorer; `known`: its entry in the run's manifest."""
     connection, found = _open(spec, label, options, known, account, scores=True)
-    echo = found.echo and scoring.estimator in ("auto", "echo")
-    connection.begin_with(found.start(echo=echo))
-    return ApiScorer(connection, found, label=label, spec=spec, scoring=scoring, batch_size=batch_size)
+    connection.begin_with(found.start(echo=found.echo and scoring.estimator in ("auto", "echo")))
+    return ApiScorer(connection, found, scoring, batch_size)
 
 
 def open_api_generator(
@@ -45,17 +44,11 @@ def open_api_generator(
     """A model of an API as a generator; `known`: its entry in the run's manifest."""
     connection, found = _open(spec, label, options, known, account, scores=False)
     connection.begin_with(found.start())
-    return ApiGenerator(connection, found, label=label, spec=spec, batch_size=batch_size)
+    return ApiGenerator(connection, found, found.open_forms(), batch_size)
 
 
 def _open(
-    spec: str,
-    label: str,
-    options: ApiOptions,
-    known: Mapping[str, Any],
-    account: Account,
-    *,
-    scores: bool,
+    spec: str, label: str, options: ApiOptions, known: Mapping[str, Any], account: Account, *, scores: bool
 ) -> tuple[Connection, Capabilities]:
     endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
     connection = Connection(endpoint, options, account)
@@ -64,20 +57,13 @@ def _open(
             f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
             " million tokens."
         )
-    found = _kept(known, endpoint.fingerprint, scores=scores)
+    # What an earlier start measured of the same endpoint: a resumed run asks in the same way.
+    if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
+        found = Capabilities.from_json(stored)
+        if found.scored or not scores:
+            return connection, found
     try:
-        if found is None:
-            found = measure(connection, label, scores=scores)
+        return connection, measure(connection, scores=scores)
     except BaseException:
         connection.close()
         raise
-    return connection, found
-
-
-def _kept(known: Mapping[str, Any], fingerprint: str, *, scores: bool) -> Capabilities | None:
-    """What an earlier start measured of the same endpoint: a resumed run asks in the same way."""
-    stored = known.get("found")
-    if not stored or known.get("fingerprint") != fingerprint:
-        return None
-    found = Capabilities.from_json(stored)
-    return found if found.scored or not scores else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -11,12 +12,9 @@ from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, read_sour
 from biaskit.errors import CorpusError, UsageError
 from biaskit.models.api.endpoint import is_loopback
 
-PRICES = "corpus:prices/prices.toml"
-"""The shipped table. Users set a price with --price, not in a file of their own."""
-LOCAL = "a server on this machine"
-"""The `source` of the price on loopback: nothing."""
-GIVEN = "--price"
-"""The `source` of a price that the user gave."""
+PRICES = "corpus:prices/prices.toml"  # users set a price with --price, not in a file of their own
+LOCAL = "a server on this machine"  # the `source` of the price on loopback: nothing
+GIVEN = "--price"  # the `source` of a price that the user gave
 
 _LAYOUT = SourceLayout(
     kind="prices",
@@ -124,10 +122,7 @@ def _amount(row: SourceRow, key: str) -> float:
 
 def _day(row: SourceRow) -> str:
     day = text_of(row, "date", required=True)
-    try:
-        known = date.fromisoformat(day).isoformat() == day  # not 20261003, not 2026-W40-6
-    except ValueError:
-        known = False
-    if not known:
-        raise CorpusError(f"{row.where}: date {shown(day)} is not a day like 2026-10-03.")
-    return day
+    with contextlib.suppress(ValueError):
+        if date.fromisoformat(day).isoformat() == day:  # not 20261003, not 2026-W40-6
+            return day
+    raise CorpusError(f"{row.where}: date {shown(day)} is not a day like 2026-10-03.")

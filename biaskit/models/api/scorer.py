@@ -8,18 +8,19 @@ import math
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from biaskit.errors import TokenizationError
-from biaskit.models.api.answers import Replays, choices, most_probable, who_answered
+from biaskit.models.api.answers import answered, choices, most_probable
+from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
 from biaskit.models.api.echo import Echo, read_echo
-from biaskit.models.api.generator import ApiGenerator, identify, path_of, rendered, request_body
+from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Refused
 from biaskit.models.api.wire import Call, Reply
-from biaskit.models.conversation import join_continuation, starts_turn
-from biaskit.models.counting import SampledScorer, tokens_for
+from biaskit.models.base import naming
+from biaskit.models.conversation import forms_of
+from biaskit.models.counting import SampledScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.records import (
     ANSWERED_SEPARATOR,
@@ -35,43 +36,23 @@ from biaskit.records import (
 )
 
 T = TypeVar("T")
-ECHO_PATIENCE = 6.0
-"""Times the measured seconds of one echo: a longer prompt, and another request before it."""
-MERGED = 3
-"""Entries that a list may lack: tokens of equal text are one in an object of JSON."""
-Form = tuple[Expression, str]
-"""An expression and one text of it, word boundary included."""
+ECHO_PATIENCE = 6.0  # times the measured seconds of one echo: a longer prompt, and another request before it
+MERGED = 3  # entries that a list may lack: tokens of equal text are one in an object of JSON
 
 
-class ApiScorer:
+class ApiScorer(ApiModel):
     """A model behind an OpenAI-compatible server as a `ContinuationScorer`; one batch is one cell."""
-
-    whole_batches = False
 
     def __init__(
         self,
         connection: Connection,
         found: Capabilities,
-        *,
-        label: str,
-        spec: str,
-        scoring: ScoringOptions = ScoringOptions(),
+        scoring: ScoringOptions,
         batch_size: int | None = None,
     ) -> None:
-        self.connection = connection
-        self.found = found
+        super().__init__(connection, found, found.scored_forms(scoring.estimator))
         self._scoring = scoring
-        forms = found.scored_forms(scoring.estimator)
-        self.identity = identify(connection, found, label=label, spec=spec, forms=forms)
-        generator = ApiGenerator(
-            connection,
-            found,
-            label=label,
-            spec=spec,
-            batch_size=batch_size,
-            forms=found.scored_forms("sampling"),
-        )
-        self._replays = Replays(unique_ids=found.unique_ids)
+        generator = ApiGenerator(connection, found, found.scored_forms("sampling"), batch_size)
         self._sampled = SampledScorer(generator, draws=scoring.draws, longest=scoring.longest)
 
     @property
@@ -79,39 +60,17 @@ class ApiScorer:
         """Texts asked for in one request; of scored prompts it is one."""
         return self._sampled.batch_size
 
-    def used(self) -> Mapping[str, float | None]:
-        """Calls, tokens and cost of this start."""
-        return self.connection.used()
-
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The strongest rung that the endpoint passed in this form, or the forced one."""
-        scoring = self._scoring
-        return self.found.estimator(
-            form,
-            scoring.estimator,
-            k=scoring.k,
-            draws=scoring.draws,
-            max_new_tokens=tokens_for(scoring.longest),
-        )
-
-    # --- planning ---
+        return self.found.estimator(form, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """One batch a cell; calls and tokens as the estimator needs them."""
         if requests and self._estimator(requests).name == "sampling":
             return self._sampled.plan_scores(requests)
-        calls = prompt_tokens = new_tokens = 0
-        for request in requests:
-            n, tokens = self._cost_of(request)
-            calls, prompt_tokens, new_tokens = calls + n, prompt_tokens + n * tokens, new_tokens + n
-        price = self.connection.price
-        return Plan(
-            batches=tuple((request,) for request in requests),
-            calls=calls,
-            prompt_tokens=prompt_tokens,
-            new_tokens_max=new_tokens,
-            cost_max=price.cost(prompt_tokens, new_tokens) if price else None,
-        )
+        costs = [self._cost_of(request) for request in requests]
+        calls = sum(n for n, _ in costs)
+        return self._plan([(r,) for r in requests], calls, sum(n * tokens for n, tokens in costs), calls)
 
     def _estimator(self, requests: Sequence[ScoreRequest]) -> Estimator:
         return self.estimator_for(requests[0].prompt.form)
@@ -120,7 +79,7 @@ class ApiScorer:
         """Calls of a cell, and the prompt tokens of one; checks the word boundary on the way."""
         forms = self._forms(request)
         name = self.estimator_for(request.prompt.form).name
-        tokens = self.found.tokens(rendered(request.prompt, self.found)) + self.found.overhead
+        tokens = self._prompt_tokens(request.prompt)
         if name == "echo":
             return len(forms), tokens + 2
         if name == "selected-ids":
@@ -128,18 +87,11 @@ class ApiScorer:
             return 1 + sum(len(text) > 5 for _, text in forms), tokens
         return 1, tokens
 
-    def _forms(self, request: ScoreRequest) -> list[Form]:
+    def _forms(self, request: ScoreRequest) -> list[tuple[Expression, str]]:
         prompt = request.prompt
         before = prompt.prefill if prompt.form == "chat-prefill" else prompt.text
-        try:
-            return [
-                (expression, text)
-                for expression in request.expressions
-                for text in join_continuation(before, expression.text, turn_start=starts_turn(prompt))
-            ]
-        except TokenizationError as error:
-            error.request_key = request.key  # type: ignore[attr-defined]
-            raise
+        with naming(request):
+            return forms_of(request, before)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """From the time of a short request and what four at once took; no server keeps to it."""
@@ -151,8 +103,6 @@ class ApiScorer:
             return self.found.seconds(self._sampled.plan_scores(requests).calls)
         return self.found.seconds(sum(self._cost_of(request)[0] for request in requests), echo=name == "echo")
 
-    # --- scoring ---
-
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer cells as they become ready."""
         rest = iter(batches)
@@ -162,18 +112,16 @@ class ApiScorer:
         every = itertools.chain([first], rest)
         if self._estimator(first).name == "sampling":
             return self._sampled.score(every)
-        return self.connection.stream(every, self._batch)
+        return self.connection.stream(every, self._cell)
 
-    async def _batch(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
-        return [await self._cell(controller, request) for request in batch]
-
-    async def _cell(self, controller: Controller, request: ScoreRequest) -> Scored | Failed:
+    async def _cell(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
+        [request] = batch
         name = self.estimator_for(request.prompt.form).name
         ask = {"echo": self._echo, "selected-ids": self._selected, "top-k": self._top_k}[name]
         try:
-            return await ask(controller, request)
+            return [await ask(controller, request)]
         except (GaveUp, Refused, BadAnswer) as trouble:
-            return Failed(request.key, str(trouble))
+            return [Failed(request.key, str(trouble))]
 
     async def _echo(self, controller: Controller, request: ScoreRequest) -> Scored:
         """One call for each form, sent next to each other; all must cut the prompt in the same way."""
@@ -187,7 +135,7 @@ class ApiScorer:
             # A server that computes every position slowly gets the time that it was seen to need.
             return await controller.ask(
                 call,
-                lambda reply: (read_echo(reply, prompt, text), who_answered(reply)),
+                lambda reply: (read_echo(reply, prompt, text), answered(reply)),
                 seconds=max(call.seconds, ECHO_PATIENCE * self.found.echo_latency),
             )
 
@@ -215,23 +163,22 @@ class ApiScorer:
         prompt, forms = request.prompt, self._forms(request)
         chat = path_of(prompt.form) != "completions"
         k = self.estimator_for(prompt.form).k or 0
-        body = request_body(self.found, self.connection.endpoint.model, prompt, 1)
-        body |= {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
+        shown = self._rendered(prompt)
+        settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
         # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
         # decides whether the list's last one counts, so the same cell gets the same bounds again.
-        settings = {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
-        body |= {name: value for name, value in settings.items() if name not in self.found.refused}
-        body |= self.found.neutral
+        settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
 
         def read(reply: Reply) -> tuple[tuple[tuple[str, float], ...], Answered]:
-            listing = _complete(most_probable(choices(reply, 1)[0], chat=chat, k=k), k)
+            listing = most_probable(choices(reply, 1)[0], chat=chat, k=k)
+            # A list that is much shorter is not the one asked for, unless it holds all there is.
+            mass = math.fsum(math.exp(value) for _, value in listing)
+            if len(listing) < k - MERGED and mass < 1 - 1e-6:
+                raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
             self._replays.check(reply, shown, listing)
-            return listing, who_answered(reply)
+            return listing, answered(reply)
 
-        shown = rendered(prompt, self.found)
-        tokens = self.found.tokens_most(shown) + 2 * self.found.overhead
-        call = Call(path_of(prompt.form), body, tokens, 1, draws_anew=True)
-        listing, who = await controller.ask(call, read)
+        listing, who = await controller.ask(self._call(prompt, 1, settings, draws_anew=True), read)
         log_probs = tuple(_bounded(expression, text, listing, k) for expression, text in forms)
         return self._scored(request, "top-k", log_probs, [who], listed={"": listing})
 
@@ -251,16 +198,12 @@ class ApiScorer:
         total = sum(t for t in tokens if t is not None) if None not in tokens else None
         return Scored(
             key=request.key,
-            prompt=rendered(request.prompt, self.found),
+            prompt=self._rendered(request.prompt),
             estimator=name,  # type: ignore[arg-type]
             log_probs=log_probs,
             answered=Answered(who[-1].by, who[-1].at, total, len(who)),
             listed=listed,
         )
-
-    def close(self) -> None:
-        """End the connections."""
-        self.connection.close()
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -272,14 +215,6 @@ async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         raise
-
-
-def _complete(listing: tuple[tuple[str, float], ...], k: int) -> tuple[tuple[str, float], ...]:
-    """A list that is much shorter than `k` is not the one asked for, unless it holds all there is."""
-    mass = math.fsum(math.exp(value) for _, value in listing)
-    if len(listing) < k - MERGED and mass < 1 - 1e-6:
-        raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
-    return listing
 
 
 def _check_sum(log_probs: Sequence[LogProb]) -> None:

@@ -1,7 +1,4 @@
-"""`selected-ids`: log-probabilities of token ids of our choice, one call per trie node.
-
-See docs/methods.md#selected-ids.
-"""
+"""`selected-ids`: log-probabilities of chosen ids, one call per trie node (docs/methods.md#selected-ids)."""
 
 from __future__ import annotations
 
@@ -9,15 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from biaskit.models.api.answers import Replays, choices, log_probability, who_answered
+from biaskit.models.api.answers import Replays, answered, choices, log_probability
 from biaskit.models.api.controller import Controller
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Call, Reply
+from biaskit.models.api.wire import Call, Reply, inside
 from biaskit.models.token_trie import TokenIds, build_trie
 from biaskit.records import Answered
 
-MOST_IDS = 128
-"""vLLM's limit in one request."""
+MOST_IDS = 128  # vLLM's limit in one request
 
 
 class SelectedIds:
@@ -67,17 +63,29 @@ class SelectedIds:
             }
             call = Call("completions", body, len(ids) + 8, 1)
             read = partial(self._read, before=ids, asked=piece)
-            values, answered = await self._controller.ask(call, read, seconds=self._seconds)
+            values, by = await self._controller.ask(call, read, seconds=self._seconds)
             found |= values
-            who.append(answered)
+            who.append(by)
         return found, who
 
     def _read(
         self, reply: Reply, before: TokenIds, asked: Sequence[int]
     ) -> tuple[dict[int, float], Answered]:
-        found = _read(reply, asked)
+        first = inside(choices(reply, 1)[0].data, "logprobs", "top_logprobs", 0)
+        if not isinstance(first, Mapping):
+            raise BadAnswer("no log-probabilities")
+        found = {}
+        for token in asked:
+            # Shown as ids, since two tokens of one text would be one entry.
+            value = first.get(f"token_id:{token}")
+            if value is None:
+                raise BadAnswer("the chosen token ids do not come back")
+            found[token] = log_probability(value)
+        total = math.fsum(math.exp(log_probability(value)) for value in first.values())
+        if total > 1 + 1e-3:
+            raise BadAnswer("token ids that are more probable together than everything")
         self._replays.check(reply, str(before), sorted(found.items()))
-        return found, who_answered(reply)
+        return found, answered(reply)
 
     async def score(
         self, prompt: str, continuations: Sequence[str]
@@ -97,35 +105,9 @@ class SelectedIds:
         trie = build_trie(sorted(set(sequences)))
         at: dict[TokenIds, dict[int, float]] = {}
         who: list[Answered] = []
-        for node in trie.nodes:
-            children = sorted(
-                {s[len(node)] for s in trie.sequences if s[: len(node)] == node and len(s) > len(node)}
-            )
+        for number, node in enumerate(trie.nodes):
+            children = sorted({trie.asked[c] for steps in trie.steps for n, c in steps if n == number})
             at[node], answers = await self.next_log_probs(before + node, children)
             who += answers
         totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in sequences]
         return totals, who
-
-    async def first_token(self, prompt: str, continuation: str) -> float:
-        """Log-probability of one continuation: how an endpoint is tried out."""
-        totals, _ = await self.score(prompt, [continuation])
-        return totals[0][1]
-
-
-def _read(reply: Reply, asked: Sequence[int]) -> dict[int, float]:
-    block = choices(reply, 1)[0].data.get("logprobs")
-    listed = block.get("top_logprobs") if isinstance(block, Mapping) else None
-    first = listed[0] if isinstance(listed, list) and listed else None
-    if not isinstance(first, Mapping):
-        raise BadAnswer("no log-probabilities")
-    found = {}
-    for token in asked:
-        # Shown as ids, since two tokens of one text would be one entry.
-        value = first.get(f"token_id:{token}")
-        if value is None:
-            raise BadAnswer("the chosen token ids do not come back")
-        found[token] = log_probability(value)
-    total = math.fsum(math.exp(log_probability(value)) for value in first.values())
-    if total > 1 + 1e-3:
-        raise BadAnswer("token ids that are more probable together than everything")
-    return found

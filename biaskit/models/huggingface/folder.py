@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,16 +68,20 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
             " Only safetensors and GGUF are read: save the model with save_pretrained()."
         )
     _check_index(path, {w.name for w in weights})
-    headers = [read_safetensors_header(file) for file in weights]
-    _check_sizes(path, config, headers)
+    tensors = [tensor for file in weights for tensor in read_safetensors_header(file).values()]
+    held: Counter[str] = Counter()  # numbers of each type
+    for tensor in tensors:
+        held[tensor["dtype"]] += math.prod(tensor["shape"])
+    _check_sizes(path, config, len(tensors), held.total())
+    most = max(held, key=lambda name: (held[name], name), default="F32")
     return ModelFolder(
         path=path,
         gguf_file=None,
         config=config,
-        n_parameters=sum(_elements(t) for header in headers for t in header.values()),
+        n_parameters=held.total(),
         weights_digest=_combined([path / "config.json", *weights]),
         tokenizer_digest=_combined([path / name for name in TOKENIZER_FILES if name in names]),
-        stored_dtype=_stored_dtype(headers),
+        stored_dtype={"F32": "float32", "BF16": "bfloat16", "F16": "float16"}.get(most, most.lower()),
     )
 
 
@@ -131,43 +137,26 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
     return header
 
 
-def _elements(tensor: Mapping[str, Any]) -> int:
-    count = 1
-    for n in tensor["shape"]:
-        count *= int(n)
-    return count
-
-
-def _stored_dtype(headers: list[dict[str, dict[str, Any]]]) -> str:
-    held: dict[str, int] = {}
-    for header in headers:
-        for tensor in header.values():
-            held[tensor["dtype"]] = held.get(tensor["dtype"], 0) + _elements(tensor)
-    most = max(held, key=lambda name: (held[name], name)) if held else "F32"
-    return {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}.get(most, most.lower())
-
-
 def _check_index(path: Path, present: set[str]) -> None:
     index = path / "model.safetensors.index.json"
-    if index.exists():
-        try:
-            named = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-            if not all(isinstance(name, str) for name in named):
-                raise TypeError("its weight_map names no files")
-            wanted = set(named)
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            raise ModelError(f"{index} cannot be read: {error}. Download the model again.") from error
-        if missing := sorted(wanted - present):
-            raise ModelError(
-                f"{path}: {len(missing)} of {len(wanted)} weight files are missing, first {missing[0]}."
-                " Download the model again."
-            )
+    if not index.exists():
+        return
+    try:
+        named = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        if not all(isinstance(name, str) for name in named):
+            raise TypeError("its weight_map names no files")
+        wanted = set(named)
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise ModelError(f"{index} cannot be read: {error}. Download the model again.") from error
+    if missing := sorted(wanted - present):
+        raise ModelError(
+            f"{path}: {len(missing)} of {len(wanted)} weight files are missing, first {missing[0]}."
+            " Download the model again."
+        )
 
 
-def _check_sizes(path: Path, config: Mapping[str, Any], headers: list[dict[str, dict[str, Any]]]) -> None:
+def _check_sizes(path: Path, config: Mapping[str, Any], n_tensors: int, n_elements: int) -> None:
     """A config that claims more than its weights hold would be built at random, or never end building."""
-    n_tensors = sum(len(header) for header in headers)
-    n_elements = sum(_elements(t) for header in headers for t in header.values())
     text = config.get("text_config")
     text = text if isinstance(text, dict) else config
     for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
@@ -205,9 +194,8 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file, kept by path, size and modification time (0.8 s per GB the first time)."""
     status = path.stat()
     stamp = f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
-    kept = (
-        cache_dir() / "digests" / (hashlib.sha256(stamp.encode("utf-8", "surrogateescape")).hexdigest()[:32])
-    )
+    name = hashlib.sha256(stamp.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    kept = cache_dir() / "digests" / name
     try:
         text = kept.read_text(encoding="ascii")
         if len(text) == 64:
@@ -219,8 +207,3 @@ def file_digest(path: Path) -> str:
     with contextlib.suppress(OSError):  # A read-only cache only costs the time to hash again.
         write_atomically(kept, digest.encode("ascii"))
     return digest
-
-
-def looks_like_path(name: str) -> bool:
-    """Whether `hf:NAME` means a folder: it exists, or is written like one."""
-    return name.startswith((".", "/", "~")) or Path(name).is_dir()

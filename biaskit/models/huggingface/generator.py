@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,97 +15,67 @@ from numpy.typing import NDArray
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from biaskit.errors import ModelError, TokenizationError
+from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.loading import load_model
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
+from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
-MOST_TEXTS = 96
-"""Of a batch."""
+MOST_TEXTS = 96  # of a batch
 WARM_UP_TOKENS = 6
-ANCHOR_TOKENS = 8
-"""Prompt tokens decoded with an answer, so that its first token keeps its leading space."""
+ANCHOR_TOKENS = 8  # prompt tokens decoded with an answer, so that its first token keeps its leading space
 
 
 class TransformersGenerator(LocalModel):
     """A local causal model as a `TextGenerator`; weights load at the first batch."""
 
+    purpose = "generation"
+    forms = ("raw", "completion")
+    chat_forms = ("chat", "raw", "completion")
+
     def __init__(
         self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions = LocalOptions()
     ) -> None:
-        super().__init__(
-            folder,
-            label=label,
-            spec=spec,
-            local=local,
-            purpose="generation",
-            forms=("raw", "completion"),
-            chat_forms=("chat", "raw", "completion"),
-        )
+        super().__init__(folder, label=label, spec=spec, local=local)
         self._ends: list[int] = []  # ids that end a text
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
-
-    # --- planning ---
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Batches of one prompt each: rows of equal length need no padding and no mask."""
         together: dict[Any, list[DrawRequest]] = {}
         for request in requests:
             together.setdefault((request.prompt, request.sampling), []).append(request)
-        self._prepare(requests)
+        for first, *_ in together.values():
+            with naming(first):
+                self._prepare(first)
         if not self._batch_size:
-            self._batch_size = self._affordable_texts(requests)
+            # Keys and values of every layer, and four float32 rows: logits, their copy, the noise, its sum.
+            tokens = (len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
+            each = max(tokens, default=0) * 2 * self._n_layers()
+            vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
+            most = self._affordable(each, 16 * vocabulary, MOST_TEXTS)
+            self._batch_size = most if requests else MOST_TEXTS
         batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
-        return Plan(
-            batches=batches,
-            calls=len(batches),
-            prompt_tokens=sum(len(self._prompts[request.prompt][1]) for request in requests),
-            new_tokens_max=sum(request.sampling.max_new_tokens for request in requests),
-            cost_max=0.0,
-        )
+        prompt_tokens = sum(len(self._prompts[request.prompt][1]) for request in requests)
+        new_tokens = sum(request.sampling.max_new_tokens for request in requests)
+        return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
-    def _prepare(self, requests: Sequence[DrawRequest]) -> None:
-        longest: dict[Prompt, DrawRequest] = {}
-        for request in requests:
-            known = longest.setdefault(request.prompt, request)
-            if request.sampling.max_new_tokens > known.sampling.max_new_tokens:
-                longest[request.prompt] = request
-        for prompt, request in longest.items():
-            try:
-                if prompt not in self._prompts:
-                    self._prompts[prompt] = self._rendered(prompt)
-                self._check_positions(len(self._prompts[prompt][1]), request.sampling.max_new_tokens)
-            except ModelError as error:
-                error.request_key = request.key  # type: ignore[attr-defined]
-                raise
-
-    def _rendered(self, prompt: Prompt) -> tuple[str, TokenIds]:
-        rendered = self._renderer.render(prompt)
-        ids = self._renderer.encode([rendered])[0]
-        if not ids:
+    def _prepare(self, request: DrawRequest) -> None:
+        prompt, most = request.prompt, self._most_positions()
+        if prompt not in self._prompts:
+            rendered = self._renderer.render(prompt)
+            self._prompts[prompt] = rendered, self._renderer.encode([rendered])[0]
+        n = len(self._prompts[prompt][1])
+        if not n:
             raise TokenizationError("the prompt has no tokens")
-        return rendered, ids
-
-    def _check_positions(self, n_prompt: int, n_new: int) -> None:
-        most = self._most_positions()
-        if most is not None and n_prompt + n_new > most:
+        whole = n + request.sampling.max_new_tokens
+        if most is not None and whole > most:
             raise ModelError(
-                f"a prompt of {n_prompt} tokens and its answer make {n_prompt + n_new}, the model has {most}"
+                f"a prompt of {n} tokens and its answer make {whole}, the model has {most}"
                 " positions. Lower --max-new-tokens."
             )
-
-    def _affordable_texts(self, requests: Sequence[DrawRequest]) -> int:
-        """By keys and values of every layer, and four float32 rows over the vocabulary.
-
-        (The logits, their copy, the noise and its sum.)
-        """
-        if not requests:
-            return MOST_TEXTS
-        tokens = max(len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
-        vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
-        return self._affordable(tokens * 2 * self._n_layers(), 16 * vocabulary, MOST_TEXTS)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Load, draw a few tokens of a planned prompt at the batch size, extrapolate by tokens."""
@@ -126,29 +96,16 @@ class TransformersGenerator(LocalModel):
                 continue
             return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
 
-    # --- drawing ---
-
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer the planned batches one after another."""
         self._load()
         for batch in batches:
-            yield self._answer(batch)
+            yield self._in_parts(batch, "text", self._draw)
 
-    def _answer(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        """One batch, in halves where the device runs out of memory (and the next ones likewise)."""
-        answers: list[Draw | Failed] = []
-        while len(answers) < len(batch):
-            part = batch[len(answers) : len(answers) + max(1, self._batch_size)]
-            rendered, ids = self._prompts[part[0].prompt]
-            try:
-                texts = self._sample(part, ids)
-            except torch.OutOfMemoryError as error:
-                self._halve(len(part), "text", error)
-                continue
-            answers += [
-                self._result(request, rendered, ids, new) for request, new in zip(part, texts, strict=True)
-            ]
-        return answers
+    def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+        rendered, ids = self._prompts[batch[0].prompt]
+        texts = self._sample(batch, ids)
+        return [self._result(request, rendered, ids, new) for request, new in zip(batch, texts, strict=True)]
 
     def _sample(self, batch: Sequence[DrawRequest], ids: TokenIds) -> list[TokenIds | None]:
         """New token ids of each draw, its end-of-text included; None where the logits were not finite.
@@ -185,15 +142,8 @@ class TransformersGenerator(LocalModel):
         if new is None:
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
         finish: Finish = "stop" if new and new[-1] in self._ends else "length"
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
-        return Draw(
-            key=request.key,
-            prompt=rendered,
-            text=self._decode(ids, new),
-            finish=finish,
-            answered=Answered(by, now, prompt_tokens=len(ids), new_tokens=len(new)),
-        )
+        answered = self._answered(len(ids), len(new))
+        return Draw(request.key, rendered, self._decode(ids, new), finish, answered)
 
     def _decode(self, ids: TokenIds, new: TokenIds) -> str:
         # SentencePiece drops the space before a first token: it is kept by decoding after the prompt's end.
@@ -202,11 +152,7 @@ class TransformersGenerator(LocalModel):
         anchor = list(ids[-ANCHOR_TOKENS:])
         before = tokenizer.decode(anchor, **options)
         whole = tokenizer.decode([*anchor, *new], **options)
-        return (
-            str(whole[len(before) :]) if whole.startswith(before) else str(tokenizer.decode(new, **options))
-        )
-
-    # --- loading ---
+        return str(whole[len(before) :] if whole.startswith(before) else tokenizer.decode(new, **options))
 
     def _load(self) -> None:
         if self._model is not None:
@@ -250,15 +196,17 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         if self._sampling.top_p < 1.0:
             scores = _nucleus(scores, self._sampling.top_p)
         rows = [i for i, done in enumerate(self._finished) if not done]
-        size, threads = scores.shape[1], torch.get_num_threads()
-        if threads == 1 or len(rows) < 2:
-            self._add(scores, rows, (self._noise(i, size) for i in rows))
-        else:
-            with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
-                self._add(scores, rows, pool.map(lambda i: self._noise(i, size), rows))
+        threads, draw = torch.get_num_threads(), partial(self._noise, scores.shape[1])
+        with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
+            noise = map(draw, rows) if threads == 1 else pool.map(draw, rows)
+            for i, logs in zip(rows, noise, strict=True):
+                scores[i] -= torch.from_numpy(logs).to(scores.device)
+                # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
+                if not math.isfinite(float(scores[i].max())):
+                    self.broken[i] = self._finished[i] = True
         return scores
 
-    def _noise(self, i: int, size: int) -> NDArray[np.float32]:
+    def _noise(self, size: int, i: int) -> NDArray[np.float32]:
         """Logarithms of one row's exponentials; adding their negative is adding Gumbel noise.
 
         Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 draws, which
@@ -266,13 +214,6 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         """
         exponentials = self._generators[i].standard_exponential(size)
         return np.log(exponentials.astype(np.float32))
-
-    def _add(self, scores: torch.Tensor, rows: Sequence[int], noise: Iterable[NDArray[np.float32]]) -> None:
-        for i, logs in zip(rows, noise, strict=True):
-            scores[i] -= torch.from_numpy(logs).to(scores.device)
-            # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
-            if not math.isfinite(float(scores[i].max())):
-                self.broken[i] = self._finished[i] = True
 
 
 def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -301,7 +242,5 @@ def _end_ids(stored: Any, tokenizer: Any) -> list[int]:
 
 def _until_end(row: Sequence[int], ends: Sequence[int]) -> TokenIds:
     """A row up to and with its end-of-text; what follows is padding."""
-    for k, token in enumerate(row):
-        if token in ends:
-            return tuple(row[: k + 1])
-    return tuple(row)
+    last = next((k for k, token in enumerate(row) if token in ends), len(row))
+    return tuple(row[: last + 1])

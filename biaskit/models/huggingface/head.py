@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -37,6 +38,15 @@ class OutputHead:
             logits.div_(self.softcap).tanh_().mul_(self.softcap)
         return logits
 
+    def slices(self, hidden: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """First token and float32 logits (rows, tokens) of each slice; the next one overwrites them."""
+        rows, vocabulary = hidden.shape[0], self.weight.shape[0]
+        width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
+        # One piece of memory for all slices: fresh pages for each cost a fifth of the time.
+        room = torch.empty(rows, width, device=hidden.device)
+        for start in range(0, vocabulary, width):
+            yield start, self._logits(hidden, slice(start, start + width), room)
+
     def log_probs(
         self, hidden: torch.Tensor, asked: torch.Tensor, boundary: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -47,19 +57,15 @@ class OutputHead:
         the next token is one of those marked. Memory: one slice of logits, never rows times vocabulary.
         """
         hidden = hidden.to(self.weight.device).float()
-        rows, vocabulary = hidden.shape[0], self.weight.shape[0]
-        width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
         total, marked = _RunningLogSumExp(hidden), _RunningLogSumExp(hidden)
         # Read from the same slices that are summed, so that probabilities add up to one and no more.
-        picked = torch.empty(rows, len(asked), dtype=torch.float64)
-        # One piece of memory for all slices: fresh pages for each cost a fifth of the time.
-        room = torch.empty(rows, width, device=hidden.device)
-        for start in range(0, vocabulary, width):
-            logits = self._logits(hidden, slice(start, start + width), room)
-            inside = (asked >= start) & (asked < start + width)
+        picked = torch.empty(len(hidden), len(asked), dtype=torch.float64)
+        for start, logits in self.slices(hidden):
+            end = start + logits.shape[1]
+            inside = (asked >= start) & (asked < end)
             if bool(inside.any()):
                 picked[:, inside] = logits[:, (asked[inside] - start).to(logits.device)].cpu().double()
-            if boundary is not None and bool((ends := boundary[start : start + width]).any()):
+            if boundary is not None and bool((ends := boundary[start:end]).any()):
                 marked.add(logits[:, ends])
             total.add(logits)
         normaliser = total.value()

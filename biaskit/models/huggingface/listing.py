@@ -1,7 +1,4 @@
-"""The k most probable next tokens with their texts, as APIs with `top_logprobs` list them.
-
-See docs/methods.md#top-k-bounds.
-"""
+"""The k most probable next tokens with their texts, as APIs list them (docs/methods.md#top-k-bounds)."""
 
 from __future__ import annotations
 
@@ -12,14 +9,13 @@ from typing import Any
 
 import torch
 
-from biaskit.models.huggingface.head import SLICE_ELEMENTS, OutputHead
+from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.preparing import Prepared
 from biaskit.models.huggingface.rendering import Continuation
 from biaskit.models.token_trie import TokenTrie
 from biaskit.records import LogProb
 
-ListedTokens = tuple[tuple[int, float], ...]
-"""(token id, natural log-probability), the most probable first."""
+ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the most probable first
 
 
 class ListingHead(OutputHead):
@@ -36,14 +32,11 @@ class ListingHead(OutputHead):
         are not finite. Memory: one slice of logits, never rows times vocabulary.
         """
         hidden = hidden.to(self.weight.device).float()
-        rows, vocabulary = hidden.shape[0], self.weight.shape[0]
-        width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
-        room = torch.empty(rows, width, device=hidden.device)
+        rows = len(hidden)
         total = torch.full((rows,), -torch.inf, dtype=torch.float64, device=hidden.device)
         best = torch.empty(rows, 0, device=hidden.device)
         ids = torch.empty(rows, 0, dtype=torch.long, device=hidden.device)
-        for start in range(0, vocabulary, width):
-            logits = self._logits(hidden, slice(start, start + width), room)
+        for start, logits in self.slices(hidden):
             total = torch.logaddexp(total, logits.logsumexp(dim=1).double())
             values, places = logits.topk(min(self.k, logits.shape[1]), dim=1)
             best, ids = torch.cat([best, values], dim=1), torch.cat([ids, places + start], dim=1)
@@ -66,27 +59,23 @@ def at_prompts_only(prepared: Mapping[str, Prepared]) -> dict[str, Prepared]:
     return {key: replace(one, trie=bare[id(one.trie)]) for key, one in prepared.items()}
 
 
-class TokenTexts:
-    """The text that each token adds to a text before it; special tokens show their own."""
+class TokenTexts(dict[int, str]):
+    """Token id → the text that it adds to a text before it; special tokens show their own."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         # SentencePiece drops the space before a first token: it is kept by decoding after a letter.
         self._anchor = list(tokenizer("a", add_special_tokens=False)["input_ids"])
         self._shown = self._decode([])
-        self._known: dict[int, str] = {}
 
-    def __getitem__(self, token: int) -> str:
-        if token not in self._known:
-            self._known[token] = self._text(token)
-        return self._known[token]
-
-    def _text(self, token: int) -> str:
+    def __missing__(self, token: int) -> str:
         if token >= len(self._tokenizer):
-            return f"(id {token})"  # a padding row of the embedding: no text
-        whole = self._decode([token])
-        text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
-        return text or str(self._tokenizer.convert_ids_to_tokens(token))
+            self[token] = f"(id {token})"  # a padding row of the embedding: no text
+        else:
+            whole = self._decode([token])
+            text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
+            self[token] = text or str(self._tokenizer.convert_ids_to_tokens(token))
+        return self[token]
 
     def _decode(self, tokens: Sequence[int]) -> str:
         ids = [*self._anchor, *tokens]
@@ -96,9 +85,7 @@ class TokenTexts:
 def as_listed(
     continuations: Sequence[Continuation], found: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
-    """The bounds of each continuation, and the list itself with texts for tokens.
-
-    See docs/methods.md#top-k-bounds.
+    """The bounds of each continuation (docs/methods.md#top-k-bounds), and the list with texts for tokens.
 
     An unlisted token is no more probable than the last that is listed, and than all unlisted together.
     """

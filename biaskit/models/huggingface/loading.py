@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from biaskit.errors import MissingExtraError, ModelError
-from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf, looks_like_path
+from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.memory import free_memory
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -44,7 +44,7 @@ def require_transformers() -> Any:
 
 def find_folder(name: str) -> ModelFolder:
     """`hf:NAME`: a saved folder, or ORG/NAME[@revision] of the hub (its cache first)."""
-    if looks_like_path(name):
+    if name.startswith((".", "/", "~")) or Path(name).is_dir():
         return check_folder(Path(name).expanduser())
     repository, _, revision = name.partition("@")
     if repository.count("/") != 1 or not all(repository.split("/")):
@@ -55,50 +55,32 @@ def find_folder(name: str) -> ModelFolder:
 def _fetch(repository: str, revision: str | None) -> Path:
     """The snapshot of a hub model in the hub's own cache; downloads what is missing."""
     require_transformers()
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import errors, snapshot_download
 
     wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]
     where = f"hf:{repository}" + (f"@{revision}" if revision else "")
+    reasons = {  # a gated repository is also one that is not found
+        errors.GatedRepoError: (
+            " is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it."
+        ),
+        errors.RevisionNotFoundError: f": the repository has no revision {revision!r}.",
+        errors.RepositoryNotFoundError: (
+            ": no such model on the hub (or it is private: set HF_TOKEN). Check the name."
+        ),
+        errors.LocalEntryNotFoundError: (
+            " is not in the local cache and the hub cannot be reached. Connect once,"
+            " or give a saved folder: hf:PATH."
+        ),
+    }
     try:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted))
-    except GatedRepoError as error:
-        raise ModelError(
-            f"{where} is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it."
-        ) from error
-    except RevisionNotFoundError as error:
-        raise ModelError(f"{where}: the repository has no revision {revision!r}.") from error
-    except RepositoryNotFoundError as error:
-        raise ModelError(
-            f"{where}: no such model on the hub (or it is private: set HF_TOKEN). Check the name."
-        ) from error
-    except LocalEntryNotFoundError as error:
-        raise ModelError(
-            f"{where} is not in the local cache and the hub cannot be reached. Connect once,"
-            " or give a saved folder: hf:PATH."
-        ) from error
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        raise ModelError(f"{where} cannot be fetched: {str(error).splitlines()[0]}") from error
-
-
-def find_gguf(name: str) -> ModelFolder:
-    """`gguf:PATH`."""
-    return check_gguf(Path(name).expanduser())
+    except (errors.HfHubHTTPError, OSError, ValueError) as error:
+        why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
+        raise ModelError(where + (why or f" cannot be fetched: {str(error).splitlines()[0]}")) from error
 
 
 def place(
-    folder: ModelFolder,
-    device: str,
-    dtype: str,
-    *,
-    purpose: Literal["scoring", "generation"] = "scoring",
-    free: int | None = None,
+    folder: ModelFolder, device: str, dtype: str, *, purpose: Literal["scoring", "generation"] = "scoring"
 ) -> Placement:
     """Resolve `auto`, and refuse what will not fit before anything is loaded.
 
@@ -113,11 +95,10 @@ def place(
     kind = device.split(":")[0]
     if kind not in ("cpu", "cuda", "mps", "map"):
         raise ModelError(f"Unknown device {device!r}: take auto, cpu, cuda, cuda:N, mps or map.")
-    if (kind == "cuda" and not torch.cuda.is_available()) or (
-        kind == "mps" and not torch.backends.mps.is_available()
-    ):
+    present: dict[str, Any] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if kind in present and not present[kind]():
         raise ModelError(f"This machine has no {kind} device that torch can use; take --device cpu.")
-    available = (free_memory() if free is None else free) if kind == "cpu" else None
+    available = free_memory() if kind == "cpu" else None
     if dtype == "auto":
         stored = folder.stored_dtype if folder.stored_dtype in BYTES_PER_NUMBER else "bfloat16"
         if purpose == "generation":
@@ -141,38 +122,41 @@ def _needed(folder: ModelFolder, dtype: str) -> int:
     return int(1.1 * folder.n_parameters * BYTES_PER_NUMBER.get(dtype, 4)) + 200_000_000
 
 
-def load_tokenizer(folder: ModelFolder) -> Any:
-    """The folder's tokenizer, from its own files only."""
+def _from_pretrained(kind: str, folder: ModelFolder, failed: str, **options: Any) -> Any:
+    """What a class of transformers makes of the folder's own files, or one line that says why not."""
     transformers = require_transformers()
-    extra = {"gguf_file": folder.gguf_file} if folder.gguf_file else {}
+    if folder.gguf_file:
+        options["gguf_file"] = folder.gguf_file
     with quiet():
         try:
             # Left open, transformers asks on stdin whether to run the folder's own code.
-            return transformers.AutoTokenizer.from_pretrained(
-                folder.path, local_files_only=True, trust_remote_code=False, **extra
+            return getattr(transformers, kind).from_pretrained(
+                folder.path, local_files_only=True, trust_remote_code=False, **options
             )
         except Exception as error:  # transformers raises many kinds; the user can act on one line.
-            raise ModelError(first_line(f"{folder.path}: its tokenizer cannot be loaded", error)) from error
+            # Only the first line of why: other libraries' messages run over pages.
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            why = lines[0][:300] if lines else type(error).__name__
+            if "ignore_mismatched_sizes" in str(error):
+                why = (
+                    "their shapes are not those that config.json asks for. Save or download the model again."
+                )
+            raise ModelError(f"{folder.path}: {failed}: {why}") from error
+
+
+def load_tokenizer(folder: ModelFolder) -> Any:
+    """The folder's tokenizer."""
+    return _from_pretrained("AutoTokenizer", folder, "its tokenizer cannot be loaded")
 
 
 def load_config(folder: ModelFolder) -> Any:
     """The configuration object; refuses what is no causal language model."""
-    transformers = require_transformers()
-    extra = {"gguf_file": folder.gguf_file} if folder.gguf_file else {}
-    with quiet():
-        try:
-            config = transformers.AutoConfig.from_pretrained(
-                folder.path, local_files_only=True, trust_remote_code=False, **extra
-            )
-        except Exception as error:
-            raise ModelError(
-                first_line(f"{folder.path}: its config.json is not understood", error)
-            ) from error
-    known = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    config = _from_pretrained("AutoConfig", folder, "its config.json is not understood")
+    known = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    causal = {name for entry in known.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     stated = getattr(config, "architectures", None) or []
-    classes = known.get(config.model_type, ())
-    classes = (classes,) if isinstance(classes, str) else classes
-    if not classes or (stated and not _generates(stated, set(known.values()))):
+    generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
+    if not known.get(config.model_type) or (stated and not generates):
         what = ", ".join(stated) or config.model_type
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
@@ -180,40 +164,45 @@ def load_config(folder: ModelFolder) -> Any:
     return config
 
 
-def _generates(stated: list[str], causal: set[Any]) -> bool:
-    flat = {name for entry in causal for name in ((entry,) if isinstance(entry, str) else entry)}
-    return any(name in flat or name.endswith("ForConditionalGeneration") for name in stated)
-
-
 def load_model(folder: ModelFolder, placement: Placement) -> Any:
-    """The model in evaluation mode, on its device."""
-    transformers = require_transformers()
+    """The causal model in evaluation mode, on its device."""
+    mapped = placement.device == "map"
+    more = {"device_map": "auto"} if mapped else {}
+    model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **more)
+    return model if mapped else model.to(placement.device)
+
+
+def load_weights(
+    kind: str,
+    folder: ModelFolder,
+    dtype: str,
+    *,
+    what: str = "model",
+    spare: str | None = None,
+    **options: Any,
+) -> Any:
+    """The folder's weights in evaluation mode; tensors whose name begins with `spare` may be missing."""
     import torch
 
-    extra: dict[str, Any] = {"gguf_file": folder.gguf_file} if folder.gguf_file else {"use_safetensors": True}
-    if placement.device == "map":
-        extra["device_map"] = "auto"
-    with quiet():
-        try:
-            model, loaded = transformers.AutoModelForCausalLM.from_pretrained(
-                folder.path,
-                local_files_only=True,
-                trust_remote_code=False,
-                dtype=getattr(torch, placement.dtype),
-                output_loading_info=True,
-                **extra,
-            )
-        except ImportError as error:
-            raise MissingExtraError(f"{folder.path} needs a package: {error}. {INSTALL_LOCAL}") from error
-        except Exception as error:
-            raise ModelError(first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
+    if not folder.gguf_file:
+        options["use_safetensors"] = True
+    options |= {"dtype": getattr(torch, dtype), "output_loading_info": True}
+    try:
+        model, loaded = _from_pretrained(kind, folder, "its weights cannot be loaded", **options)
+    except ModelError as error:
+        if not isinstance(error.__cause__, ImportError):
+            raise
+        raise MissingExtraError(
+            f"{folder.path} needs a package: {error.__cause__}. {INSTALL_LOCAL}"
+        ) from error
     # transformers draws what a file lacks at random, and says so only in its log.
-    if lacking := sorted(map(str, loaded["missing_keys"])):
+    lacking = sorted(key for key in map(str, loaded["missing_keys"]) if not (spare and key.startswith(spare)))
+    if lacking:
         raise ModelError(
             f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
-            f" {lacking[0]}. Save or download the model again."
+            f" {lacking[0]}. Save or download the {what} again."
         )
-    return model.eval() if placement.device == "map" else model.to(placement.device).eval()
+    return model.eval()
 
 
 def save_dequantised(folder: ModelFolder, target: Path) -> None:
@@ -247,13 +236,3 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(previous)
-
-
-def first_line(what: str, error: Exception) -> str:
-    """What failed, and the first line of why: other libraries' messages run over pages."""
-    if "ignore_mismatched_sizes" in str(error):
-        return (
-            f"{what}: their shapes are not those that config.json asks for. Save or download the model again."
-        )
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{what}: {lines[0][:300] if lines else type(error).__name__}"

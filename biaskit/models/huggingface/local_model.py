@@ -2,45 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.loading import Placement, load_config, load_tokenizer, place
+from biaskit.models.huggingface.loading import load_config, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
-from biaskit.records import ModelIdentity, PromptForm
+from biaskit.records import Answered, ModelIdentity, PromptForm
+
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 class LocalModel:
     """A checked folder with its tokenizer; the weights are the subclass's to load."""
 
     whole_batches = True
+    purpose: Literal["scoring", "generation"]
+    forms: tuple[PromptForm, ...]  # of a model without a chat template
+    chat_forms: tuple[PromptForm, ...]
 
-    def __init__(
-        self,
-        folder: ModelFolder,
-        *,
-        label: str,
-        spec: str,
-        local: LocalOptions,
-        purpose: Literal["scoring", "generation"],
-        forms: tuple[PromptForm, ...],
-        chat_forms: tuple[PromptForm, ...],
-    ) -> None:
-        """`chat_forms`: the prompt forms of a model with a chat template; `forms`: of one without."""
+    def __init__(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._folder = folder
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
         self._renderer = Renderer(load_tokenizer(folder))
-        self.placement = place(folder, local.device, local.dtype, purpose=purpose)
-        chosen = chat_forms if self._renderer.has_template else forms
-        self.identity = identify(folder, self._config, self._renderer, self.placement, label, spec, chosen)
+        self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
+        # Whatever a number can depend on.
+        parts = {
+            "weights": folder.weights_digest,
+            "tokenizer": folder.tokenizer_digest,
+            "dtype": self.placement.dtype,
+        }
+        architectures = getattr(self._config, "architectures", None) or []
+        self.identity = ModelIdentity(
+            label=label,
+            spec=spec,
+            fingerprint=digest(parts),
+            tuning="instruct" if self._renderer.has_template else "base",
+            where="local",
+            forms=self.chat_forms if self._renderer.has_template else self.forms,
+            takes_system=self._renderer.takes_system,
+            details={
+                **parts,
+                "architecture": ", ".join(architectures) or self._config.model_type,
+                "device": self.placement.device,
+                "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
+            },
+        )
         self._model: Any = None
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
@@ -75,6 +91,17 @@ class LocalModel:
     def _n_layers(self) -> int:
         return int(getattr(self._text_config, "num_hidden_layers", 0) or 12)
 
+    def _in_parts(self, batch: Sequence[R], what: str, answer: Callable[[Sequence[R]], list[A]]) -> list[A]:
+        """Answers of a batch, in halves where the device runs out of memory (and the next ones likewise)."""
+        answers: list[A] = []
+        while len(answers) < len(batch):
+            part = batch[len(answers) : len(answers) + max(1, self._batch_size)]
+            try:
+                answers += answer(part)
+            except torch.OutOfMemoryError as error:
+                self._halve(len(part), what, error)
+        return answers
+
     def _halve(self, size: int, what: str, error: Exception) -> None:
         """After a batch that was too large for the device's memory: this one and the next in halves."""
         if size == 1:
@@ -85,6 +112,10 @@ class LocalModel:
         self._batch_size = size // 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+    def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
+        by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
+        return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
 
     def _check_ids(self, used: Collection[int], rows: int) -> None:
         """Ids beyond the embedding would be read from memory that is not the model's."""
@@ -99,35 +130,3 @@ class LocalModel:
         self._model = None
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-
-
-def identify(
-    folder: ModelFolder,
-    config: Any,
-    renderer: Renderer,
-    placement: Placement,
-    label: str,
-    spec: str,
-    forms: tuple[PromptForm, ...],
-) -> ModelIdentity:
-    """The fingerprint covers weights, tokenizer and dtype: whatever a number can depend on."""
-    parts = {
-        "weights": folder.weights_digest,
-        "tokenizer": folder.tokenizer_digest,
-        "dtype": placement.dtype,
-    }
-    return ModelIdentity(
-        label=label,
-        spec=spec,
-        fingerprint=digest(parts),
-        tuning="instruct" if renderer.has_template else "base",
-        where="local",
-        forms=forms,
-        takes_system=renderer.takes_system,
-        details={
-            **parts,
-            "architecture": ", ".join(getattr(config, "architectures", None) or []) or config.model_type,
-            "device": placement.device,
-            "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
-        },
-    )

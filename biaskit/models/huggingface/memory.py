@@ -33,19 +33,14 @@ def _cgroup_free() -> int | None:
     ):
         try:
             allowed = int((folder / limit).read_text())
-            taken = int((folder / used).read_text()) - _inactive_file(folder)
+            lines = (folder / "memory.stat").read_text().splitlines()
+            known = dict(line.split() for line in lines)
+            cached = int(known.get("inactive_file", known.get("total_inactive_file", 0)))
+            taken = int((folder / used).read_text()) - cached
         except (OSError, ValueError):
             continue
         return max(0, allowed - taken)
     return None
-
-
-def _inactive_file(folder: Path) -> int:
-    for line in (folder / "memory.stat").read_text().splitlines():
-        name, _, value = line.partition(" ")
-        if name in ("inactive_file", "total_inactive_file"):
-            return int(value)
-    return 0
 
 
 def affordable(bytes_each: int, *, still_to_load: int, largest: int) -> int:

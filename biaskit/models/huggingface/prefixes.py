@@ -6,9 +6,10 @@ Padded rows longer than a sliding window are wrong by up to 0.1 in log-probabili
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from biaskit.models.token_trie import TokenIds
 
@@ -59,8 +60,9 @@ def shared_prefix_lengths(
         branch = branches[number]
         apart = sum(least[child] for child in branch.children) if branch.children else branch.tokens
         saved = branch.cut * (branch.high - branch.low)
-        branch.shares = branch.cut > 0 and branch.cut + cost_of_a_prefix + branch.tokens - saved < apart
-        least[number] = branch.cut + cost_of_a_prefix + branch.tokens - saved if branch.shares else apart
+        together = branch.cut + cost_of_a_prefix + branch.tokens - saved
+        branch.shares = branch.cut > 0 and together < apart
+        least[number] = together if branch.shares else apart
     open_branches = [0] if branches else []
     while open_branches:
         branch = branches[open_branches.pop()]
@@ -99,21 +101,14 @@ def _branches(prompts: Sequence[TokenIds], order: Sequence[int]) -> list[_Branch
             branch.cut = min(branch.depth, len(first) - 1) if len(inside) > 1 else 0
             continue
         branch.cut = min(branch.depth, min(map(len, inside)) - 1)
-        for low, high in _children(prompts, order, branch.low, branch.high, branch.depth):
+        low = branch.low
+        # A prompt that ends here has no next token, and is a range of its own.
+        for _, alike in groupby(inside, key=itemgetter(slice(branch.depth, branch.depth + 1))):
+            high = low + sum(1 for _ in alike)
             branch.children.append(len(branches))
             branches.append(_Branch(low, high, branch.depth))
+            low = high
     return branches
-
-
-def _children(
-    prompts: Sequence[TokenIds], order: Sequence[int], low: int, high: int, depth: int
-) -> Iterator[tuple[int, int]]:
-    """The ranges of order[low:high] that agree in token `depth` too (a prompt that ends there is one)."""
-    start = low
-    for i in range(low + 1, high + 1):
-        if i == high or prompts[order[i]][depth : depth + 1] != prompts[order[start]][depth : depth + 1]:
-            yield start, i
-            start = i
 
 
 def merge_small_batches(
@@ -134,8 +129,7 @@ def merge_small_batches(
     for i, prompt in enumerate(prompts):
         classes.setdefault((kinds[i], len(prompt)), {}).setdefault(lengths[i], []).append(i)
     for by_length in classes.values():
-        descending = sorted(by_length, reverse=True)
-        for longer, shorter in pairwise(descending):
+        for longer, shorter in pairwise(sorted(by_length, reverse=True)):
             here, there = by_length[longer], by_length[shorter]
             apart = -(-len(here) // batch_size) - (-len(there) // batch_size)
             saved = apart - -(-(len(here) + len(there)) // batch_size)
@@ -166,20 +160,14 @@ def cut_blocks(
         by_length.setdefault(lengths[i], []).append(i)
     blocks = []
     for length, members in by_length.items():
-        if length == 0:
-            blocks.append(_block((), [PromptRow(i, 0, prompts[i]) for i in members], kinds, batch_size))
-            continue
         prefixes = sorted({prompts[i][:length] for i in members})
-        per_block = max(1, min(batch_size, block_tokens // length))
+        per_block = max(1, min(batch_size, block_tokens // max(1, length)))
         for start in range(0, len(prefixes), per_block):
             chosen = prefixes[start : start + per_block]
             number = {prefix: k for k, prefix in enumerate(chosen)}
-            rows = [
-                PromptRow(i, number[prompts[i][:length]], prompts[i][length:])
-                for i in members
-                if prompts[i][:length] in number
-            ]
-            blocks.append(_block(tuple(chosen), rows, kinds, batch_size))
+            cut = [(i, prompts[i][:length], prompts[i][length:]) for i in members]
+            rows = [PromptRow(i, number[prefix], rest) for i, prefix, rest in cut if prefix in number]
+            blocks.append(_block(tuple(chosen) if length else (), rows, kinds, batch_size))
     return blocks
 
 
@@ -189,9 +177,5 @@ def _block(
     alike: dict[tuple[Hashable, int], list[PromptRow]] = {}
     for row in rows:
         alike.setdefault((kinds[row.index], len(row.rest)), []).append(row)
-    batches = [
-        tuple(group[start : start + batch_size])
-        for group in alike.values()
-        for start in range(0, len(group), batch_size)
-    ]
-    return PrefixBlock(prefixes, tuple(batches))
+    starts = [(group, start) for group in alike.values() for start in range(0, len(group), batch_size)]
+    return PrefixBlock(prefixes, tuple(tuple(group[start : start + batch_size]) for group, start in starts))

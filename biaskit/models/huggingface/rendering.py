@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from biaskit.errors import ModelError, TokenizationError
@@ -41,20 +43,15 @@ class Renderer:
         """Whether a message of this role comes out of the template at all."""
         probe = "Sentinel7"
         try:
-            rendered = self._template(
+            return probe in self._template(
                 [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
             )
         except Exception:  # A template refuses a role with an exception of any kind, or never ends.
             return False
-        return probe in rendered
 
     def _template(self, messages: Sequence[dict[str, str]]) -> str:
-        def render() -> str:
-            return str(
-                self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-            )
-
-        return within_seconds(render, TEMPLATE_SECONDS)
+        apply = partial(self.tokenizer.apply_chat_template, tokenize=False, add_generation_prompt=True)
+        return str(within_seconds(lambda: apply(list(messages)), TEMPLATE_SECONDS))
 
     def render(self, prompt: Prompt) -> str:
         """The string whose continuation is scored."""
@@ -118,17 +115,12 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
     """What the tokenizer puts before plain text by default: nothing or one BOS."""
     with_special = tuple(tokenizer("a")["input_ids"])
     bare = tuple(tokenizer("a", add_special_tokens=False)["input_ids"])
-    for start in range(len(with_special) - len(bare) + 1):
-        if with_special[start : start + len(bare)] == bare:
-            return with_special[:start]
-    return ()
+    starts = range(len(with_special) - len(bare) + 1)
+    return next((with_special[:i] for i in starts if with_special[i : i + len(bare)] == bare), ())
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
-    """For every token id: does it end the word before it?.
-
-    See `word_boundary = word`, docs/methods.md#word-end.
-    """
+    """Whether each token id ends the word before it (`word_boundary = word`, docs/methods.md#word-end)."""
     anchor = tokenizer("a", add_special_tokens=False)["input_ids"]
     shown = tokenizer.decode(anchor)
     special = set(tokenizer.all_special_ids)
@@ -144,14 +136,13 @@ def within_seconds(work: Callable[[], T], seconds: float) -> T:
     The code runs in a thread of its own, which is sent an exception: unlike a signal that works
     outside the main thread too (a notebook, a server).
     """
-    outcome: list[T] = []
-    failure: list[BaseException] = []
+    outcome: Future[T] = Future()
 
     def run() -> None:
         try:
-            outcome.append(work())
+            outcome.set_result(work())
         except BaseException as error:
-            failure.append(error)
+            outcome.set_exception(error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -163,6 +154,4 @@ def within_seconds(work: Callable[[], T], seconds: float) -> T:
             f"the model's chat template did not end within {seconds:g} s: it is broken or hostile."
             " Use --prompt-form raw, or another model."
         )
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return outcome.result()

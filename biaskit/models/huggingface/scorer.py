@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
@@ -30,22 +30,23 @@ from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepar
 from biaskit.models.huggingface.rendering import boundary_vocabulary
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie
-from biaskit.records import Answered, Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
+from biaskit.records import Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
-"""Largest difference in log-probability from the model's own forward that is float noise; a missed scale
-or cap is off by over 0.6."""
+"""Largest difference from the model's own forward that is float noise; a missed scale is off by over 0.6."""
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
-MOST_PROMPTS = 64
-"""Of a batch."""
+MOST_PROMPTS = 64  # of a batch
 NOT_FINITE = "the model's logits are not finite (NaN or infinite)"
-_TOO_LARGE = object()
-"""Stands for a prefix cache that the device has no room for."""
+_TOO_LARGE = object()  # stands for a prefix cache that the device has no room for
 
 
 class TransformersScorer(LocalModel):
     """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
+
+    purpose = "scoring"
+    forms = ("raw",)
+    chat_forms = ("raw", "chat-prefill", "chat-continue")
 
     def __init__(
         self,
@@ -63,24 +64,15 @@ class TransformersScorer(LocalModel):
                 "top-k sees only the next token, not where a word ends: set word_boundary=token,"
                 " or choose the estimator sampling or exact."
             )
-        super().__init__(
-            folder,
-            label=label,
-            spec=spec,
-            local=local,
-            purpose="scoring",
-            forms=("raw",),
-            chat_forms=("raw", "chat-prefill", "chat-continue"),
-        )
+        super().__init__(folder, label=label, spec=spec, local=local)
         self._texts = TokenTexts(self._renderer.tokenizer)
         self._decoder: Any = None  # the model without its head
-        self._head: OutputHead | None = None
+        self._head: Any = None  # OutputHead
         self._extends = True  # whether a prefix's cache may be extended
         self._boundary: torch.Tensor | None = None
         self._prepared: dict[str, Prepared] = {}
-        self._blocks: list[PrefixBlock] = []
-        self._where: dict[str, tuple[int, int]] = {}  # key of a batch's first request → block, batch
-        self._requests: list[ScoreRequest] = []
+        self._where: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
+        self._in_order: list[Prepared] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
 
     def estimator_for(self, form: PromptForm) -> Estimator:
@@ -89,71 +81,50 @@ class TransformersScorer(LocalModel):
             raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
-    # --- planning ---
-
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
-        self._requests = list(requests)
         self._ready, self._where = {}, {}
-        if len({request.key for request in self._requests}) < len(self._requests):
+        if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
-        word = self.scoring.word_boundary == "word"
-        self._prepared = prepare(self._renderer, self._requests, ends=word)
+        self._prepared = prepare(self._renderer, requests, ends=self.scoring.word_boundary == "word")
         if self._top_k is not None:
             self._prepared = at_prompts_only(self._prepared)
-        prepared = [self._prepared[r.key] for r in self._requests]
+        prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
-        self._check_positions(prepared)
-        self._extends = self._can_extend(max((len(p.ids) + p.trie.depth for p in prepared), default=0))
+        longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
+        self._check_positions(longest)
+        self._extends = self._can_extend(longest)
         if not self._batch_size:
-            self._batch_size = self._affordable_prompts(prepared)
-        self._blocks = cut_blocks(
+            # Keys and values of every layer for a prompt and each of its nodes' rows, and a dozen float32
+            # activations of one layer.
+            nodes = max((len(p.trie.nodes) for p in prepared), default=0)
+            each = longest * (2 * self._n_layers() * (1 + nodes) + 12 * 4)
+            self._batch_size = self._affordable(each, 0, MOST_PROMPTS) if prepared else MOST_PROMPTS
+        blocks = cut_blocks(
             [p.ids for p in prepared],
             [p.trie.sequences for p in prepared],
             batch_size=self._batch_size,
             share=self.scoring.share_prefixes and self._extends,
         )
-        batches: list[tuple[ScoreRequest, ...]] = []
-        for b, block in enumerate(self._blocks):
-            for k, rows in enumerate(block.batches):
-                batch = tuple(self._requests[row.index] for row in rows)
-                self._where[batch[0].key] = (b, k)
-                batches.append(batch)
-        return Plan(
-            batches=tuple(batches),
-            calls=len(batches),
-            prompt_tokens=self._tokens_to_compute(prepared),
-            new_tokens_max=0,
-            cost_max=0.0,
-            notes=notes,
-        )
+        self._where = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
+        batches = tuple(tuple(requests[row.index] for row in rows) for _, rows in self._where.values())
+        # Through the model's body: shared prefixes once, then what each batch has of its own.
+        tokens = sum(len(prefix) for block in blocks for prefix in block.prefixes)
+        tokens += sum(map(self._own_tokens, batches))
+        return Plan(batches, len(batches), prompt_tokens=tokens, new_tokens_max=0, cost_max=0.0, notes=notes)
 
-    def _tokens_to_compute(self, prepared: Sequence[Prepared]) -> int:
-        """Tokens through the model's body: shared prefixes once, the rest of each prompt, inner nodes."""
-        tokens = sum(len(prefix) for block in self._blocks for prefix in block.prefixes)
-        for block in self._blocks:
-            for rows in block.batches:
-                trie = prepared[rows[0].index].trie
-                tokens += len(rows) * (len(rows[0].rest) + len(trie.nodes) - 1)
-        return tokens
+    def _own_tokens(self, batch: Sequence[ScoreRequest]) -> int:
+        """The rest of each prompt of a batch, and its inner nodes."""
+        rest = self._where[batch[0].key][1][0].rest
+        return len(batch) * (len(rest) + len(self._prepared[batch[0].key].trie.nodes) - 1)
 
-    def _check_positions(self, prepared: Sequence[Prepared]) -> None:
+    def _check_positions(self, longest: int) -> None:
         most = self._most_positions()
-        longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
         if most is not None and most < longest:
             raise ModelError(
                 f"{self.identity.label}: a prompt with its expressions is {longest} tokens long, the model"
                 f" has {most} positions. Shorten the templates, instructions or dialogue."
             )
-
-    def _affordable_prompts(self, prepared: Sequence[Prepared]) -> int:
-        """By keys and values of every layer, for a prompt and each of its nodes' rows, and by activations."""
-        if not prepared:
-            return MOST_PROMPTS
-        tokens = max(len(p.ids) + p.trie.depth for p in prepared)
-        nodes = max(len(p.trie.nodes) for p in prepared)
-        activations = 12 * 4  # a dozen of one layer
-        return self._affordable(tokens * (2 * self._n_layers() * (1 + nodes) + activations), 0, MOST_PROMPTS)
 
     def _can_extend(self, longest: int) -> bool:
         """Whether this architecture's cache is made of layers whose rows can be gathered exactly.
@@ -171,8 +142,6 @@ class TransformersScorer(LocalModel):
             return False
         return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
 
-    # --- scoring ---
-
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Load, score the first batch, extrapolate by multiplications; `score` will not compute it again."""
         self._load()
@@ -180,110 +149,69 @@ class TransformersScorer(LocalModel):
             return 0.0
         first = batches[0]
         started = time.perf_counter()
-        number, k = self._where[first[0].key]
-        block = self._blocks[number]
-        self._ready = {first[0].key: self._answer(block.batches[k], self._prefix_cache(block))}
+        block, rows = self._where[first[0].key]
+        self._ready = {first[0].key: self._answer(rows, self._prefix_cache(block))}
         taken = time.perf_counter() - started
         return taken * sum(self._work(batch) for batch in batches[1:]) / self._work(first)
 
     def _work(self, batch: Sequence[ScoreRequest]) -> float:
         """Multiplications of a batch: body for the tokens of its own, head for its nodes."""
-        assert self._head is not None
-        number, k = self._where[batch[0].key]
-        rows = self._blocks[number].batches[k]
-        nodes = len(self._prepared[batch[0].key].trie.nodes)
-        head = self._head.weight.numel()
+        head: int = self._head.weight.numel()
         body = max(1, self._folder.n_parameters - head)
-        return len(rows) * (body * (len(rows[0].rest) + nodes - 1) + head * nodes)
+        nodes = len(self._prepared[batch[0].key].trie.nodes)
+        return body * self._own_tokens(batch) + head * nodes * len(batch)
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer the planned batches one after another."""
         self._load()
-        held: tuple[int, Any] = (-1, None)
+        held: PrefixBlock | None = None
+        cache: Any = None
         for batch in batches:
             ready = self._ready.pop(batch[0].key, None)
             if ready is not None:
                 yield ready
                 continue
-            number, k = self._where[batch[0].key]
-            block = self._blocks[number]
-            if held[0] != number:
-                held = (number, self._prefix_cache(block))
-            yield self._answer(block.batches[k], held[1])
+            block, rows = self._where[batch[0].key]
+            if block is not held:
+                held, cache = block, self._prefix_cache(block)
+            yield self._answer(rows, cache)
 
     def _answer(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
-        """One batch, in halves where the device runs out of memory (and the next ones likewise)."""
-        answers: list[Scored | Failed] = []
-        start = 0
-        while start < len(rows):
-            part = rows[start : start + self._batch_size]
-            try:
-                answers += self._score_rows(part, cache)
-            except torch.OutOfMemoryError as error:
-                self._halve(len(part), "prompt", error)
-                continue
-            start += len(part)
-        return answers
+        return self._in_parts(rows, "prompt", lambda part: self._score_rows(part, cache))
 
     def _score_rows(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
-        prepared = [self._prepared[self._requests[row.index].key] for row in rows]
+        prepared = [self._in_order[row.index] for row in rows]
         trie = prepared[0].trie
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
-            assert self._head is not None
             if isinstance(self._head, ListingHead):
-                return self._list_rows(rows, prepared, self._head.most_probable(hidden))
+                lists = self._head.most_probable(hidden)
+                return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary)
         shape = (len(trie.nodes), len(rows), len(trie.asked))
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
         totals = _sum_steps(trie, at_nodes, end_log_probs)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return [
-            self._result(self._requests[row.index], p, totals[i], now)
-            for i, (row, p) in enumerate(zip(rows, prepared, strict=True))
-        ]
+        return [self._result(p, own) for p, own in zip(prepared, totals, strict=True)]
 
-    def _result(
-        self,
-        request: ScoreRequest,
-        prepared: Prepared,
-        totals: np.ndarray[Any, np.dtype[np.float64]],
-        now: str,
-    ) -> Scored | Failed:
+    def _result(self, prepared: Prepared, totals: NDArray[np.float64]) -> Scored | Failed:
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
-            return Failed(request.key, NOT_FINITE)
-        return Scored(
-            key=request.key,
-            prompt=prepared.rendered,
-            estimator="exact",
-            log_probs=tuple(
-                LogProb(c.group, c.text, min(0.0, float(value)), min(0.0, float(value)), c.ids)
-                for c, value in zip(prepared.continuations, totals, strict=True)
-            ),
-            answered=self._answered(prepared, now),
+            return Failed(prepared.key, NOT_FINITE)
+        log_probs = tuple(
+            LogProb(c.group, c.text, value, value, c.ids)
+            for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
         )
+        answered = self._answered(len(prepared.ids), 0)
+        return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered)
 
-    def _answered(self, prepared: Prepared, now: str) -> Answered:
-        by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
-        return Answered(by, now, prompt_tokens=len(prepared.ids), new_tokens=0)
-
-    def _list_rows(
-        self, rows: Sequence[PromptRow], prepared: Sequence[Prepared], lists: Sequence[ListedTokens | None]
-    ) -> list[Scored | Failed]:
+    def _listed(self, prepared: Prepared, found: ListedTokens | None) -> Scored | Failed:
         """Estimator top-k: what the listed tokens say of each continuation."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        answers: list[Scored | Failed] = []
-        for row, p, found in zip(rows, prepared, lists, strict=True):
-            key = self._requests[row.index].key
-            if found is None:
-                answers.append(Failed(key, NOT_FINITE))
-                continue
-            log_probs, listed = as_listed(p.continuations, found, self._texts)
-            answered = self._answered(p, now)
-            answers.append(Scored(key, p.rendered, "top-k", log_probs, answered, {"": listed}))
-        return answers
+        if found is None:
+            return Failed(prepared.key, NOT_FINITE)
+        log_probs, listed = as_listed(prepared.continuations, found, self._texts)
+        answered = self._answered(len(prepared.ids), 0)
+        return Scored(prepared.key, prepared.rendered, "top-k", log_probs, answered, {"": listed})
 
     def _prefix_cache(self, block: PrefixBlock) -> Any:
         """The keys and values of a block's prefixes, one row each; None where nothing is shared.
@@ -308,7 +236,8 @@ class TransformersScorer(LocalModel):
         Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
         """
         if not self._extends or shared is _TOO_LARGE:
-            return self._hidden_states_without_cache(prompts, trie)
+            # Whole forwards, for architectures whose cache holds more than keys and values.
+            return torch.cat([self._body([ids + node for ids in prompts]) for node in trie.nodes])
         cache = DynamicCache(config=self._model.config) if shared is None else copy.deepcopy(shared)
         if shared is not None:
             cache.batch_select_indices(torch.tensor([row.prefix for row in rows]))
@@ -326,20 +255,12 @@ class TransformersScorer(LocalModel):
             previous = list(level)
         return torch.cat(states)
 
-    def _hidden_states_without_cache(self, prompts: Sequence[TokenIds], trie: TokenTrie) -> torch.Tensor:
-        """The same, by whole forwards: for architectures whose cache holds more than keys and values."""
-        return torch.cat([self._body([ids + node for ids in prompts]) for node in trie.nodes])
-
     def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
         """(rows, hidden): last hidden states of equally long rows, extending `cache` in place."""
-        out = self._decoder(input_ids=self._index(tokens), past_key_values=cache, use_cache=cache is not None)
+        ids = torch.tensor(tokens, device=self._model.device)
+        out = self._decoder(input_ids=ids, past_key_values=cache, use_cache=cache is not None)
         last: torch.Tensor = out.last_hidden_state[:, -1]
         return last
-
-    def _index(self, values: Sequence[Any]) -> torch.Tensor:
-        return torch.tensor(values, device=self._model.device)
-
-    # --- loading ---
 
     def _load(self) -> None:
         if self._model is not None:
@@ -363,7 +284,8 @@ class TransformersScorer(LocalModel):
         # A prefix that names no part (Llama 4) makes base_model the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
         self._head = OutputHead(model) if self._top_k is None else ListingHead(model, self._top_k)
-        self._check_vocabulary()
+        rows = min(self._head.weight.shape[0], model.get_input_embeddings().weight.shape[0])
+        self._check_ids({i for p in self._prepared.values() for i in (*p.ids, *p.trie.asked)}, rows)
         if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
@@ -374,29 +296,26 @@ class TransformersScorer(LocalModel):
             self._check_head(first)
             self._extends = self._extends and self._cache_is_exact(first)
 
-    def _check_vocabulary(self) -> None:
-        assert self._head is not None
-        rows = min(self._head.weight.shape[0], self._model.get_input_embeddings().weight.shape[0])
-        prepared = self._prepared.values()
-        self._check_ids({i for p in prepared for i in (*p.ids, *p.trie.asked)}, rows)
+    def _off_by(self, hidden: torch.Tensor, ids: TokenIds, asked: Sequence[int]) -> tuple[float, float]:
+        """Largest difference from the model's own plain forward in log-probability, and what noise may add.
 
-    def _own_log_probs(self, ids: TokenIds, asked: torch.Tensor) -> tuple[torch.Tensor, float]:
-        """The model's own plain forward: log-probabilities of `asked`, and what float noise may add."""
-        logits = self._model(input_ids=self._index([ids])).logits[0, -1].float()
+        NaN logits are no matter of head or cache: every cell will fail with that reason.
+        """
+        tokens = torch.tensor(asked)
+        ours, _ = self._head.log_probs(hidden, tokens)
+        logits = self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, -1].float()
         allowed = HEAD_TOLERANCE[self.placement.dtype]
         if self.placement.dtype != "float32":
             allowed += BFLOAT16_STEP * float(logits.abs().max())
-        return logits.log_softmax(-1)[asked.to(logits.device)].cpu(), allowed
+        theirs = logits.log_softmax(-1)[tokens.to(logits.device)].cpu()
+        return float((ours - theirs).abs().max()) if bool(torch.isfinite(theirs).all()) else 0.0, allowed
 
     def _check_head(self, first: Prepared) -> None:
         """Hold our head against the model's own on one prompt; no unknown head is trusted."""
-        assert self._head is not None
-        ids, asked = first.ids[:64], torch.tensor(sorted({c.ids[0] for c in first.continuations}))
-        ours, _ = self._head.log_probs(self._body([ids]), asked)
-        theirs, allowed = self._own_log_probs(ids, asked)
-        largest = float((ours[0] - theirs).abs().max())
-        # NaN logits are no matter of the head: every cell will fail with that reason.
-        if bool(torch.isfinite(theirs).all()) and not largest <= allowed:
+        ids = first.ids[:64]
+        asked = sorted({c.ids[0] for c in first.continuations})
+        largest, allowed = self._off_by(self._body([ids]), ids, asked)
+        if not largest <= allowed:  # nor is NaN
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
@@ -408,7 +327,6 @@ class TransformersScorer(LocalModel):
 
         Some architectures take a cache and ignore it; those are scored by whole forwards.
         """
-        assert self._head is not None
         ids = first.ids[:64]
         if len(ids) < 3:
             return True
@@ -416,11 +334,8 @@ class TransformersScorer(LocalModel):
         self._body([ids[:third]], cache)
         self._body([ids[third:-1]], cache)
         cache.batch_select_indices(torch.tensor([0, 0]))
-        hidden = self._body([ids[-1:], ids[-1:]], cache)
-        asked = torch.tensor(first.trie.asked)
-        ours, _ = self._head.log_probs(hidden, asked)
-        theirs, allowed = self._own_log_probs(ids, asked)
-        return not bool(torch.isfinite(theirs).all()) or float((ours - theirs).abs().max()) <= allowed
+        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, first.trie.asked)
+        return largest <= allowed
 
     def close(self) -> None:
         """Free the weights."""
@@ -430,10 +345,8 @@ class TransformersScorer(LocalModel):
 
 
 def _sum_steps(
-    trie: TokenTrie,
-    at_nodes: np.ndarray[Any, np.dtype[np.float64]],
-    ends: np.ndarray[Any, np.dtype[np.float64]] | None,
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+    trie: TokenTrie, at_nodes: NDArray[np.float64], ends: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     """(rows, sequences): sums of the tokens' log-probabilities along each expression, in double precision."""
     totals = np.zeros((at_nodes.shape[1], len(trie.sequences)))
     for k, steps in enumerate(trie.steps):

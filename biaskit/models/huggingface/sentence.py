@@ -1,22 +1,20 @@
-"""Word vectors of a sentence encoder in a local folder, `sentence:PATH`.
-
-See docs/methods.md#sentence-vectors.
-"""
+"""Word vectors of a sentence encoder in a folder, `sentence:PATH` (docs/methods.md#sentence-vectors)."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.errors import MissingExtraError, ModelError
+from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.loading import INSTALL_LOCAL, first_line, place, quiet, require_transformers
+from biaskit.models.huggingface.loading import load_tokenizer, load_weights, place, require_transformers
 
 VOCABULARY_FILES = (
     "tokenizer.json",
@@ -26,10 +24,8 @@ VOCABULARY_FILES = (
     "spiece.model",
     "sentencepiece.bpe.model",
 )
-POSITIONS_SET_ASIDE = 2
-"""RoBERTa and its kin count positions from 2."""
-POOLER = "pooler."
-"""The layer over the first token that BERT carries: the mean never passes through it."""
+POSITIONS_SET_ASIDE = 2  # RoBERTa and its kin count positions from 2
+POOLER = "pooler."  # BERT's layer over the first token: the mean never passes through it
 MEAN_POOLING = frozenset({"Transformer", "Pooling", "Normalize"})
 """Steps of a sentence-transformers folder that are done here."""
 
@@ -52,7 +48,7 @@ def encode_words(
     import torch
 
     folder = _encoder_folder(Path(path).expanduser())
-    tokenizer = _load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     model = _load_encoder(folder)
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
@@ -77,20 +73,15 @@ def pooling_note(path: str | Path) -> str | None:
             other += [] if kind in MEAN_POOLING else [kind]
             if kind == "Pooling":
                 stated = json.loads((folder / step["path"] / "config.json").read_text(encoding="utf-8"))
-                other += [key for key, chosen in stated.items() if _is_other_pooling(key, chosen)]
+                chosen = [key for key, how in stated.items() if key.startswith("pooling_mode") and how]
+                other += [
+                    key for key in chosen if key != "pooling_mode_mean_tokens" and stated[key] != "mean"
+                ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     if not other:
         return None
     return f"{folder} was trained with {', '.join(other)}; here a word's vector is the mean over its tokens"
-
-
-def _is_other_pooling(key: str, chosen: Any) -> bool:
-    is_mean = key == "pooling_mode_mean_tokens" or chosen == "mean"
-    return key.startswith("pooling_mode") and bool(chosen) and not is_mean
-
-
-# --- the folder ------------------------------------------------------------------------------------
 
 
 def _encoder_folder(path: Path) -> ModelFolder:
@@ -113,49 +104,14 @@ def _encoder_folder(path: Path) -> ModelFolder:
     return folder
 
 
-def _load_tokenizer(folder: ModelFolder) -> Any:
-    transformers = require_transformers()
-    with quiet():
-        try:
-            return transformers.AutoTokenizer.from_pretrained(
-                folder.path, local_files_only=True, trust_remote_code=False
-            )
-        except Exception as error:  # transformers raises many kinds; the user can act on one line.
-            raise ModelError(first_line(f"{folder.path}: its tokenizer cannot be loaded", error)) from error
-
-
 def _load_encoder(folder: ModelFolder) -> Any:
     """The model without a head, in float32 on the CPU."""
-    transformers = require_transformers()
-    import torch
-
     place(folder, "cpu", "float32")  # refuses what does not fit in memory
-    with quiet():
-        try:
-            model, loaded = transformers.AutoModel.from_pretrained(
-                folder.path,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-        except ImportError as error:
-            raise MissingExtraError(f"{folder.path} needs a package: {error}. {INSTALL_LOCAL}") from error
-        except Exception as error:
-            raise ModelError(first_line(f"{folder.path}: its weights cannot be loaded", error)) from error
-    # transformers draws what a file lacks at random; many encoders are saved without the unused pooler.
-    if lacking := sorted(key for key in map(str, loaded["missing_keys"]) if not key.startswith(POOLER)):
-        raise ModelError(
-            f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
-            f" {lacking[0]}. Save or download the encoder again."
-        )
+    # Many encoders are saved without the pooler, which is not used here.
+    model = load_weights("AutoModel", folder, "float32", what="encoder", spare=POOLER)
     if not hasattr(model.config, "hidden_size"):
         raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
-    return model.eval()
-
-
-# --- tokens ----------------------------------------------------------------------------------------
+    return model
 
 
 def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFolder) -> list[list[int]]:
@@ -179,12 +135,9 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
 
 def _batches_of_one_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:
     """Indices of words with equally many tokens: nothing is padded, so no word's vector has padding in it."""
-    by_length: dict[int, list[int]] = {}
-    for i, own in enumerate(ids):
-        by_length.setdefault(len(own), []).append(i)
-    by_length.pop(0, None)
-    for length in sorted(by_length):
-        members = by_length[length]
+    known = [i for i, own in enumerate(ids) if own]
+    for _, alike in groupby(sorted(known, key=lambda i: len(ids[i])), key=lambda i: len(ids[i])):
+        members = list(alike)
         for start in range(0, len(members), batch_size):
             yield members[start : start + batch_size]
 

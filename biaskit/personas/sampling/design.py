@@ -1,7 +1,4 @@
-"""What a study of the generation engine asks: series of draws, prompts, keys, seeds.
-
-See docs/methods.md#persona-prompts.
-"""
+"""What a study asks: series of draws, prompts, keys, seeds (docs/methods.md#persona-prompts)."""
 
 from __future__ import annotations
 
@@ -11,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from biaskit.corpora.loaders import load_instructions, load_items, load_templates
+from biaskit.corpora.loaders import load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, fill, load_persona_prompts, raw_text
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import ModelError, StudyError
+from biaskit.personas.sampling.rounds import Filling
 from biaskit.provenance import ROW_FORMAT, canonical_json, key_of_json
 from biaskit.records import (
     NO_INSTRUCTION,
@@ -27,7 +25,7 @@ from biaskit.records import (
     Sampling,
     Template,
 )
-from biaskit.study.config import parts_of, select
+from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import PersonasStudy
 
 GENERATION_VERSION = 1
@@ -57,8 +55,7 @@ class PersonasDesign:
     @property
     def sampling(self) -> Sampling:
         """How tokens are drawn."""
-        study = self.study
-        return Sampling(study.temperature, study.top_p, study.max_new_tokens)
+        return Sampling(self.study.temperature, self.study.top_p, self.study.max_new_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +71,9 @@ class DrawSeries:
 
     def scope(self) -> dict[str, Any]:
         """The columns of a row that say which series it belongs to."""
-        named: dict[str, Any] = {
-            "occupation": self.occupation,
-            "template_id": self.template_id,
-            "specified_gender": self.specified_gender,
-        }
-        if self.instruction_id is not None:
-            named |= {"instruction_id": self.instruction_id, "setting": self.setting}
-        return named
+        names = ["occupation", "template_id", "specified_gender"]
+        names += ["instruction_id", "setting"] if self.instruction_id is not None else []
+        return {name: getattr(self, name) for name in names}
 
 
 def resolve_design(study: PersonasStudy) -> PersonasDesign:
@@ -111,7 +103,9 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
         prompts=prompts,
         templates=templates,
         slot=slot,
-        instructions=_choose_instructions(study),
+        instructions=choose_instructions(
+            study, parts_of(study.instructions.select), "set instructions.source to a file"
+        ),
         sources={source: source_digest(source) for source in read},
     )
     if (most := draws_at_most(design)) > MOST_DRAWS:
@@ -149,34 +143,16 @@ def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> 
     return tuple(select(study.templates.select, [], ids, numbered, "templates"))
 
 
-def _choose_instructions(study: PersonasStudy) -> tuple[Instruction | None, ...]:
-    """0 (none) first, then the chosen ones: every contrast needs it."""
-    parts = [part for part in parts_of(study.instructions.select) if part not in ("0", "none", "")]
-    if not parts:
-        return (None,)
-    if study.instructions.source is None:
-        raise StudyError(f"{study.name} has no instructions: set instructions.source to a file.")
-    listed = load_instructions(study.instructions.source)
-    wanted: str | list[str] = "all" if parts == ["all"] else parts
-    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
-
-
-# --- series and their draws --------------------------------------------------------------------------
-
-
 def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
     """`auto`: chat for instruct models, completion for base models; a continuation is always raw.
 
     Raises `ModelError` where the model or the form has no place for what is asked.
     """
+    form: PromptForm = "completion" if identity.tuning == "base" or "chat" not in identity.forms else "chat"
     if study.task == "continuation":
-        form: PromptForm = "raw"
+        form = "raw"
     elif study.prompt_form != "auto":
         form = study.prompt_form
-    elif identity.tuning == "base":
-        form = "completion"
-    else:
-        form = "chat" if "chat" in identity.forms else "completion"
     if form not in identity.forms:
         raise ModelError(f"{identity.label} takes no prompt form {form}: it has no chat template.")
     if study.system_prompt and form != "chat":
@@ -193,23 +169,18 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
     if design.templates:
         return tuple(_continuations(design, form))
     prompts = _in_form(design, form)
-    open_ones = [
-        _series(design, prompt, item, None, form) for item in design.occupations for prompt in prompts
-    ]
     asked = design.study.specified
     if asked and (lacking := [p.name for p in prompts if p.specified is None]):
         raise StudyError(
             f"The prompt {lacking[0]!r} has no text that names a gender: write `specified` into it, or set"
             " specified to []."
         )
-    return (
-        *open_ones,
-        *(
-            _series(design, prompt, item, gender, form)
-            for item in design.occupations
-            for prompt in prompts
-            for gender in asked
-        ),
+    return tuple(
+        _series(design, prompt, item, gender, form)
+        for genders in ((None,), asked)
+        for item in design.occupations
+        for prompt in prompts
+        for gender in genders
     )
 
 
@@ -234,26 +205,23 @@ def _series(
 
 
 def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSeries]:
-    study = design.study
     for template in design.templates:
         for instruction in design.instructions:
             for item in design.occupations:
+                question, opening = (
+                    fill(text, item, design.slot, design.study.articles)
+                    for text in (template.question, template.opening)
+                )
                 text = raw_text(
-                    fill(template.question, item, design.slot, study.articles),
-                    fill(template.opening, item, design.slot, study.articles),
-                    instruction.text if instruction else "",
-                    None,
-                    "in-question",
+                    question, opening, instruction.text if instruction else "", None, "in-question"
                 )
                 number = NO_INSTRUCTION if instruction is None else instruction.id
                 yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
 
 
 def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
-    """From a draw's number to its key: the digest of everything its text depends on.
-
-    See docs/methods.md#keys. What all draws of the series share is written out once.
-    """
+    """From a draw's number to its key, the digest of all its text depends on (docs/methods.md#keys)."""
+    # What all draws of the series share is written out once.
     shared = canonical_json(
         {
             "row_format": ROW_FORMAT,
@@ -283,9 +251,7 @@ def seed_of(study_seed: int, key: str) -> int:
 def draws_at_most(design: PersonasDesign) -> int:
     """Draws per model if every occupation and prompt needs all it may have."""
     n_open, n_specified = n_series(design)
-    study = design.study
-    most = (study.max_draws or 20 * study.per_gender) if study.fill else (study.batch or study.per_gender)
-    return n_open * most + n_specified * study.per_gender
+    return n_open * Filling.of(design.study).most + n_specified * design.study.per_gender
 
 
 def n_series(design: PersonasDesign) -> tuple[int, int]:

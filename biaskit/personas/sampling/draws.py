@@ -12,8 +12,8 @@ from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
+    draws_at_most,
     form_for,
-    n_series,
     request_for,
     series_of_design,
 )
@@ -22,7 +22,7 @@ from biaskit.personas.sampling.stored_design import compatibility, describe_desi
 from biaskit.personas.texts.association import associate_answer
 from biaskit.personas.texts.documents import check_row
 from biaskit.progress import ModelPlan
-from biaskit.records import Draw, DrawRequest, Failed, PromptForm
+from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import model_entry
 from biaskit.runs.session import Outcome, Session
@@ -122,8 +122,6 @@ class _Sampler:
         self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
         self._of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}
 
-    # --- requests ---
-
     def _request(self, series: DrawSeries, draw: int) -> DrawRequest:
         known = self._requests.get((series, draw))
         if known is None:
@@ -149,27 +147,24 @@ class _Sampler:
             key = self._request(series, draw).key
             if key in self.stored:
                 genders[draw] = self.stored[key]
-        return self.filling.verdict(genders, rounds_done)[0] == "open"
+        return self.filling.verdict(genders, rounds_done) == "open"
 
     def _is_missing(self, request: DrawRequest) -> bool:
         return request.key not in self.stored and request.key not in self.given_up
 
-    # --- the plan ---
-
     def plan(self) -> None:
         """Show how many draws are to come, as a range where Algorithm 5 decides."""
         missing, later = self._outlook()
-        tokens, seconds, seconds_most, calls = 0, 0.0, 0.0, 0
-        cost: float | None = 0.0
-        per_draw = self.design.sampling.max_new_tokens
+        planned: Plan[DrawRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        seconds: float | None = 0.0
+        new_tokens = self.design.sampling.max_new_tokens * len(missing)
         if missing:
             planned = self._planned(missing)
-            tokens, calls, cost = planned.prompt_tokens, planned.calls, planned.cost_max
-            known = None if self.session.dry_run else self.generator.estimate_seconds(per_draw * len(missing))
-            seconds = known if known is not None else -1.0
-            seconds_most = seconds * (len(missing) + later) / len(missing)
-        n_open, n_specified = n_series(self.design)
-        most = n_open * self.filling.most + n_specified * self.design.study.per_gender
+            seconds = None if self.session.dry_run else self.generator.estimate_seconds(new_tokens)
+
+        def at_most(value: float | None) -> float | None:
+            return value * (len(missing) + later) / len(missing) if missing and value else value
+
         n_stored = sum(request.key in self.stored for request in self._requests.values())
         shown = ModelPlan(
             run=self.session.run,
@@ -178,15 +173,15 @@ class _Sampler:
             n_cells=n_stored + len(missing),
             n_stored=n_stored,
             n_batches=0,
-            prompt_tokens=tokens,
-            seconds=seconds if seconds >= 0 else None,
+            prompt_tokens=planned.prompt_tokens,
+            seconds=seconds,
             unit="draws",
-            n_cells_most=min(most, n_stored + len(missing) + later),
-            new_tokens=per_draw * len(missing),
-            seconds_most=seconds_most if seconds >= 0 else None,
-            calls=calls if self.generator.identity.where == "api" else None,
-            cost=cost,
-            cost_most=cost * (len(missing) + later) / len(missing) if missing and cost else cost,
+            n_cells_most=min(draws_at_most(self.design), n_stored + len(missing) + later),
+            new_tokens=new_tokens,
+            seconds_most=at_most(seconds),
+            calls=planned.calls if self.generator.identity.where == "api" else None,
+            cost=planned.cost_max,
+            cost_most=at_most(planned.cost_max),
         )
         self.session.show_plan(shown)
 
@@ -195,7 +190,7 @@ class _Sampler:
 
         Series by series: one with a hole in an early round says nothing of the others.
         """
-        certain = [*self._round(0, ())]
+        certain = self._round(0, ())
         later = 0
         for series in self.open_series:
             number = 0
@@ -218,19 +213,15 @@ class _Sampler:
                 return most
             most -= n_stored
 
-    def _planned(self, requests: Sequence[DrawRequest]) -> Any:
+    def _planned(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         try:
             return self.generator.plan_draws(requests)
         except ModelError as error:
             found = self._of_key.get(getattr(error, "request_key", ""))
             if found is None:
                 raise
-            series, _ = found
-            raise type(error)(
-                f"{self.label}, prompt {series.template_id}, occupation {series.occupation!r}: {error}"
-            ) from error
-
-    # --- drawing ---
+            where = f"{self.label}, prompt {found[0].template_id}, occupation {found[0].occupation!r}"
+            raise type(error)(f"{where}: {error}") from error
 
     def draw(self, writer: RowWriter) -> None:
         """Round after round, until no series is open; a failed draw is requested once more in its round."""
@@ -241,11 +232,9 @@ class _Sampler:
         try:
             while still_open or number == 0:
                 requests = self._round(number, still_open)
-                for attempt in (1, 2):
-                    if not any(self._is_missing(request) for request in requests):
-                        break
-                    last = attempt == 2
-                    self._draw_round(number, requests, writer, drift, usage, last=last)
+                for last in (False, True):
+                    if any(self._is_missing(request) for request in requests):
+                        self._draw_round(number, requests, writer, drift, usage, last=last)
                 number += 1
                 still_open = [series for series in still_open if self._is_open(series, number)]
         finally:

@@ -38,28 +38,18 @@ class Filling:
         start = number * self.batch
         return range(min(start, self.most), min(start + self.batch, self.most))
 
-    def verdict(self, genders: Mapping[int, str | None], rounds_done: int) -> tuple[RoundVerdict, str]:
-        """Whether a series goes on after so many complete rounds, and why not.
+    def verdict(self, genders: Mapping[int, str | None], rounds_done: int) -> RoundVerdict:
+        """Whether a series goes on after so many complete rounds.
 
         `genders`: draw number → associated gender of every answered draw; a draw that was given up is
         missing and counts for nobody. The printed loop test ("while t_M < n and t_F < n") would stop as
         soon as one gender is full.
         """
-        women, men = count(genders, range(rounds_done * self.batch))
-        if min(women, men) >= self.n:
-            return "full", ""
-        first = count(genders, range(self.batch))
-        if rounds_done and min(first) < LEAST_SHARE_OF_BATCH * self.batch:
-            return "ineligible", (
-                f"of the first {self.batch} texts {first[0]} are of women and {first[1]} of men: fewer than"
-                " 10 % of one, so no more were drawn"
-            )
-        if rounds_done * self.batch >= self.most:
-            return (
-                "capped",
-                f"{women} texts of women and {men} of men after {self.most} draws, {self.n} wanted",
-            )
-        return "open", ""
+        if min(count(genders, range(rounds_done * self.batch))) >= self.n:
+            return "full"
+        if rounds_done and min(count(genders, range(self.batch))) < LEAST_SHARE_OF_BATCH * self.batch:
+            return "ineligible"
+        return "capped" if rounds_done * self.batch >= self.most else "open"
 
 
 def count(genders: Mapping[int, str | None], draws: range) -> tuple[int, int]:

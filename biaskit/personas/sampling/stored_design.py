@@ -11,28 +11,13 @@ from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.merge import added, merge_runs
-from biaskit.runs.resolved import (
-    describe_lists,
-    design_digest,
-    intact,
-    read_items,
-    read_lists,
-    read_study,
-    sign_design,
-)
-from biaskit.study.keys import PersonasStudy
+from biaskit.runs.merge import merge_runs, united
+from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
 
 
 def describe_design(design: PersonasDesign) -> dict[str, Any]:
     """Everything that was asked, with occupations and prompts in full."""
-    content = {
-        **describe_lists(
-            design.study, design.occupations, design.templates, design.instructions, design.slot
-        ),
-        "prompts": [asdict(prompt) for prompt in design.prompts],
-    }
-    return {**content, "digest": design_digest(content), "sources": design.sources}
+    return describe_lists(design, design.occupations, prompts=[asdict(prompt) for prompt in design.prompts])
 
 
 def compatibility(design: PersonasDesign) -> dict[str, Any]:
@@ -77,17 +62,11 @@ def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, A
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:
     """The design that a manifest describes; `overrides` may set analysis keys only."""
     with intact():
-        study = read_study(resolved, overrides)
-        assert isinstance(study, PersonasStudy)
-        return PersonasDesign(
-            study=study,
-            occupations=read_items(resolved),
-            prompts=tuple(
-                PersonaPrompt(**{**p, "genders": tuple(tuple(pair) for pair in p["genders"])})
-                for p in resolved["prompts"]
-            ),
-            **read_lists(resolved),
+        lists = read_lists(resolved, overrides, items="occupations")
+        prompts = (
+            PersonaPrompt(**{**p, "genders": tuple(map(tuple, p["genders"]))}) for p in resolved["prompts"]
         )
+        return PersonasDesign(prompts=tuple(prompts), **lists)
 
 
 def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
@@ -101,7 +80,8 @@ def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool =
         out,
         "personas",
         unite=_unite,
-        sign=lambda resolved, models: design_signature(read_design(resolved), models),
+        read=read_design,
+        sign=design_signature,
         lock=lock,
         skip_bad=skip_bad,
     )
@@ -112,5 +92,4 @@ def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     for name in ("per_gender", "batch", "max_draws"):
         if (one := first["study"][name]) != (other := second["study"][name]):
             raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
-    lists = ("items", "prompts", "templates", "instructions")
-    return {**first, **{name: added(first, second, name) for name in lists}}
+    return united(first, second, "items", "prompts", "templates", "instructions")

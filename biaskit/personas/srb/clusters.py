@@ -47,21 +47,13 @@ def cluster_tables(
         categories=categories,
     )
     notes += clustering.notes
-    record["clusters"] = {
-        "n_words": clustering.n_words,
-        "n_clusters": clustering.n_clusters,
-        "n_kept": clustering.n_kept,
-        "share_passing": clustering.share_passing,
-        "without_vector": list(clustering.without_vector),
-    }
+    told = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
+    record["clusters"] = {name: getattr(clustering, name) for name in told}
     rows = [asdict(row) for row in clustering.rows]
     if documents.models == (ALL_MODELS,):
         # Imported texts without a model column: their one model is the sum already.
-        rows = [row for k, row in enumerate(rows) if k % 2 == 0]
-    return {
-        "clusters": rows,
-        "silhouette": [asdict(row) for row in clustering.curve],
-    }
+        rows = rows[::2]
+    return {"clusters": rows, "silhouette": [asdict(row) for row in clustering.curve]}
 
 
 def _vectors(
@@ -69,12 +61,8 @@ def _vectors(
 ) -> tuple[Any, Sequence[str]]:
     """The vectors that `cluster_vectors` names, and the words they are of."""
     source, _, path = study.cluster_vectors.partition(":")
-    if not source:
-        matrix, known, _ = vectors.rows(words)
-        return matrix, known
-    if source == "pretrained":
-        matrix, known, _ = load_pretrained(path, words).rows(words)
-        return matrix, known
+    if source in ("", "pretrained"):
+        return (load_pretrained(path, words) if source else vectors).rows(words)[:2]
     # The encoder lives with the models; torch loads only here.
     from biaskit.models.huggingface.sentence import encode_words, pooling_note
 

@@ -8,12 +8,12 @@ word of it? Women against men alone; lists of other genders are passed over.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import compress, pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,7 @@ class ClusterRow:
     """A row of clusters.csv: one cluster in one model, or summed over models (`ALL_MODELS`)."""
 
     model: str
-    cluster: int | None = None  # from 1, in the order of `_numbered`
+    cluster: int | None = None  # from 1, those in most lists first
     words: str = ""  # alphabetical, separated by spaces
     n_occupations_female: int | None = None
     n_occupations_male: int | None = None
@@ -161,12 +161,9 @@ def _words_with_vectors(
     rows = given[[place[word] for word in known]].astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
-    own = tuple(word for word, has_direction in zip(known, usable, strict=True) if has_direction)
+    own = tuple(compress(known, usable))
     kept = set(own)
     return own, rows[usable] / lengths[usable, None], tuple(word for word in wanted if word not in kept)
-
-
-# --- k ---------------------------------------------------------------------------------------------
 
 
 def k_grid(n_words: int) -> tuple[int, ...]:
@@ -181,9 +178,17 @@ def silhouette_curve(
 
     `given`: the only k is the user's own and stays chosen, with a silhouette or without.
     """
+    from sklearn.metrics import pairwise_distances, silhouette_score
+
+    is_small = len(vectors) <= DISTANCES_KEPT
+    metric = "precomputed" if is_small else "euclidean"
+    found: list[tuple[int, float | None]] = []
     with _one_thread():
-        compare = _silhouette_of(vectors)
-        found = [(k, compare(k_means(vectors, k), k)) for k in ks]
+        points = pairwise_distances(vectors) if is_small else vectors
+        for k in ks:
+            labels = k_means(vectors, k)
+            defined = k <= len(np.unique(labels)) < len(labels)
+            found.append((k, float(silhouette_score(points, labels, metric=metric)) if defined else None))
     chosen = ks[0] if given else choose_k(found, rule)
     return tuple(SilhouetteRow(k, value, k == chosen) for k, value in found), chosen
 
@@ -197,28 +202,11 @@ def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | No
     known = [(k, value) for k, value in curve if value is not None]
     rises = [
         (k, value - before)
-        for (_, before), (k, value) in itertools.pairwise(curve)
+        for (_, before), (k, value) in pairwise(curve)
         if value is not None and before is not None
     ]
     candidates = (rises or known) if rule == "largest-gain" else known
     return max(candidates, key=lambda pair: pair[1])[0] if candidates else None
-
-
-def _silhouette_of(vectors: FloatArray) -> Any:
-    """A function (labels, k) → mean silhouette, or None where it is not that of k clusters."""
-    from sklearn.metrics import pairwise_distances, silhouette_score
-
-    is_small = len(vectors) <= DISTANCES_KEPT
-    points = pairwise_distances(vectors) if is_small else vectors
-    metric = "precomputed" if is_small else "euclidean"
-
-    def mean_silhouette(labels: NDArray[np.int32], k: int) -> float | None:
-        n_clusters = len(np.unique(labels))
-        if n_clusters < k or not 2 <= n_clusters < len(labels):
-            return None
-        return float(silhouette_score(points, labels, metric=metric))
-
-    return mean_silhouette
 
 
 def k_means(vectors: FloatArray, k: int, *, n_init: int = 1) -> NDArray[np.int32]:
@@ -243,9 +231,6 @@ def _one_thread() -> Iterator[None]:
 
     with threadpool_limits(limits=1):
         yield
-
-
-# --- counting and judging --------------------------------------------------------------------------
 
 
 def differs_by_half(n_female: int, n_male: int, *, variant: Variant = "exact") -> bool:
@@ -296,36 +281,24 @@ def _judge(
     counts = _occupation_counts(lists, clusters)
     totals = counts.sum(axis=1)
     rows: list[ClusterRow] = []
-    for number, i in enumerate(_numbered(clusters, totals), 1):
-        per_model = [(f, m) for f, m in counts[i].tolist()]
-        summed = (int(totals[i, 0]), int(totals[i, 1]))
+    # k-means numbers its clusters by chance; here those in most lists come first, then by words.
+    order = sorted(range(len(clusters)), key=lambda i: (-int(totals[i].sum()), clusters[i]))
+    for number, i in enumerate(order, 1):
+        per_model, summed = [(f, m) for f, m in counts[i].tolist()], totals[i].tolist()
         kept = is_kept(per_model, variant=variant)
         scopes = [(model, own, kept) for model, own in zip(_models(lists), per_model, strict=True)]
         scopes.append((ALL_MODELS, summed, differs_by_half(*summed, variant=variant)))
         category = _category(clusters[i], categories)
-        rows += [_row(model, number, clusters[i], f, m, yes, category) for model, (f, m), yes in scopes]
+        for model, (f, m), yes in scopes:
+            share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
+            rows.append(ClusterRow(model, number, " ".join(clusters[i]), f, m, share, yes, category, reason))
     return tuple(rows)
-
-
-def _numbered(clusters: Sequence[tuple[str, ...]], totals: IntArray) -> list[int]:
-    """k-means numbers its clusters by chance; here those in most lists come first, then by words."""
-    return sorted(range(len(clusters)), key=lambda i: (-int(totals[i].sum()), clusters[i]))
-
-
-def _row(
-    model: str, number: int, words: Sequence[str], f: int, m: int, kept: bool, category: str | None
-) -> ClusterRow:
-    share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
-    return ClusterRow(model, number, " ".join(words), f, m, share, kept, category, reason)
 
 
 def _category(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
     """The categories of a cluster's words, that of most words first; words in none do not count."""
     held = Counter(categories[word] for word in words if word in categories)
     return "; ".join(sorted(held, key=lambda name: (-held[name], name))) or None
-
-
-# --- what must be said -----------------------------------------------------------------------------
 
 
 def _notes_on_words(

@@ -65,22 +65,25 @@ class WordVectors:
 
 
 def word_vectors(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress | None = None
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
 ) -> WordVectors:
     """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
-    seeds = parse_seeds(study.srb_seeds)
     source, _, path = study.vectors.partition(":")
     if source == "pretrained":
-        return _pretrained(path, lists)
+        wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
+        vectors = load_pretrained(path, wanted)
+        origin = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
+        return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), origin)
     if study.vectors == "marked-lists":
         trained = train_on_lists(_released_lists(documents, lists))
         return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
+    seeds = parse_seeds(study.srb_seeds)
     # All texts in the order of their keys, so that nothing but the texts decides the vectors.
     ordered = sorted(documents.texts, key=lambda text: text.key)
     tokens = documents.tokens
     corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, [text.place for text in ordered])
     models = tuple(train_seeds(corpus, seeds=seeds, progress=progress))
-    record: dict[str, object] = {
+    record = {
         "source": "corpus",
         "seeds": list(seeds),
         "n_tokens": corpus.n_tokens,
@@ -90,14 +93,6 @@ def word_vectors(
     trained_on = hashlib.sha256("".join(text.key for text in ordered).encode("ascii")).hexdigest()
     name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
     return WordVectors(name, models, record)
-
-
-def _pretrained(path: str, lists: RunLists) -> WordVectors:
-    wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
-    vectors = load_pretrained(path, wanted)
-    short = (vectors.digest or "")[:8]
-    record = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
-    return WordVectors(f"pretrained:{short}", (vectors,), record)
 
 
 def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]]:
@@ -111,24 +106,19 @@ def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]
     ]
 
 
-# --- scores --------------------------------------------------------------------------------------------
-
-
 def srb_rows(
     documents: TextDocuments,
     lists: RunLists,
     study: PersonasStudy,
     vectors: WordVectors | None,
-    progress: Progress | None = None,
+    progress: Progress,
 ) -> Iterator[tuple[Row, SrbScore]]:
     """srb.csv: a row for women and for men of every model and occupation, with its score or a reason."""
     pairs = [(model, occupation) for model in documents.models for occupation in documents.occupations]
     for done, (model, occupation) in enumerate(pairs):
-        if progress:
-            progress(done, len(pairs))
-        if documents.imported and not any(
-            (model, occupation, o) in lists.of for o in (ASSOCIATED, SPECIFIED)
-        ):
+        progress(done, len(pairs))
+        known = any((model, occupation, origin) in lists.of for origin in (ASSOCIATED, SPECIFIED))
+        if documents.imported and not known:
             continue
         scores = _scores(documents, lists, study, vectors, model, occupation)
         for gender in WOMEN_AND_MEN:
@@ -139,8 +129,7 @@ def srb_rows(
                 "control": "hold-out" if study.hold_out else "",
             }
             yield row, scores[gender]
-    if progress:
-        progress(len(pairs), len(pairs))
+    progress(len(pairs), len(pairs))
 
 
 def _scores(
@@ -210,14 +199,12 @@ def _shuffled(
 
 def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
     """Signs that depend on the lengths of the lists, and words without a vector."""
-    turned = [row for row, score in scores if score.sign_changes]
-    if turned:
+    if turned := [row for row, score in scores if score.sign_changes]:
         first = turned[0]
         yield (
             f"{len(turned)} SRB scores change their sign when both target lists are equally long, first"
             f" {first['gender']} in {first['occupation']} ({first['model']})"
         )
-    without = sorted({word for _, score in scores for word in score.oov})
-    if without:
+    if without := sorted({word for _, score in scores for word in score.oov}):
         listed = first_words(without, WORDS_NAMED, ", ")
         yield f"words without a vector were left out of SRB: {listed}"

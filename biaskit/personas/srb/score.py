@@ -11,7 +11,7 @@ it lies among scores with shuffled labels: `srb_z` is what can be compared acros
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ from biaskit.wording import PEOPLE, first_words, short
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+Places = NDArray[np.intp]
+"""Of the words of one list among the words of the compared texts."""
 WORDS_NAMED = 10
 
 PRONOUNS: Mapping[str, frozenset[str]] = {
@@ -45,10 +47,7 @@ PRONOUNS: Mapping[str, frozenset[str]] = {
     ),
     "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
 }
-"""What leaves the candidates; `all` leaves the targets too, `released` stays in them.
-
-See docs/methods.md#srb-pronouns.
-"""
+"""What leaves the candidates; `all` leaves the targets too (docs/methods.md#srb-pronouns)."""
 
 ONE_ORIGIN = "no texts without a specified gender"
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
@@ -83,14 +82,7 @@ class SrbScore:
 
     def row(self, vectors: str) -> dict[str, object]:
         """Columns of srb.csv but model, occupation and control; `vectors` names the vector model."""
-        numbers = {name: getattr(self, name) for name in _COLUMNS}
-        return {"gender": self.gender, **numbers, "vectors": vectors, "reason": self.reason}
-
-
-_COLUMNS = (
-    *("srb", "distance_female", "distance_male", "n_candidates", "n_target_female", "n_target_male"),
-    *("n_oov", "overlap_only", "srb_matched", "srb_seed_sd", "null_mean", "null_sd", "p_value", "srb_z"),
-)
+        return {name: value for name, value in asdict(self).items() if name != "oov"} | {"vectors": vectors}
 
 
 # --- two sets of words ---------------------------------------------------------------------------
@@ -192,7 +184,10 @@ def srb_scores(
 
     removed = PRONOUNS[pronouns].union(names)
     kept_out = removed if pronouns == "all" else frozenset(names)
-    ordered = {gender: _by_z(targets[gender], kept_out) for gender in WOMEN_AND_MEN}
+    ordered = {
+        gender: sorted((m for m in targets[gender] if m.word not in kept_out), key=lambda m: (-m.z, m.word))
+        for gender in WOMEN_AND_MEN
+    }
     lists = _Targets(ordered, vectors, kept_out, null)
     # Sums in one thread: their last digits must not depend on the number of cores.
     with threadpool_limits(limits=1):
@@ -200,10 +195,6 @@ def srb_scores(
             gender: _score(gender, [word for word in words if word not in removed], lists)
             for gender, words in candidates.items()
         }
-
-
-def _by_z(marked: Sequence[MarkedWord], kept_out: Collection[str]) -> list[MarkedWord]:
-    return sorted((m for m in marked if m.word not in kept_out), key=lambda m: (-m.z, m.word))
 
 
 @dataclass(frozen=True)
@@ -215,24 +206,35 @@ class _Targets:
     kept_out: Collection[str]
     null: Callable[[], ShuffledZ] | str
 
-    @cached_property
-    def words(self) -> dict[str, list[str]]:
-        """Words with a vector."""
-        return {
-            gender: [m.word for m in marked if self.has(m.word)] for gender, marked in self.ordered.items()
-        }
+    def has(self, word: str) -> bool:
+        """Whether the word has a vector in every model."""
+        return all(word in vectors for vectors in self.vectors)
 
     @cached_property
-    def matched(self) -> dict[str, int]:
-        """How many words of each list are kept at the length of the shorter one."""
-        shorter = min(len(words) for words in self.words.values())
+    def z(self) -> dict[str, dict[str, float]]:
+        """Words with a vector → z."""
         return {
-            gender: _cut([m.z for m in marked if self.has(m.word)], shorter)
+            gender: {m.word: m.z for m in marked if self.has(m.word)}
             for gender, marked in self.ordered.items()
         }
 
     @cached_property
-    def shuffled(self) -> _ShuffledLists | str:
+    def words(self) -> dict[str, list[str]]:
+        """Words with a vector."""
+        return {gender: list(words) for gender, words in self.z.items()}
+
+    @cached_property
+    def matched(self) -> dict[str, int]:
+        """How many words of each list are kept at the length of the shorter one; equal z at the cut stay."""
+        shorter = min(map(len, self.words.values()))
+        z = {gender: list(words.values()) for gender, words in self.z.items()}
+        return {
+            gender: sum(value >= own[shorter - 1] for value in own) if shorter else 0
+            for gender, own in z.items()
+        }
+
+    @cached_property
+    def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
         """Lists of the observed lengths under shuffled labels, or why there are none."""
         if isinstance(self.null, str):
             return self.null
@@ -241,30 +243,12 @@ class _Targets:
         lengths = {gender: len(words) for gender, words in self.words.items()}
         return _shuffled_lists(shuffled, np.array(allowed), lengths)
 
-    def has(self, word: str) -> bool:
-        """Whether the word has a vector in every model."""
-        return all(word in words for words in self._vocabularies)
-
-    @cached_property
-    def _vocabularies(self) -> list[Mapping[str, int]]:
-        """What the models know; seeds of one corpus share one mapping."""
-        return list({id(vectors.words): vectors.words for vectors in self.vectors}.values())
-
-    @property
-    def all_words(self) -> list[str]:
-        """Words of both lists, those without a vector too."""
-        return [m.word for marked in self.ordered.values() for m in marked]
-
-
-def _cut(z: Sequence[float], n: int) -> int:
-    """How many of z, in descending order, are at least the n-th: equal z at a cut keeps both."""
-    return sum(value >= z[n - 1] for value in z) if n else 0
-
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
     known = [word for word in candidates if targets.has(word)]
     female, male = (targets.words[gender] for gender in WOMEN_AND_MEN)
-    oov = tuple(sorted({*candidates, *targets.all_words}.difference(known, female, male)))
+    every = {*candidates, *(m.word for marked in targets.ordered.values() for m in marked)}
+    oov = tuple(sorted(every.difference(known, female, male)))
     bare = SrbScore(
         gender,
         n_candidates=len(known),
@@ -273,9 +257,9 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         n_oov=len(oov),
         oov=oov,
     )
-    missing = _missing(candidates, known, targets)
-    if missing:
-        return replace(bare, reason=joined([missing, _left_out(oov)]))
+    left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
+    if missing := _missing(candidates, known, targets):
+        return replace(bare, reason=joined([missing, left_out]))
     of_seeds = np.array([_of_seed(known, targets, vectors) for vectors in targets.vectors])
     distance_female, distance_male, score, matched = of_seeds.mean(axis=0).tolist()
     scores = of_seeds[:, 2]
@@ -290,17 +274,13 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         srb_seed_sd=float(scores.std(ddof=1)) if len(scores) > 1 else None,
         **null,
     )
-    return replace(
-        found,
-        reason=joined(
-            [
-                why_no_null,
-                None if len(scores) > 1 else "one vector model: no srb_seed_sd",
-                "the sign changes when both target lists have one length" if found.sign_changes else None,
-                _left_out(oov),
-            ]
-        ),
-    )
+    reasons = [
+        why_no_null,
+        None if len(scores) > 1 else "one vector model: no srb_seed_sd",
+        "the sign changes when both target lists have one length" if found.sign_changes else None,
+        left_out,
+    ]
+    return replace(found, reason=joined(reasons))
 
 
 def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets) -> str | None:
@@ -316,10 +296,6 @@ def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets)
         if not targets.words[gender]:
             return f"no word for specified {PEOPLE[gender]} has a vector"
     return None
-
-
-def _left_out(oov: Sequence[str]) -> str | None:
-    return f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
 
 
 def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
@@ -369,17 +345,10 @@ def shuffled_z(
     return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
 
 
-@dataclass(frozen=True, slots=True)
-class _ShuffledLists:
-    """Places in `words` of the words of each shuffle's two lists."""
-
-    words: Sequence[str]
-    female: Sequence[NDArray[np.intp]]  # [n]
-    male: Sequence[NDArray[np.intp]]
-
-
-def _shuffled_lists(shuffled: ShuffledZ, allowed: BoolArray, n: Mapping[str, int]) -> _ShuffledLists | str:
-    """The n top words by z of both genders in every shuffle, whatever the threshold."""
+def _shuffled_lists(
+    shuffled: ShuffledZ, allowed: BoolArray, n: Mapping[str, int]
+) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
+    """Women's and men's n top words by z in every shuffle, whatever the threshold."""
     undefined = int(np.isnan(shuffled.z.sum(axis=1)).sum())
     if undefined:
         return f"{undefined} of {len(shuffled.z)} shuffles leave a gender without calibration words: no null"
@@ -388,10 +357,10 @@ def _shuffled_lists(shuffled: ShuffledZ, allowed: BoolArray, n: Mapping[str, int
     empty = sum(not (f.size and m.size) for f, m in zip(female, male, strict=True))
     if empty:
         return f"{empty} of {len(shuffled.z)} shuffles leave a gender without words: no null"
-    return _ShuffledLists(shuffled.words, female, male)
+    return shuffled, female, male
 
 
-def _top(z: FloatArray, n: int) -> list[NDArray[np.intp]]:
+def _top(z: FloatArray, n: int) -> list[Places]:
     """Places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
     last = max(z.shape[1] - n, 0)
     cut = np.partition(z, last, axis=1)[:, last : last + 1]
@@ -405,21 +374,18 @@ def _against_null(
 
     The fields of an `SrbScore`, and why some are missing.
     """
-    lists = targets.shuffled
-    if isinstance(lists, str):
-        return {}, lists
+    if isinstance(targets.shuffled, str):
+        return {}, targets.shuffled
+    shuffled, of_women, of_men = targets.shuffled
+    words = shuffled.words
     vectors = targets.vectors[0]
-    used = np.unique(np.concatenate([*lists.female, *lists.male]))
+    used = np.unique(np.concatenate([*of_women, *of_men]))
     c = vectors.rows(candidates)[0]
-    t = vectors.rows([lists.words[place] for place in used])[0]
-    far = np.empty((len(lists.words), len(c)))  # (words, candidates): rows are gathered fastest
+    t = vectors.rows([words[place] for place in used])[0]
+    far = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
     far[used] = _distances(t, c)
-    scores = np.array(
-        [
-            far[female].min(axis=0).mean() - far[male].min(axis=0).mean()
-            for female, male in zip(lists.female, lists.male, strict=True)
-        ]
-    )
+    pairs = zip(of_women, of_men, strict=True)
+    scores = np.array([far[f].min(axis=0).mean() - far[m].min(axis=0).mean() for f, m in pairs])
     mean, sd = float(scores.mean()), float(scores.std(ddof=1))
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
     null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}

@@ -1,6 +1,4 @@
-"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected, with its evidence.
-
-See docs/methods.md#gender-association.
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (docs/methods.md#gender-association).
 
 Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data,
 so that an association can name the rule, and `counted_places` every place in the text that counted.
@@ -22,8 +20,6 @@ from biaskit.wording import short
 Honorifics = Literal["paper", "titles"]
 
 
-# --- words and rules -----------------------------------------------------------------------------
-
 NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
 """Searched in the lower-cased text, also inside words; one is enough."""
 
@@ -36,10 +32,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 )
 
 COUNTED_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}),
-        "titles": _WORDS,
-    }
+    {"paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}), "titles": _WORDS}
 )
 """The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
 
@@ -73,9 +66,6 @@ ASSOCIATION_RULES: tuple[Rule, ...] = (
     Rule("female-majority", "female", None, "female", ("male", "neutral")),
 )
 """Tried in this order; the first that fires decides."""
-
-
-# --- the association of a text ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +104,8 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
             counts[title.counts_as] += 1
     present = any(term in lowered for term in NONBINARY_TERMS)
     rule = next((rule for rule in ASSOCIATION_RULES if rule.fires(counts, present)), None)
-    return Association(
-        rule.gender if rule else None,
-        rule.id if rule else None,
-        counts["female"],
-        counts["male"],
-        counts["neutral"],
-        present,
-    )
+    gender, rule_id = (rule.gender, rule.id) if rule else (None, None)
+    return Association(gender, rule_id, counts["female"], counts["male"], counts["neutral"], present)
 
 
 NOT_ASSOCIATED = ("refusal", "filter")
@@ -143,9 +127,6 @@ def _classes(honorifics: str) -> Mapping[str, str]:
             f"{nearest(honorifics, COUNTED_WORDS)}"
         )
     return COUNTED_WORDS[honorifics]
-
-
-# --- the evidence in a text ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +179,6 @@ def _terms(text: str) -> Iterator[Counted]:
         yield Counted(origin[found.start()], origin[found.end() - 1] + 1, found[0], "nonbinary")
 
 
-# --- how well it does ------------------------------------------------------------------------------
-
-
 def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """Hold associations against the genders that were asked for: the rows of association_validation.csv.
 
@@ -215,14 +193,9 @@ def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
             continue
         outcome = "n_not_captured" if not found else "n_correct" if found == asked else "n_incorrect"
         counts.setdefault(str(row["model"]), Counter())[str(asked), outcome] += 1
-    outcomes = ("n_correct", "n_incorrect", "n_not_captured")
-    return [
-        {
-            "model": model,
-            "specified_gender": asked,
-            "n_texts": sum(seen[asked, outcome] for outcome in outcomes),
-            **{outcome: seen[asked, outcome] for outcome in outcomes},
-        }
-        for model, seen in counts.items()
-        for asked in sorted({asked for asked, _ in seen})
-    ]
+    made: list[dict[str, object]] = []
+    for model, seen in counts.items():
+        for asked in sorted({asked for asked, _ in seen}):
+            of = {name: seen[asked, name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
+            made.append({"model": model, "specified_gender": asked, "n_texts": sum(of.values()), **of})
+    return made

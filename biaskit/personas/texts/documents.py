@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,7 +39,6 @@ class TextDocument:
     place: int
     instruction_id: int | None = None
     setting: str | None = None
-    held_out: bool = False  # its gender was specified and is treated as if it were not
 
     @property
     def origin(self) -> str:
@@ -47,7 +47,7 @@ class TextDocument:
 
     @property
     def gender(self) -> str | None:
-        """The gender its words count for: as asked, else as associated."""
+        """The gender its words count for: as asked (unless held out), else as associated."""
         return self.specified_gender or self.association.gender
 
 
@@ -76,16 +76,13 @@ class _StoredTexts:
     """What one pass over the rows collects, used or not."""
 
     by_key: dict[str, TextDocument] = field(default_factory=dict)
-    evidence: dict[str, NameEvidence] = field(default_factory=dict)  # model, as the rows name it
+    evidence: defaultdict[str, NameEvidence] = field(default_factory=lambda: defaultdict(NameEvidence))
+    """Model, as the rows name it → how its texts write the listed names."""
     digests: dict[str, bytes] = field(default_factory=dict)
 
     def digest_of(self, texts: Iterable[TextDocument]) -> str:
         """SHA-256 of the rows behind some texts, in their order."""
         return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
-
-    def n_besides(self, texts: Iterable[TextDocument]) -> int:
-        """How many rows are behind none of them."""
-        return len(self.by_key) - len({text.key for text in texts})
 
 
 def read_documents(
@@ -113,7 +110,7 @@ def read_documents(
         occupations=tuple(item.name for item in design.occupations),
         template_ids=design.template_ids,
         rows_digest=stored.digest_of(texts),
-        n_unused=stored.n_besides(texts),
+        n_unused=len(stored.by_key.keys() - {text.key for text in texts}),
     )
 
 
@@ -141,24 +138,17 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
     def texts() -> Iterator[str]:
         for place, row in enumerate(rows):
             check_row(row)
-            key, model, text, finish = row["key"], row["model"], row["text"], row["finish_reason"]
+            key, text, finish = row["key"], row["text"], row["finish_reason"]
+            scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
             stored.by_key[key] = TextDocument(
-                key=key,
-                model=model,
-                occupation=row["occupation"],
+                **scope,
                 template_id=str(row["template_id"]),
-                draw=row["draw"],
-                specified_gender=row["specified_gender"],
                 finish=finish,
                 empty=not text.strip(),
                 association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
-                instruction_id=row.get("instruction_id"),
-                setting=row.get("setting"),
             )
-            if model not in stored.evidence:
-                stored.evidence[model] = NameEvidence()
-            stored.evidence[model].add(text)
+            stored.evidence[row["model"]].add(text)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield text
@@ -177,6 +167,7 @@ def check_row(row: Mapping[str, Any]) -> None:
         )
 
 
+_SCOPE = ("key", "model", "occupation", "draw", "specified_gender", "instruction_id", "setting")
 _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
 """What analysis reads of a row of generations.jsonl."""
 
@@ -199,16 +190,13 @@ def _needed(
             draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
             texts |= {draw: stored[key] for draw in draws if (key := key_of_draw(draw)) in stored}
             genders = {draw: text.association.gender for draw, text in texts.items()}
-            if filling.verdict(genders, number + 1)[0] != "open":
+            if filling.verdict(genders, number + 1) != "open":
                 break
         yield list(texts.values())
 
 
 def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> tuple[TextDocument, ...]:
-    """Under `hold_out` a random part of each (model, occupation, gender) loses its gender: a control.
-
-    See docs/methods.md#hold-out.
-    """
+    """Under `hold_out` a part of each model, occupation and gender loses it (docs/methods.md#hold-out)."""
     if not study.hold_out:
         return tuple(texts)
     groups: dict[tuple[str, str, str], list[int]] = {}
@@ -221,6 +209,5 @@ def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> tuple[Text
         picked = generator(study.seed, "hold-out", group).permutation(len(places))[:n]
         chosen |= {places[i] for i in picked.tolist()}
     return tuple(
-        replace(text, specified_gender=None, held_out=True) if i in chosen else text
-        for i, text in enumerate(texts)
+        replace(text, specified_gender=None) if i in chosen else text for i, text in enumerate(texts)
     )

@@ -16,11 +16,12 @@ import io
 import json
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from biaskit.corpora.sources import shown, unlimited_fields
 from biaskit.errors import CorpusError, MissingExtraError, nearest
@@ -83,8 +84,6 @@ def one_line(name: str) -> str:
     """A file's or column's name inside a message of one line."""
     return name if name.isprintable() else repr(name)
 
-
-# --- readers ---------------------------------------------------------------------------------------
 
 Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
 
@@ -169,12 +168,10 @@ def _json_records(path: Path, where: str, columns: Mapping[str, str]) -> Iterato
 
 def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, object]:
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            for key in wanted & made.keys():
-                if sum(name == key for name, _ in pairs) > 1:
-                    raise CorpusError(f"{where} has the key {shown(key)} twice. Remove or rename one.")
-        return made
+        for key, n in Counter(name for name, _ in pairs).items():
+            if n > 1 and key in wanted:
+                raise CorpusError(f"{where} has the key {shown(key)} twice. Remove or rename one.")
+        return dict(pairs)
 
     try:
         found = json.loads(line, object_pairs_hook=unique)
@@ -187,7 +184,12 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
 
 
 def _parquet_records(path: Path, where: str, columns: Mapping[str, str]) -> Iterator[Record]:
-    arrow, parquet = _require_pyarrow(where)
+    try:
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise MissingExtraError(
+            f'{where}: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
+        ) from error
     number = 1
     try:
         with parquet.ParquetFile(path) as file:
@@ -205,21 +207,10 @@ def _parquet_records(path: Path, where: str, columns: Mapping[str, str]) -> Iter
         ) from None
 
 
-def _require_pyarrow(where: str) -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtraError(
-            f'{where}: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
-        ) from error
-
-
 def _numbered(values: Mapping[str, Sequence[object]], start: int) -> Iterator[Record]:
     for number, record in enumerate(zip(*values.values(), strict=True), start):
         yield number, dict(zip(values, record, strict=True))
 
-
-# --- files -----------------------------------------------------------------------------------------
 
 _READERS: Mapping[str, Reader] = {
     ".csv": partial(_csv_records, delimiter=","),
@@ -256,7 +247,11 @@ def _unchanged(path: Path, where: str, state: object, records: Iterator[Record])
 
 def _check_state(path: Path, where: str, state: object) -> None:
     if _state(path, where) != state:
-        raise CorpusError(f"{where} changed while it was read. Give the command again when it is complete.")
+        raise _changed(where)
+
+
+def _changed(where: str) -> CorpusError:
+    return CorpusError(f"{where} changed while it was read. Give the command again when it is complete.")
 
 
 def _state(path: Path, where: str) -> object:
@@ -288,22 +283,15 @@ def _readable(path: Path, where: str) -> Iterator[None]:
 
 def _not_utf8(path: Path, where: str) -> CorpusError:
     """Find the first byte that is not UTF-8; a stream's own decoder knows its position in a buffer only."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    start, line, chunk = 0, 1, b" "
+    start = 0
     with _open(path) as file:
-        while chunk:
-            chunk = file.read(1 << 20)
-            pending = decoder.getstate()[0]
+        for number, line in enumerate(file, 1):
             try:
-                decoder.decode(chunk, final=not chunk)
+                line.decode("utf-8")
             except UnicodeDecodeError as error:
-                content = pending + chunk
-                position = start - len(pending) + error.start
-                line += content.count(b"\n", 0, error.start)
                 return CorpusError(
-                    f"{where}, line {line} is not UTF-8: byte 0x{content[error.start]:02x} at position"
-                    f" {position}. Save the file as UTF-8."
+                    f"{where}, line {number} is not UTF-8: byte 0x{line[error.start]:02x} at position"
+                    f" {start + error.start}. Save the file as UTF-8."
                 )
-            start += len(chunk)
-            line += chunk.count(b"\n")
-    return CorpusError(f"{where} changed while it was read. Give the command again when it is complete.")
+            start += len(line)
+    return _changed(where)

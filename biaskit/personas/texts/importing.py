@@ -1,6 +1,4 @@
-"""Anybody's texts as rows of generations.jsonl: from CSV, JSONL, Parquet or a DataFrame.
-
-See docs/methods.md#imported-texts.
+"""Anybody's texts as rows of generations.jsonl (docs/methods.md#imported-texts).
 
 A source is read twice: once to check every record and count, so that what is wrong is said before a row is
 written, and again as a stream of rows, so that no file is too long.
@@ -13,6 +11,7 @@ import numbers
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,22 +38,15 @@ class ImportedTexts:
 
     source: str  # as messages name it
     digest: str  # SHA-256 of the file as it lies, or of the values used of a DataFrame
-    n_texts: int
-    n_empty: int  # nothing but white space
-    genders: Mapping[str | None, int]  # texts per specified gender; None: not specified
     models: Mapping[str, int]  # texts per label, in order of first appearance
-    occupations: Mapping[str, int]
     notes: tuple[str, ...]
-    _read: Callable[[], Iterator[dict[str, object]]]
+    rows: Callable[[], Iterator[dict[str, object]]]
+    """The rows of generations.jsonl, in the order of the source.
 
-    def rows(self) -> Iterator[dict[str, object]]:
-        """The rows of generations.jsonl, in the order of the source.
-
-        `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in
-        DataFrames the number of the row from 1. `key` hashes row format, digest and draw. What a text of
-        unknown origin cannot have is None. A file that changed since it was checked: `CorpusError`.
-        """
-        return self._read()
+    `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
+    the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
+    cannot have is None. A file that changed since it was checked: `CorpusError`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,86 +58,35 @@ class _Checked:
     model: str
 
 
-class _UnknownCodes:
-    """Codes that nobody mapped, and how many records have each."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.n_beyond = 0  # records whose codes are not kept
-
-    def add(self, code: str) -> None:
-        if code in self.counts or len(self.counts) < _MOST_UNKNOWN:
-            self.counts[code] += 1
-        else:
-            self.n_beyond += 1
-
-    def error(self, where: str, column: str) -> CorpusError:
-        """One line for all of them, the most frequent first."""
-        first = self.counts.most_common(8)
-        said = [f"{shown(code)} ({n:,} {'text' if n == 1 else 'texts'})" for code, n in first]
-        if rest := self.counts.total() + self.n_beyond - sum(n for _, n in first):
-            said.append(f"others ({rest:,} texts)")
-        return CorpusError(
-            f"{where}: {one_line(column)} holds gender codes that are not known: {', '.join(said)}."
-            f" {how_to_map(code for code, _ in first[:3])}"
-        )
-
-
-# --- from sources to rows ------------------------------------------------------------------------
-
-
 def read_texts(
-    path: str | Path,
+    texts: str | Path | pd.DataFrame,
     *,
-    text_col: str = "text",
-    gender_col: str | None = None,
-    occupation_col: str | None = None,
-    model_col: str | None = None,
+    text: str = "text",
+    gender: str | None = None,
+    occupation: str | None = None,
+    model: str | None = None,
     gender_codes: Mapping[str, str] = NO_CODES,
 ) -> ImportedTexts:
-    """Check a file of texts and count what it holds: .csv, .tsv, .jsonl, .ndjson (also .gz), .parquet.
+    """Check texts and count what they are: a .csv, .tsv, .jsonl, .ndjson (also .gz), .parquet, a DataFrame.
 
-    Text is text: "NA", "None" and the empty text are texts, of any length, with whatever characters; a
-    file is UTF-8, with or without a byte order mark. An empty gender (in JSONL also null or absent, in
-    Parquet null) is "not specified". Model and occupation are labels of public tables: an empty one or a
-    spreadsheet's formula is refused. Whatever is wrong is a `CorpusError` of one line; Parquet without
-    pyarrow is a `MissingExtraError`.
+    `text`, `gender`, `occupation`, `model` name columns. Text is text: "NA", "None" and the empty text are
+    texts, of any length, with whatever characters; a file is UTF-8, with or without a byte order mark. An
+    empty gender (in JSONL also null or absent, in Parquet null) is "not specified". Model and occupation are
+    labels of public tables: an empty one or a spreadsheet's formula is refused. Whatever is wrong is a
+    `CorpusError` of one line; Parquet without pyarrow is a `MissingExtraError`.
+
+    Of a DataFrame the digest is that of the columns used, in order, whatever the index. A missing value
+    (None, NaN, pd.NA) is "not specified" in the column of genders and an error elsewhere: a text "NA" that
+    pandas read as missing is lost, and only the reader of the file can prevent that. The values are taken
+    once: changing the frame afterwards changes nothing.
     """
-    columns = _columns(text_col, gender_col, occupation_col, model_col)
-    return _import(open_file(path, columns), gender_codes)
-
-
-def rows_of_frame(
-    df: pd.DataFrame,
-    *,
-    text_col: str = "text",
-    gender_col: str | None = None,
-    occupation_col: str | None = None,
-    model_col: str | None = None,
-    gender_codes: Mapping[str, str] = NO_CODES,
-) -> ImportedTexts:
-    """The same for a DataFrame; its digest is that of the columns used, in order, whatever the index.
-
-    A missing value (None, NaN, pd.NA) is "not specified" in the column of genders and an error elsewhere:
-    a text "NA" that pandas read as missing is lost, and only the reader of the file can prevent that.
-    The values are taken once: changing the frame afterwards changes nothing.
-    """
-    columns = _columns(text_col, gender_col, occupation_col, model_col)
-    return _import(open_frame(df, columns), gender_codes)
-
-
-def _columns(text: str, gender: str | None, occupation: str | None, model: str | None) -> dict[str, str]:
     asked = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    return {role: column for role, column in asked.items() if column is not None}
-
-
-def _import(source: TextSource, gender_codes: Mapping[str, str]) -> ImportedTexts:
+    columns = {role: column for role, column in asked.items() if column is not None}
+    source = open_file(texts, columns) if isinstance(texts, str | Path) else open_frame(texts, columns)
     known = GenderCodes(gender_codes)
-    codes: Counter[str] = Counter()
-    models: Counter[str] = Counter()
-    occupations: Counter[str] = Counter()
-    unknown = _UnknownCodes()
-    n_empty = 0
+    codes, unknown = Counter[str](), Counter[str]()
+    models, occupations = Counter[str](), Counter[str]()
+    n_empty = n_unknown = 0
     for record in _checked(source):
         n_empty += not record.text.strip()
         models[record.model] += 1
@@ -153,24 +94,26 @@ def _import(source: TextSource, gender_codes: Mapping[str, str]) -> ImportedText
         if record.code in known:
             codes[record.code] += 1
         else:
-            unknown.add(record.code)
-    if unknown.counts:
-        raise unknown.error(source.where, source.columns["gender"])
+            n_unknown += 1
+            if record.code in unknown or len(unknown) < _MOST_UNKNOWN:
+                unknown[record.code] += 1
+    if unknown:
+        raise _unknown_codes(source, unknown, n_unknown)
     if not models:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
-    genders: Counter[str | None] = Counter()
-    for code, n in codes.items():
-        genders[known[code]] += n
-    return ImportedTexts(
-        source=source.where,
-        digest=source.digest,
-        n_texts=models.total(),
-        n_empty=n_empty,
-        genders=dict(genders),
-        models=dict(models),
-        occupations=dict(occupations),
-        notes=tuple(_notes(source, codes, known, n_empty, {"occupation": occupations, "model": models})),
-        _read=lambda: _rows(source, known),
+    notes = _notes(source, codes, known, n_empty, {"occupation": occupations, "model": models})
+    return ImportedTexts(source.where, source.digest, models, tuple(notes), partial(_rows, source, known))
+
+
+def _unknown_codes(source: TextSource, unknown: Counter[str], n_unknown: int) -> CorpusError:
+    """One line for all codes that nobody mapped, the most frequent first."""
+    first = unknown.most_common(8)
+    said = [f"{shown(code)} ({n:,} {'text' if n == 1 else 'texts'})" for code, n in first]
+    if rest := n_unknown - sum(n for _, n in first):
+        said.append(f"others ({rest:,} texts)")
+    return CorpusError(
+        f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
+        f" {', '.join(said)}. {how_to_map(code for code, _ in first[:3])}"
     )
 
 
@@ -183,14 +126,9 @@ def _rows(source: TextSource, known: GenderCodes) -> Iterator[dict[str, object]]
             "template_id": TEMPLATE,
             "specified_gender": known[record.code],
             "draw": record.number,
-            "seed": None,
-            "prompt_form": None,
-            "prompt": None,
+            **dict.fromkeys(("seed", "prompt_form", "prompt")),
             "text": record.text,
-            "finish_reason": None,
-            "n_tokens": None,
-            "answered_by": None,
-            "answered_at": None,
+            **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
         }
 
 
@@ -216,9 +154,6 @@ def _notes(
         for same in spellings.values():
             if len(same) > 1:
                 yield f"{what} labels that differ only in case stay apart: {', '.join(map(shown, same))}"
-
-
-# --- what a record may hold ------------------------------------------------------------------------
 
 
 def _checked(source: TextSource) -> Iterator[_Checked]:
@@ -258,9 +193,7 @@ def _text_of(value: object, where: str, column: str) -> str:
             f"{where}: {one_line(column)} is missing. Give the record a text or leave it out; pandas reads a"
             " text such as 'NA' as missing unless it is told keep_default_na=False."
         )
-    raise CorpusError(
-        f"{where}: {one_line(column)} is {shown(value)}, which is not a text. Put it in quotes."
-    )
+    raise _no_text(value, where, column)
 
 
 def _string_of(value: object, where: str, column: str) -> str:
@@ -273,7 +206,11 @@ def _string_of(value: object, where: str, column: str) -> str:
         return str(value)
     if isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer()):
         return str(int(value))
-    raise CorpusError(
+    raise _no_text(value, where, column)
+
+
+def _no_text(value: object, where: str, column: str) -> CorpusError:
+    return CorpusError(
         f"{where}: {one_line(column)} is {shown(value)}, which is not a text. Put it in quotes."
     )
 

@@ -86,11 +86,8 @@ class NameEvidence:
 
         At least 3 occurrences inside a sentence, at least 90 % of them with a capital.
         """
-        return frozenset(
-            name
-            for name, n in self._n.items()
-            if n >= FEWEST_OCCURRENCES and 100 * self._n_capital[name] >= CAPITAL_PERCENT * n
-        )
+        often = {name: n for name, n in self._n.items() if n >= FEWEST_OCCURRENCES}
+        return frozenset(k for k, n in often.items() if 100 * self._n_capital[k] >= CAPITAL_PERCENT * n)
 
     def _count(self, tokens: list[str], found: list[_Listed | None]) -> None:
         first = next(i for i, token in enumerate(tokens) if _has_letter(token))
@@ -102,9 +99,8 @@ class NameEvidence:
             self._n_capital[listed[0]] += listed[1]
 
 
-_Listed = tuple[
-    str, bool, bool
-]  # the name in a-z, its first letter is a capital, a stop or quote precedes it
+_Listed = tuple[str, bool, bool]
+"""The name in a-z, its first letter is a capital, a stop or quote precedes it."""
 
 
 class _Tokens(dict[str, _Listed | None]):

@@ -1,7 +1,4 @@
-"""From texts to words: two tokenizers, and the words of many texts kept as numbers.
-
-See docs/methods.md#tokens.
-"""
+"""From texts to words: two tokenizers, and the words of many texts as numbers (docs/methods.md#tokens)."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +20,6 @@ from biaskit.errors import UsageError, nearest
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Tokenizer = Literal["papers", "words"]
-
 _NEITHER_LETTER_NOR_SPACE = re.compile(r"[^a-z\s]+")
 _WORD = re.compile(r"[^\s'-]+(?:['-][^\s'-]+)*")
 _HYPHENS = "-\u2010\u2011"
@@ -32,11 +27,8 @@ _APOSTROPHES = "'\u2019"
 _LONGEST_COMPOSED = 100  # composing a run of n combining marks takes n² steps
 
 
-# --- one text ------------------------------------------------------------------------------------
-
-
 def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
-    """The words of a text in order (docs/methods.md#tokens).
+    """The words of a text in order.
 
     `papers`: lower case, split at white space, delete everything but a-z in each token, drop what is then
     empty ("they/them" → theythem, "self-care" → selfcare, "née" → ne). `words`: letters with their marks,
@@ -98,9 +90,6 @@ class _Characters(dict[int, str | None]):
 
 
 _CHARACTERS = _Characters()
-
-
-# --- many texts ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

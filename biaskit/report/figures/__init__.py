@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from biaskit.files import write_atomically
@@ -17,29 +17,35 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     from biaskit.report.figures import (
         between_models,
         both_engines,
-        debiasing,
+        forest,
         marked_words,
         probe,
         representation,
         srb,
-        triangle,
-        variance,
     )
     from biaskit.report.figures.sheet import rules
-    from biaskit.report.figures.view import views
+    from biaskit.report.figures.view import View, views
 
-    drawn: list[Figure | Missing] = []
+    shown: dict[str, tuple[Callable[[View], Iterator[Figure | Missing]], ...]] = {
+        "probe": (
+            *(probe.jobs, probe.groups, probe.ternary, probe.variance),
+            *(forest.debiasing, between_models.models),
+        ),
+        "personas": (
+            *(representation.deciles, representation.scatter, representation.nonbinary),
+            *(srb.heat_maps, srb.changes),
+            *(marked_words.word_lists, marked_words.clusters, marked_words.silhouette),
+        ),
+    }
     with rules():
-        for view in views(content, "probe"):
-            drawn += [*probe.jobs(view), *probe.groups(view), *triangle.ternary(view)]
-            drawn += variance.variance(view)
-            drawn += [*debiasing.debiasing(view), *between_models.models(view)]
-        for view in views(content, "personas"):
-            drawn += representation.figures(view)
-            drawn += srb.figures(view)
-            drawn += marked_words.figures(view)
-        drawn += both_engines.figures(content)
-    return tuple(drawn)
+        drawn = [
+            one
+            for engine, kinds in shown.items()
+            for view in views(content, engine)
+            for kind in kinds
+            for one in kind(view)
+        ]
+        return (*drawn, *both_engines.figures(content))
 
 
 def save(figures: Sequence[Figure | Missing], folder: Path, *, pdf: bool) -> list[Path]:

@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from biaskit.report.figures.dots import UNDEFINED, dashes, dot_panel, effect_axis, row_labels, widest
+from biaskit.report.figures import dots, forest
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.forest import JOB, Grid, Key, crossed, in_figures, jobs_behind, panels
 from biaskit.report.figures.lettering import cut, people, shorten
-from biaskit.report.figures.probe import label_width
-from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
-from biaskit.report.figures.view import Drawing, View, finished, missing, number, short
-from biaskit.tables.query import Row, in_main_setting
+from biaskit.report.figures.view import Drawing, View, short
+from biaskit.tables.query import Row, first, in_main_setting, where
 from biaskit.tables.verdict import Verdict, direction_of, verdict_of
 from biaskit.wording import count
 
@@ -48,24 +46,24 @@ def shape_of(row: Row | None) -> Shape:
 
 def models(view: View) -> Iterator[Figure | Missing]:
     """Differences between models without an instruction: a forest, or a grid of verdicts for many pairs."""
-    title = f"How the models differ ({view.heading})"
+    title = "How the models differ"
     rows = [
         row
-        for row in crossed(view.content.between.get("tests", ()), "models")
+        for row in forest.crossed(view.content.between.get("tests", ()), "models")
         if _is_of(view, row)
         and (str(row["instruction_a"]), str(row["instruction_b"])) == ("0", "0")
         and row["gender"] in view.part.contrast
     ]
     if not rows:
         reason = "Fewer than two models were asked this study in one prompt form, or they were not compared."
-        yield missing(view.prefix, "models", title, reason)
+        yield view.missing("models", title, reason)
         return
     rows = in_main_setting(rows)
-    for name, more, columns in in_figures(view, rows, "models"):
+    for name, more, columns in forest.in_figures(view, rows, "models"):
         own = [row for row in rows if (row["bias_type"], row["group_a"]) in columns]
         n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
         draw = _forest if n_pairs <= MOST_PAIRS else _verdicts
-        yield finished(view.prefix, name, title + more, draw(view, own, columns))
+        yield view.finished(name, title, draw(view, own, columns), more)
 
 
 def _is_of(view: View, row: Row) -> bool:
@@ -80,9 +78,8 @@ def _about(rows: Sequence[Row]) -> tuple[str, str]:
     """The margin's words, and the note that every figure of models carries."""
     margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
     within = f"within ±{margins[0]:g}" if len(margins) == 1 else "within the margin"
-    n_jobs = sorted({row["n_a"] for row in rows if row["n_a"] is not None})
     return within, (
-        f"n = {' or '.join(map(str, n_jobs)) or '–'} common jobs per group; differences of shares (−1 to 1); "
+        f"n = {forest.n_jobs_of(rows)} common jobs per group; differences of shares (−1 to 1); "
         f"95\u00a0% intervals over jobs and templates; equivalent: the 90\u00a0% interval lies {within}."
     )
 
@@ -94,62 +91,58 @@ def _verdict_legend(rows: Sequence[Row], within: str) -> list[Entry]:
         for key, (mark, hollow, text) in SHAPES.items()
         if key in present
     ]
-    return entries + ([UNDEFINED] if "unmeasured" in present else [])
+    return entries + ([dots.UNDEFINED] if "unmeasured" in present else [])
 
 
 def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]]) -> Drawing:
     pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
-    genders = [g for g in view.part.contrast if any(row["gender"] == g for row in rows)]
+    genders = forest.genders_of(view, rows)
     within, note = _about(rows)
     between_jobs = _jobs_between(view, pairs, str(rows[0]["setting"]))
-    ends = [number(row[c]) for row in rows for c in ("estimate", "ci_low", "ci_high")]
-    ends += [x for jobs in between_jobs.values() for x in jobs]
+    ends = forest.ends_of(rows, between_jobs.values())
     margin = next((row["margin"] for row in rows if row["margin"] is not None), None)
     labels = [f"{shorten(a, 0.9)} − {shorten(b, 0.9)}" for a, b in pairs]
-    grid = Grid(columns, genders, labels, 1, "difference", widest(ends, 2 * (margin or 0.05)), margin)
-    legend = _verdict_legend(rows, within) + ([Entry("single jobs", JOB)] if between_jobs else [])
+    limit = dots.widest(ends, 2 * (margin or 0.05))
+    grid = forest.Grid(columns, genders, labels, 1, "difference", limit, margin)
+    legend = _verdict_legend(rows, within) + ([Entry("single jobs", forest.JOB)] if between_jobs else [])
     sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
-    found = {(r["model_a"], r["model_b"], r["bias_type"], r["group_a"], r["gender"]): r for r in rows}
-    for axes, gender, (bias_type, group) in panels(sheet, grid):
+    for axes, gender, (bias_type, group) in forest.panels(sheet, grid):
         behind = [between_jobs.get((*pair, bias_type, group, gender), []) for pair in pairs]
-        jobs_behind(axes, [behind], grid)
-        for y, pair in enumerate(pairs):
-            _verdict_row(axes, found.get((*pair, bias_type, group, gender)), y)
-        dot_panel(axes, [], len(pairs), grid.pitch)
-        effect_axis(axes, grid.limit, grid.axis, grid.margin)
+        forest.jobs_behind(axes, [behind], grid)
+        own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
+        for y, (a, b) in enumerate(pairs):
+            _verdict_row(axes, first(own, model_a=a, model_b=b), y)
+        dots.dot_panel(axes, [], len(pairs), grid.pitch)
+        dots.effect_axis(axes, grid.limit, grid.axis, grid.margin)
     caption = (
         f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
         "Instruction none. Tables: tests (kind crossed, contrast models), probe_jobs."
     )
-    return Drawing(
-        sheet, caption, f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
-    )
+    alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
+    return Drawing(sheet, caption, alt)
 
 
 def _verdict_row(axes: Axes, row: Row | None, y: int) -> None:
     key = shape_of(row)
     if row is None or key == "unmeasured":
-        dashes(axes, [y], INK)
+        dots.dashes(axes, [y], INK)
         return
     mark, hollow, _ = SHAPES[key]
     axes.plot([row["ci_low"], row["ci_high"]], [y, y], color=mark.colour, linewidth=1.0, zorder=2)
     axes.plot([row["estimate"]], [y], zorder=3, clip_on=False, **marker_style(mark, hollow=hollow))
 
 
-def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) -> dict[Key, list[float]]:
+def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) -> forest.OfJobs:
+    """Each job's share for the first model of a pair minus for the second."""
     rows = view.rows("probe_jobs", instruction_id=0, setting=setting)
     at = {(r["model"], r["bias_type"], r["job"]): r for r in rows}
-    found: dict[Key, list[float]] = {}
-    for a, b in pairs:
-        for (model, bias_type, job), row in at.items():
-            other = at.get((b, bias_type, job))
-            if model != a or other is None or other["n_templates"] != row["n_templates"]:
-                continue
-            for gender in view.part.contrast:
-                of_a, of_b = row[f"{gender}_share"], other[f"{gender}_share"]
-                if of_a is not None and of_b is not None:
-                    found.setdefault((a, b, bias_type, row["job_group"], gender), []).append(of_a - of_b)
-    return found
+
+    def for_second(row: Row) -> Iterator[tuple[forest.Key, Row | None]]:
+        for a, b in pairs:
+            if a == row["model"]:
+                yield (a, b, row["bias_type"]), at.get((b, row["bias_type"], row["job"]))
+
+    return forest.differences_on_jobs(view, rows, for_second)
 
 
 def _said_of_models(rows: Sequence[Row]) -> str:
@@ -175,10 +168,10 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
     """A triangle of models against models for each panel: which way, equivalent, or not clear."""
     labels = [m for m in view.models if any(m in (r["model_a"], r["model_b"]) for r in rows)]
     named = [f"{i} · {m}" for i, m in enumerate(labels, 1)]
-    genders = [g for g in view.part.contrast if any(row["gender"] == g for row in rows)]
+    genders = forest.genders_of(view, rows)
     within, note = _about(rows)
     n = len(labels) - 1
-    left = label_width(named, 1.3)
+    left = dots.label_width(named, 1.3)
     widths = {k: (WIDTH - left - 0.15) / k - 0.15 for k in (4, 2, 1)}
     per_line = next((k for k, width in widths.items() if width / n >= 0.13), 1)
     cell = min(0.2, widths[per_line] / n)
@@ -194,11 +187,10 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         x = left + 0.1 + (i % per_line) * (widths[per_line] + 0.15)
         top = (i // per_line) * block + 0.42
         if i % per_line == 0:
-            row_labels(sheet, [shorten(m, left - MARGIN) for m in named[1:]], top, cell, left)
-        for line, text in zip((0.3, 0.14), (f"{people(panel[0])}, {panel[1]}", panel[2]), strict=True):
-            sheet.text(
-                x, top - line, shorten(text, widths[per_line]), fontweight="bold" if line > 0.2 else "normal"
-            )
+            dots.row_labels(sheet, named[1:], top, cell, left)
+        heading = shorten(f"{people(panel[0])}, {panel[1]}", widths[per_line])
+        sheet.text(x, top - 0.3, heading, fontweight="bold")
+        sheet.text(x, top - 0.14, shorten(panel[2], widths[per_line]))
         axes = sheet.axes(x, top, cell * n, cell * n)
         axes.set_xticks(range(n), [str(k + 1) for k in range(n)])
         _verdict_cells(
@@ -209,9 +201,8 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         "Instruction none. Table: tests (kind crossed, contrast models), which holds every estimate and "
         "interval."
     )
-    return Drawing(
-        sheet, caption, f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
-    )
+    alt = f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
+    return Drawing(sheet, caption, alt)
 
 
 def _verdict_cells(axes: Axes, labels: Sequence[str], rows: Sequence[Row]) -> None:

@@ -1,7 +1,4 @@
-"""The figure of both engines: probe gap, represented gap and SRB spread against each other.
-
-See docs/methods.md#gaps.
-"""
+"""The figure of both engines: their gaps (docs/methods.md#gaps) against each other."""
 
 from __future__ import annotations
 
@@ -9,21 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from biaskit.report.content import Content
-from biaskit.report.figures.dots import nice_ticks, panel_title, signed
+from biaskit.report.figures.dots import nice_ticks, signed
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import clean, cut, shorten
 from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
-from biaskit.report.figures.view import (
-    PER_PAGE,
-    Drawing,
-    all_marks,
-    finished,
-    missing,
-    number,
-    short,
-    told,
-)
+from biaskit.report.figures.view import PER_PAGE, Drawing, all_marks, finished, number, portions, short, told
 from biaskit.runs.store import slug
 from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, distinct, grouped, where
@@ -31,11 +19,7 @@ from biaskit.tables.query import Row, distinct, grouped, where
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GAP_NAMES = {
-    "probe_gap": "probe gap",
-    "represented_gap": "gap in texts",
-    "srb_spread": "SRB spread",
-}
+GAP_NAMES = {"probe_gap": "probe gap", "represented_gap": "gap in texts", "srb_spread": "SRB spread"}
 TITLE = "Probe, texts and words against each other"
 
 
@@ -50,47 +34,42 @@ def figures(content: Content) -> Iterator[Figure | Missing]:
             if len(engines) > 1
             else "It takes a run of each engine on the same model and occupations (table gaps)."
         )
-        yield missing("", "gaps", TITLE, reason)
+        yield Missing("gaps", TITLE, reason)
         return
     blocks = grouped(every, "bias_type", "prompt_form")
     several = len({form for _, form in blocks}) > 1
     for (bias_type, form), rows in blocks.items():
         name = f"gaps-{slug(bias_type)}" + (f"-{slug(form)}" if several else "")
         title = f"{TITLE} ({clean(bias_type)}{f', prompt form {clean(form)}' if several else ''})"
-        models = distinct(rows, "model")
-        n = -(-len(models) // PER_PAGE)
-        each = -(-len(models) // n)
-        for i in range(n):
-            some = models[i * each : (i + 1) * each]
+        for nth, place, some in portions(distinct(rows, "model"), PER_PAGE):
             drawing = _gaps(content, [r for r in rows if r["model"] in some], some, bias_type)
-            place = f" ({i + 1} of {n})" if n > 1 else ""
-            yield finished("", name if i == 0 else f"{name}-{i + 1}", title + place, drawing)
+            yield finished(name + nth, title + place, drawing)
 
 
 def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_type: str) -> Drawing:
-    marks = _marks(content, models)
+    known = all_marks(content)
+    marks = {model: known.get(model, Mark(INK, "o")) for model in models}
     n = len(distinct(rows, "occupation"))
     note = (
         f"n = {n} occupations; both axes are differences, right and up = women more (shares: −1 to 1) or, "
-        "for the SRB "
-        "spread (−4 to 4), men's words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over "
-        "occupations."
+        "for the SRB spread (−4 to 4), men's words minus women's; ρ: Spearman with its 95\u00a0% bootstrap "
+        "interval over occupations."
     )
-    legend = [Entry(shorten(model, 2.1), marks[model]) for model in models]
+    legend = [Entry(shorten(model, 2.1), mark) for model, mark in marks.items()]
     head = 0.3 + LINE * len(models)
     side = WIDTH / 3 - 0.62
     sheet = Sheet(head + side + 0.38, legend=legend, note=note)
     said = []
     for i, (y_name, x_name) in enumerate(BETWEEN_ENGINES):
         x = i * WIDTH / 3 + 0.5
-        panel_title(sheet, x - 0.4, 0.1, f"{GAP_NAMES[y_name]} against {GAP_NAMES[x_name]}")
+        sheet.title(x - 0.4, 0.1, f"{GAP_NAMES[y_name]} against {GAP_NAMES[x_name]}")
         for k, model in enumerate(models):
             shown, words = _relation(content, model, bias_type, relation(y_name, x_name))
             sheet.line([x - 0.33], [0.27 + k * LINE], **marker_style(marks[model]))
             sheet.text(x - 0.22, 0.27 + k * LINE, shown)
             said.append(f"{cut(model)}, {GAP_NAMES[y_name]} against {GAP_NAMES[x_name]}: {words}.")
         axes = sheet.axes(x, head, side, side)
-        _panel(axes, rows, models, marks, x_name, y_name)
+        _panel(axes, rows, marks, x_name, y_name)
     caption = (
         "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
         "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
@@ -100,14 +79,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     return Drawing(sheet, caption, f"Three scatter plots of {n} occupations. {told(said, 'tests')}")
 
 
-def _panel(
-    axes: Axes,
-    rows: Sequence[Row],
-    models: Sequence[str],
-    marks: Mapping[str, Mark],
-    x_name: str,
-    y_name: str,
-) -> None:
+def _panel(axes: Axes, rows: Sequence[Row], marks: Mapping[str, Mark], x_name: str, y_name: str) -> None:
     for name, set_limits, axis in ((x_name, axes.set_xlim, axes.xaxis), (y_name, axes.set_ylim, axes.yaxis)):
         low, high = _span([number(row[name]) for row in rows])
         set_limits(low, high)
@@ -122,10 +94,10 @@ def _panel(
     axes.grid(color=GRID, linewidth=0.5)
     axes.axhline(0, color=INK, linewidth=0.6, zorder=1)
     axes.axvline(0, color=INK, linewidth=0.6, zorder=1)
-    for model in models:
+    for model, mark in marks.items():
         own = where(rows, model=model)
         xs, ys = [number(r[x_name]) for r in own], [number(r[y_name]) for r in own]
-        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(marks[model], size=3.6))
+        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, size=3.6))
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
@@ -150,8 +122,3 @@ def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tu
         f"ρ {short(row['estimate'])}{interval}, n = {row['n_a']}",
         f"they {way}, rank correlation {short(row['estimate'])}{interval}",
     )
-
-
-def _marks(content: Content, models: Sequence[str]) -> Mapping[str, Mark]:
-    known = all_marks(content)
-    return {model: known.get(model, Mark(INK, "o")) for model in models}

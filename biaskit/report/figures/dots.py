@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from biaskit.report.figures.sheet import Entry, Sheet, marker_style
+from biaskit.report.figures.lettering import clean, shorten, text_width
+from biaskit.report.figures.sheet import MARGIN, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
 from biaskit.report.figures.view import number
 from biaskit.tables.query import Row
@@ -19,6 +20,7 @@ GUTTER = 0.2
 NAN = float("nan")
 UNDEFINED = Entry("not measured", Mark(INK, "_"))
 PARITY = Entry("parity", line=":")
+SHARE_TICKS = ([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,16 @@ def offsets(n: int, pitch: float) -> list[float]:
 def series_of(
     mark: Mark,
     rows: Sequence[Row | None],
-    columns: tuple[str, str, str] = ("estimate", "ci_low", "ci_high"),
+    columns: Sequence[str] = ("estimate", "ci_low", "ci_high"),
     *,
     hollow: bool = False,
 ) -> DotSeries:
-    """Numbers with the ends of their intervals as dots; a row that is not there is undefined."""
-    x, low, high = ([number(row[column] if row else None) for row in rows] for column in columns)
+    """Numbers as dots, with the ends of their intervals where there are columns for them.
+
+    A row that is not there is undefined.
+    """
+    read = [[number(row[column] if row else None) for row in rows] for column in columns]
+    x, low, high = (*read, *[[NAN] * len(rows)] * (3 - len(columns)))
     return DotSeries(mark, x, low, high, hollow)
 
 
@@ -87,25 +93,28 @@ def ticks_at(axes: Axes, xs: Sequence[float], ys: Sequence[float], half: float, 
 def dashes(axes: Axes, ys: Sequence[float], colour: str) -> None:
     """A dash in the gutter for each number that is not defined."""
     if ys:
-        inches = axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth()
-        x = 1 + 0.6 * GUTTER / inches
-        axes.plot(
-            [x] * len(ys),
-            ys,
-            transform=axes.get_yaxis_transform(),
-            clip_on=False,
-            linestyle="none",
-            marker="_",
-            markersize=5,
-            markeredgewidth=1.0,
-            markeredgecolor=colour,
-        )
+        x = 1 + 0.6 * GUTTER / _inches(axes)
+        across = axes.get_yaxis_transform()
+        axes.plot([x] * len(ys), ys, "_", ms=5, mew=1, mec=colour, transform=across, clip_on=False)
+
+
+def stacked(axes: Axes, y: float, parts: Iterable[tuple[float, str, str]], height: float, **how: Any) -> None:
+    """A bar of parts one after the other, each with its length, its colour and its hatch."""
+    start = 0.0
+    for length, colour, hatch in parts:
+        look = {"facecolor": colour, "edgecolor": INK, "linewidth": 0.5, "hatch": hatch, **how}
+        axes.barh(y, length, height, left=start, **look)
+        start += length
+
+
+def _inches(axes: Axes) -> float:
+    return float(axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth())
 
 
 def share_axis(axes: Axes, label: str, *, parity: bool, above: bool = False) -> None:
     """An axis from 0 to 1 with grid, and a dotted line where women's and men's share would be the same."""
     axes.set_xlim(0, 1)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+    axes.set_xticks(*SHARE_TICKS)
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     axes.set_xlabel(label, labelpad=2)
     if above:
@@ -120,8 +129,7 @@ def effect_axis(axes: Axes, limit: float, label: str, margin: float | None = Non
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     axes.axvline(0, color=INK, linewidth=0.8, zorder=1)
     axes.set_xlabel(label, labelpad=2)
-    inches = axes.get_position().width * axes.figure.get_figure(root=True).get_figwidth()
-    ticks = nice_ticks(0.95 * limit, most=2 if inches > 1.9 else 1)
+    ticks = nice_ticks(0.95 * limit, most=2 if _inches(axes) > 1.9 else 1)
     axes.set_xticks(ticks, [signed(tick) for tick in ticks])
     if margin:
         axes.axvspan(-margin, margin, facecolor="none", edgecolor=GRID, hatch="/////", linewidth=0, zorder=0)
@@ -150,12 +158,15 @@ def widest(values: Sequence[float], least: float) -> float:
     return max([least, *(1.06 * value for value in defined)])
 
 
-def row_labels(sheet: Sheet, labels: Sequence[str], top: float, pitch: float, right: float) -> None:
-    """Clean labels that end at `right` inches."""
+def label_width(labels: Iterable[str], most: float = 1.8) -> float:
+    """Inches that row labels may take on the left."""
+    return min(most, MARGIN + max((text_width(clean(label)) for label in labels), default=0.3))
+
+
+def row_labels(
+    sheet: Sheet, labels: Iterable[str], top: float, pitch: float, right: float, *, sentence: bool = False
+) -> None:
+    """Labels that end at `right` inches; … stands for the middle of a long one, of a sentence for its end."""
     for i, label in enumerate(labels):
-        sheet.text(right, top + (i + 0.5) * pitch, label, ha="right")
-
-
-def panel_title(sheet: Sheet, x: float, y: float, text: str) -> None:
-    """A bold line above a panel."""
-    sheet.text(x, y, text, fontweight="bold")
+        shown = shorten(label, right - MARGIN, sentence=sentence)
+        sheet.text(right, top + (i + 0.5) * pitch, shown, ha="right")

@@ -1,7 +1,4 @@
-"""Foreign text in a figure: what of it is shown, how wide it is, how it is shortened.
-
-See docs/reading.md#foreign-text.
-"""
+"""Foreign text (docs/reading.md#foreign-text) in a figure: what is shown, how wide it is, how it is cut."""
 
 from __future__ import annotations
 

@@ -1,37 +1,23 @@
-"""Shares of the prober: a dot for each job, a bar for each group of jobs.
-
-See docs/methods.md#cells-to-tables.
-"""
+"""Figures of the prober (docs/methods.md#cells-to-tables): shares of jobs and of groups, where they vary."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from biaskit.report.figures.dots import (
-    GUTTER,
-    PARITY,
-    UNDEFINED,
-    dot_panel,
-    panel_title,
-    row_height,
-    row_labels,
-    rows_axis,
-    series_of,
-    share_axis,
-    ticks_at,
-)
+from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import clean, cut, people, shorten, text_width
-from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import INK, Mark, colour_of, hatch_of
-from biaskit.report.figures.view import Drawing, View, charts, mean, number, short, told
-from biaskit.tables.query import Row, distinct, in_main_setting
+from biaskit.report.figures.lettering import clean, cut, people, shorten
+from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.style import GRID, HATCHES, INK, Mark, look_of
+from biaskit.report.figures.view import Drawing, View, mean, number, short, told
+from biaskit.tables.query import Row, distinct, in_main_setting, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABOUR = Entry("labour statistics", Mark(INK, "d"), hollow=True)
+LABOUR_MARK = Mark(INK, "d")
+LABOUR = Entry("labour statistics", LABOUR_MARK, hollow=True)
 INTERVAL = "95\u00a0% intervals over templates"
 
 
@@ -40,14 +26,9 @@ def plain(view: View, table: str) -> list[Row]:
     return in_main_setting(view.rows(table, instruction_id=0))
 
 
-def shows_parity(view: View) -> bool:
-    """Whether the report holds numbers against parity."""
-    return view.content.reference in ("parity", "both")
-
-
-def shows_labour(view: View) -> bool:
-    """Whether the report holds numbers against labour statistics."""
-    return view.content.reference in ("labour", "both")
+def shows(view: View, reference: str) -> bool:
+    """Whether the report holds numbers against parity, or against labour statistics (`labour`)."""
+    return view.content.reference in (reference, "both")
 
 
 def by_labour(rows: Sequence[Row], item: str) -> dict[str, float | None]:
@@ -91,55 +72,48 @@ def range_of(values: dict[str, float]) -> str:
     return f"from {short(defined[least])} ({cut(least)}) to {short(defined[most])} ({cut(most)})"
 
 
-# --- a dot for each job --------------------------------------------------------------------------------
-
-
 def jobs(view: View) -> Iterator[Figure | Missing]:
     """Share of the contrast's first group in each job with its interval, sorted by labour share."""
-    rows = plain(view, "probe_jobs")
     first = view.part.contrast[0]
-    title = f"Share of {people(first)} in each job ({view.heading})"
+    rows = plain(view, "probe_jobs") if first else ()
     reason = "There is no table probe_jobs for this study."
-    yield from charts(view, rows if first else (), "jobs", title, reason, _jobs)
+    return view.charts(rows, "jobs", f"Share of {people(first)} in each job", reason, _jobs)
 
 
-def _jobs(view: View, models: Sequence[str]) -> Drawing:
-    rows = [row for row in plain(view, "probe_jobs") if row["model"] in models]
+def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     first = view.part.contrast[0]
     unit = f"share of {people(first)}"
     bias_types = distinct(rows, "bias_type")
     order = by_labour(rows, "job")
     templates = spread([row["n_templates"] for row in rows])
-    lacking = any(row[f"{first}_share"] is None for row in rows)
     n = f"n = {len(order)} jobs, each the mean of {templates} templates"
     legend = view.entries(models)
-    legend += [LABOUR] if shows_labour(view) else []
-    legend += [PARITY] if shows_parity(view) else []
-    legend += [UNDEFINED] if lacking else []
-    pitch = row_height(len(models))
-    left = label_width(order)
+    legend += [LABOUR] if shows(view, "labour") else []
+    legend += [dots.PARITY] if shows(view, "parity") else []
+    legend += [dots.UNDEFINED] if any(row[f"{first}_share"] is None for row in rows) else []
+    pitch = dots.row_height(len(models))
+    left = dots.label_width(order)
     top = 0.36 if len(order) > 20 else 0.2
-    sheet = Sheet(
-        len(order) * pitch + top + 0.32, legend=legend, note=f"{n}; bars: {INTERVAL}; unit: share, 0 to 1."
-    )
-    row_labels(sheet, [shorten(job, left - MARGIN) for job in order], top, pitch, left)
-    width = (WIDTH - left - 0.1 - len(bias_types) * GUTTER - 0.1) / len(bias_types) - 0.05
+    note = f"{n}; bars: {INTERVAL}; unit: share, 0 to 1."
+    sheet = Sheet(len(order) * pitch + top + 0.32, legend=legend, note=note)
+    dots.row_labels(sheet, order, top, pitch, left)
+    width = (WIDTH - left - 0.1 - len(bias_types) * dots.GUTTER - 0.1) / len(bias_types) - 0.05
     columns = (f"{first}_share", f"{first}_share_ci_low", f"{first}_share_ci_high")
     said = []
     for i, bias_type in enumerate(bias_types):
-        x = left + 0.1 + i * (width + GUTTER + 0.1)
-        panel_title(sheet, x, 0.06, clean(bias_type))
+        x = left + 0.1 + i * (width + dots.GUTTER + 0.1)
+        sheet.title(x, 0.06, bias_type)
         axes = sheet.axes(x, top, width, len(order) * pitch)
         series = []
         for model in models:
-            of_job = {r["job"]: r for r in rows if r["model"] == model and r["bias_type"] == bias_type}
-            series.append(series_of(view.marks[model], [of_job.get(job) for job in order], columns))
+            of_job = {r["job"]: r for r in where(rows, model=model, bias_type=bias_type)}
+            series.append(dots.series_of(view.marks[model], [of_job.get(job) for job in order], columns))
             said.append(_said_of_jobs(model, str(bias_type), of_job, first))
-        dot_panel(axes, series, len(order), pitch)
-        share_axis(axes, unit, parity=shows_parity(view), above=len(order) > 20)
-        if shows_labour(view):
+        dots.dot_panel(axes, series, len(order), pitch)
+        dots.share_axis(axes, unit, parity=shows(view, "parity"), above=len(order) > 20)
+        if shows(view, "labour"):
             labour = [number(share) for share in order.values()]
-            style = marker_style(LABOUR.mark or Mark(INK, "d"), hollow=True, size=4)
+            style = marker_style(LABOUR_MARK, hollow=True, size=4)
             axes.plot(labour, range(len(order)), zorder=4, clip_on=False, **style)
     caption = (
         f"{unit.capitalize()} (0 to 1) in the probability on the listed words, per job, sorted by the share "
@@ -147,11 +121,6 @@ def _jobs(view: View, models: Sequence[str]) -> Drawing:
         "probe_jobs."
     )
     return Drawing(sheet, caption, f"Dot plot of the {unit} in {len(order)} jobs. {told(said, 'probe_jobs')}")
-
-
-def label_width(labels: Sequence[str] | dict[str, float | None], most: float = 1.8) -> float:
-    """Inches that row labels may take on the left."""
-    return min(most, MARGIN + max((text_width(clean(label)) for label in labels), default=0.3))
 
 
 def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str) -> str:
@@ -163,49 +132,45 @@ def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str
     return f"{cut(model)}, {cut(bias_type)}: {'; '.join([range_of(shares), *means])}."
 
 
-# --- bars for groups -----------------------------------------------------------------------------------
-
-
-BAR_PITCH = 0.34
-"""Inches from one model's bar to the next."""
-
-
 def groups(view: View) -> Iterator[Figure | Missing]:
     """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
-    rows = plain(view, "probe_groups")
-    title = f"Shares of each job group ({view.heading})"
     reason = "There is no table probe_groups for this study."
-    yield from charts(view, rows, "groups", title, reason, _groups, size=10)
+    rows = plain(view, "probe_groups")
+    return view.charts(rows, "groups", "Shares of each job group", reason, _groups, size=10)
 
 
-def _groups(view: View, models: Sequence[str]) -> Drawing:
-    rows = [row for row in plain(view, "probe_groups") if row["model"] in models]
+def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     bias_types = distinct(rows, "bias_type")
     job_groups = [g for g in job_groups_of(view) if any(row["job_group"] == g for row in rows)]
-    genders = _stack_order(view, distinct(rows, "gender"))
-    note = _note_of_groups(view, rows, job_groups, genders)
-    legend = [Entry(people(g), patch=(colour_of(g, genders), hatch_of(g, genders))) for g in genders]
-    pitch = BAR_PITCH
+    # The contrast's groups stand at the two ends, so that each can be read from a straight edge.
+    first, last = view.part.contrast
+    genders = [first, *(g for g in distinct(rows, "gender") if g not in (first, last)), last]
+    note = _note_of_groups(view, rows, job_groups, genders[0])
+    legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
+    pitch = 0.34
     block = len(models) * pitch + 0.62
     sheet = Sheet(block * len(job_groups), legend=legend, note=note)
-    left = label_width(models, 1.6)
+    left = dots.label_width(models, 1.6)
     width = (WIDTH - left - 0.1) / len(bias_types) - 0.62
     said = []
     for k, job_group in enumerate(job_groups):
         top = k * block + 0.3
-        names = [shorten(model, left - MARGIN) for model in models]
-        row_labels(sheet, names, top - 0.12 * pitch, pitch, left)
+        dots.row_labels(sheet, models, top - 0.12 * pitch, pitch, left)
         for i, bias_type in enumerate(bias_types):
             x = left + 0.1 + i * (width + 0.62)
-            axes = _panel_of_groups(sheet, view, (bias_type, job_group), (x, top, width, len(models) * pitch))
+            sheet.title(x, top - 0.12, " · ".join(clean(t) for t in (bias_type, job_group) if t), width + 0.2)
+            sheet.text(x + width + 0.08, top - 0.12, "cov.")
+            axes = sheet.axes(x, top, width, len(models) * pitch)
+            dots.rows_axis(axes, len(models))
+            dots.share_axis(axes, "share", parity=shows(view, "parity"))
             for y, model in enumerate(models):
-                own = {
-                    row["gender"]: row
-                    for row in rows
-                    if (row["model"], row["bias_type"], row["job_group"]) == (model, bias_type, job_group)
-                }
-                _bar(sheet, axes, view, own, genders, y, (x + width + 0.08, top + (y + 0.38) * pitch))
-                said.append(_said_of_group(model, str(bias_type), str(job_group), own, genders))
+                same = where(rows, model=model, bias_type=bias_type, job_group=job_group)
+                own = {row["gender"]: row for row in same}
+                beside = _bar(axes, view, own, genders, y)
+                sheet.text(x + width + 0.08, top + (y + 0.38) * pitch, beside)
+                shares = [f"{people(g)} {short(own[g]['share'] if g in own else None)}" for g in genders]
+                place = f"{cut(model)}, {cut(bias_type)}, {cut(job_group)} jobs"
+                said.append(f"{place}: {', '.join(shares)}.")
     caption = (
         f"{note} Hatches tell the gender groups apart without colour; instruction none. "
         f"{estimators_of(rows)}Tables: probe_groups, probe_jobs."
@@ -213,9 +178,7 @@ def _groups(view: View, models: Sequence[str]) -> Drawing:
     return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_groups')}")
 
 
-def _note_of_groups(
-    view: View, rows: Sequence[Row], job_groups: Sequence[str], genders: Sequence[str]
-) -> str:
+def _note_of_groups(view: View, rows: Sequence[Row], job_groups: Sequence[str], gender: str) -> str:
     n_jobs = ", ".join(
         f"{next(r['n_jobs'] for r in rows if r['job_group'] == g)} {cut(g)}" for g in job_groups
     )
@@ -224,82 +187,176 @@ def _note_of_groups(
     thin = " (thick) and the bounds of top-k (thin)" if bounds else ""
     return (
         f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
-        f"{people(genders[0])}, the 95\u00a0% interval over jobs and templates{thin}; ticks under a "
+        f"{people(gender)}, the 95\u00a0% interval over jobs and templates{thin}; ticks under a "
         "bar: single jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its "
         f"median is under {view.part.floor:g}, so the shares rest on little; –: not measured."
     )
 
 
-def _panel_of_groups(
-    sheet: Sheet, view: View, titles: tuple[str, str], place: tuple[float, float, float, float]
-) -> Axes:
-    x, top, width, height = place
-    name = " · ".join(clean(text) for text in titles if text)
-    panel_title(sheet, x, top - 0.12, shorten(name, width + 0.2, bold=True))
-    sheet.text(x + width + 0.08, top - 0.12, "cov.")
-    axes = sheet.axes(x, top, width, height)
-    rows_axis(axes, round(height / BAR_PITCH))
-    share_axis(axes, "share", parity=shows_parity(view))
-    return axes
-
-
-def _stack_order(view: View, genders: Sequence[str]) -> list[str]:
-    """The contrast's groups at the two ends, so that each can be read from a straight edge."""
-    first, last = view.part.contrast
-    return [first, *(g for g in genders if g not in (first, last)), last]
-
-
-def _bar(
-    sheet: Sheet,
-    axes: Axes,
-    view: View,
-    own: Mapping[str, Row],
-    genders: Sequence[str],
-    y: int,
-    beside: tuple[float, float],
-) -> None:
-    """One model's stacked bar with its interval, its jobs and its coverage."""
-    some = next(iter(own.values()), None)
+def _bar(axes: Axes, view: View, own: Mapping[str, Row], genders: Sequence[str], y: int) -> str:
+    """One model's stacked bar with its interval and its jobs; returns its coverage, to stand beside it."""
     shares = [number(own[g]["share"]) if g in own else number(None) for g in genders]
-    if some is None or any(share != share for share in shares):
-        sheet.text(*beside, "–")
-        return
-    median = some["coverage_median"]
-    rests_on_little = median is not None and median < view.part.floor
-    start = 0.0
-    for gender, share in zip(genders, shares, strict=True):
-        axes.barh(
-            y - 0.12,
-            share,
-            0.5,
-            left=start,
-            facecolor=colour_of(gender, genders),
-            edgecolor=INK,
-            linewidth=0.5,
-            hatch=hatch_of(gender, genders),
-            alpha=0.4 if rests_on_little else None,
-            zorder=2,
-        )
-        start += share
+    if any(share != share for share in shares):
+        return "–"
     first = own[genders[0]]
+    median = first["coverage_median"]
+    rests_on_little = median is not None and median < view.part.floor
+    parts = [(s, *look_of(g, genders)) for s, g in zip(shares, genders, strict=True)]
+    dots.stacked(axes, y - 0.12, parts, 0.5, alpha=0.4 if rests_on_little else None, zorder=2)
     ends = [number(first["ci_low"]), number(first["ci_high"])]
     axes.plot(ends, [y - 0.12] * 2, color="#000000", linewidth=1.6, solid_capstyle="butt", zorder=4)
     if first["share_low"] is not None:
         bounds = [first["share_low"], first["share_high"]]
         axes.plot(bounds, [y - 0.3] * 2, color="#000000", linewidth=0.7, marker="|", markersize=4, zorder=4)
-    column = f"{genders[0]}_share"
-    of_jobs = [
-        number(row[column])
-        for row in plain(view, "probe_jobs")
-        if all(row[c] == some[c] for c in ("model", "bias_type", "job_group"))
-    ]
-    ticks_at(axes, of_jobs, [y + 0.3] * len(of_jobs), 0.09, color=INK, linewidth=0.7)
-    coverage = "–" if some["coverage"] is None else f"{some['coverage']:.2g}"
-    sheet.text(*beside, f"[{coverage}]" if rests_on_little else coverage)
+    same = {column: first[column] for column in ("model", "bias_type", "job_group")}
+    of_jobs = [number(row[f"{genders[0]}_share"]) for row in where(plain(view, "probe_jobs"), **same)]
+    dots.ticks_at(axes, of_jobs, [y + 0.3] * len(of_jobs), 0.09, color=INK, linewidth=0.7)
+    coverage = "–" if first["coverage"] is None else f"{first['coverage']:.2g}"
+    return f"[{coverage}]" if rests_on_little else coverage
 
 
-def _said_of_group(
-    model: str, bias_type: str, group: str, own: dict[str, Row], genders: Sequence[str]
-) -> str:
-    shares = ", ".join(f"{people(g)} {short(own[g]['share'] if g in own else None)}" for g in genders)
-    return f"{cut(model)}, {cut(bias_type)}, {cut(group)} jobs: {shares}."
+_SOURCES = (
+    ("var_job", "jobs", "#b8a37a"),
+    ("var_template", "templates", "#7c9cb5"),
+    ("var_residual", "residual", "#e0e0e0"),
+)
+
+
+def variance(view: View) -> Iterator[Figure | Missing]:
+    """The part of the variance of a share that lies between jobs, templates, and in the rest."""
+    first = view.part.contrast[0]
+    rows = where(plain(view, "probe_variance"), gender=first)
+    reason = "There is no table probe_variance: it takes several jobs and templates."
+    title = f"Where the share of {people(first)} varies"
+    return view.charts(rows, "variance", title, reason, _variance, size=10)
+
+
+def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
+    bias_types = distinct(rows, "bias_type")
+    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
+    job_groups = job_groups_of(view)
+    lines.sort(key=lambda line: (models.index(line[0]), job_groups.index(line[1])))
+    measured = plain(view, "probe_groups")
+    n_jobs = {str(r["job_group"]): r["n_jobs"] for r in measured}
+    n = ", ".join(f"{count} {cut(group)}" for group, count in n_jobs.items())
+    templates = " and ".join(map(str, distinct(measured, "n_templates")))
+    note = (
+        f"n = {n} jobs × {templates} templates; parts of the variance of the cells' shares (0 to 1, no "
+        "interval); SD: square root of the whole variance (–: not measured)."
+    )
+    legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
+    pitch = 0.2
+    sheet = Sheet(len(lines) * pitch + 0.62, legend=legend, note=note)
+    labels = [" · ".join(clean(text) for text in line if text) for line in lines]
+    left = dots.label_width(labels, 2.3)
+    dots.row_labels(sheet, labels, 0.3, pitch, left)
+    width = (WIDTH - left - 0.1) / len(bias_types) - 0.5
+    said = []
+    for i, bias_type in enumerate(bias_types):
+        x = left + 0.1 + i * (width + 0.5)
+        sheet.title(x, 0.12, bias_type)
+        sheet.text(x + width + 0.06, 0.12, "SD")
+        axes = sheet.axes(x, 0.3, width, len(lines) * pitch)
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_yticks([])
+        dots.share_axis(axes, "part of the variance", parity=False)
+        for y, (model, group) in enumerate(lines):
+            own = where(rows, model=model, job_group=group, bias_type=bias_type)
+            beside, sentence = _variance_bar(axes, own, y)
+            sheet.text(x + width + 0.06, 0.3 + (y + 0.5) * pitch, beside)
+            said.append(sentence)
+    caption = f"{note} Negative components are 0. Instruction none. Table: probe_variance."
+    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_variance')}")
+
+
+def _variance_bar(axes: Axes, own: Sequence[Row], y: int) -> tuple[str, str]:
+    """A bar of the parts; the standard deviation, to stand beside it, and a sentence."""
+    parts = [number(own[0][column]) for column, _, _ in _SOURCES] if own else [number(None)]
+    total = sum(parts)
+    if not total > 0:
+        return "0" if total == 0 else "–", ""
+    shown = zip(parts, _SOURCES, HATCHES, strict=False)
+    dots.stacked(axes, y, [(part / total, colour, hatch) for part, (_, _, colour), hatch in shown], 0.62)
+    row = own[0]
+    said = ", ".join(f"{name} {short(p / total)}" for p, (_, name, _) in zip(parts, _SOURCES, strict=True))
+    sentence = f"{cut(row['model'])}, {cut(row['bias_type'])}, {cut(row['job_group'])}: {said}."
+    return f"{total**0.5:.2f}".removeprefix("0"), sentence
+
+
+def ternary(view: View) -> Iterator[Figure | Missing]:
+    """Jobs by the shares of three gender groups."""
+    rows = plain(view, "probe_jobs")
+    n_groups = len(view.part.groups)
+    reason = (
+        f"A triangle takes three gender groups; this study has {n_groups}."
+        if rows
+        else "There is no table probe_jobs for this study."
+    )
+    shown = rows if n_groups == 3 else ()
+    return view.charts(shown, "ternary", "Jobs between the gender groups", reason, _ternary, size=10)
+
+
+def _ternary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
+    first, last = view.part.contrast
+    corners = (first, last, next(g for g in view.part.groups if g not in (first, last)))
+    job_groups = [g for g in job_groups_of(view) if g]
+    n_undefined = sum(row[f"{first}_share"] is None for row in rows)
+    n_jobs = len(distinct(rows, "job"))
+    note = (
+        f"n = {n_jobs} jobs, each the mean over templates (no interval is drawn: see the dot plot); every "
+        "point's three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
+    )
+    if n_undefined:
+        note += f" {n_undefined} undefined points are not drawn."
+    legend = view.entries(models)
+    if len(job_groups) > 1:
+        legend += [Entry(shorten(job_groups[0], 2), Mark(INK, "o"))]
+        legend += [Entry(shorten(g, 2), Mark(INK, "o"), hollow=True) for g in job_groups[1:2]]
+    panels = [(model, bias_type) for model in models for bias_type in distinct(rows, "bias_type")]
+    per_line = len(panels) if len(panels) <= 3 else 4
+    cell = WIDTH / per_line
+    side = min(2.9, cell - 0.3)
+    block = side * 0.87 + 0.72
+    sheet = Sheet(block * -(-len(panels) // per_line) - 0.08, legend=legend, note=note)
+    said = []
+    for i, (model, bias_type) in enumerate(panels):
+        x, top = (i % per_line) * cell + 0.15, (i // per_line) * block
+        sheet.title(x, top + 0.08, model, cell - 0.2)
+        sheet.text(x, top + 0.08 + LINE, shorten(bias_type, cell / 2 - 0.4))
+        axes = sheet.axes(x, top + 0.42, side, side * 0.87)
+        _triangle(axes, [people(g) for g in corners])
+        own = where(rows, model=model, bias_type=bias_type)
+        for hollow in (False, True):
+            some = [r for r in own if (r["job_group"] in job_groups[1:]) == hollow]
+            points = [_point([number(r[f"{g}_share"]) for g in corners]) for r in some]
+            style = marker_style(view.marks[model], hollow=hollow, size=3.4)
+            axes.plot([p[0] for p in points], [p[1] for p in points], clip_on=False, zorder=3, **style)
+        means = ", ".join(
+            f"{people(g)} {short(mean([number(r[f'{g}_share']) for r in own]))}" for g in corners
+        )
+        said.append(f"{cut(model)}, {cut(bias_type)}: mean over jobs {means}.")
+    caption = (
+        f"Each point is a job; the nearer to a corner, the larger that group's share. {note} Instruction "
+        "none. Table: probe_jobs."
+    )
+    return Drawing(sheet, caption, f"Triangle plot of {n_jobs} jobs. {told(said, 'probe_jobs')}")
+
+
+def _point(shares: Sequence[float]) -> tuple[float, float]:
+    """Left corner: the contrast's first group; right: its last; top: the third."""
+    _, last, third = shares
+    return last + third / 2, third
+
+
+def _triangle(axes: Axes, corners: Sequence[str]) -> None:
+    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    for level in (0.25, 0.5, 0.75):
+        ends = ((level, 1 - level, 0.0), (level, 0.0, 1 - level))
+        for turn in range(3):
+            a, b = (_point([end[(k + turn) % 3] for k in range(3)]) for end in ends)
+            axes.plot([a[0], b[0]], [a[1], b[1]], color=GRID, linewidth=0.6, zorder=1)
+    axes.plot([0, 1, 0.5, 0], [0, 0, 1, 0], color=INK, linewidth=0.8, zorder=1, clip_on=False)
+    axes.text(0, -0.03, corners[0], ha="left", va="top", fontweight="bold")
+    axes.text(1, -0.03, corners[1], ha="right", va="top", fontweight="bold")
+    axes.text(0.5, 1.02, corners[2], ha="center", va="bottom", fontweight="bold")

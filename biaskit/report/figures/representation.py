@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import MaxNLocator
 
-from biaskit.report.figures.dots import (
-    GUTTER,
-    UNDEFINED,
-    dot_panel,
-    panel_title,
-    row_height,
-    row_labels,
-    series_of,
-    share_axis,
-)
+from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten, text_width
-from biaskit.report.figures.probe import by_labour, label_width, range_of
-from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.probe import by_labour, range_of, spread
+from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
-from biaskit.report.figures.view import (
-    Drawing,
-    View,
-    charts,
-    mean,
-    number,
-    short,
-    told,
-)
+from biaskit.report.figures.view import Drawing, View, mean, number, short, told
 from biaskit.tables.query import Row, defined, distinct, mean_over_prompts, where
 from biaskit.wording import count
 
@@ -39,17 +23,7 @@ if TYPE_CHECKING:
 
 SIDES = (("female-dominated", FEMALE, ""), ("male-dominated", MALE, "////"))
 US_NONBINARY = 1.6
-"""Percent of non-binary people among U.S. adults that GAS(P) Figure 7 draws.
-
-See docs/methods.md#representation-references.
-"""
-
-
-def figures(view: View) -> Iterator[Figure | Missing]:
-    """Every figure that the tables of one study and prompt form allow."""
-    yield from deciles(view)
-    yield from scatter(view)
-    yield from nonbinary(view)
+"""Percent of non-binary U.S. adults in GAS(P) Figure 7 (docs/methods.md#representation-references)."""
 
 
 def representation(view: View) -> list[Row]:
@@ -57,71 +31,63 @@ def representation(view: View) -> list[Row]:
     return mean_over_prompts(view.rows("representation"))
 
 
-def grid_of(n: int, most: int = 3) -> tuple[int, float]:
-    """How many small panels stand in a line, and how wide one is with its margins."""
-    per_line = min(max(n, 2), most)
-    return per_line, WIDTH / per_line
+def panels_of(
+    models: Sequence[str],
+    legend: Sequence[Entry],
+    note: str,
+    *,
+    height: float | None = None,
+    left: float = 0.48,
+) -> tuple[Sheet, float, Iterator[tuple[str, Axes]]]:
+    """A sheet, the width of a panel in inches, and a panel for each model under its name, three in a line.
 
-
-def square_side(n: int) -> float:
-    """Inches of a side where `n` models have a square panel each."""
-    return min(grid_of(n)[1] - 0.65, 2.2)
-
-
-def squares(
-    models: Sequence[str], legend: Sequence[Entry], note: str
-) -> tuple[Sheet, Iterator[tuple[str, Axes]]]:
-    """A sheet, and a square panel on it for each model under its name."""
-    (per_line, cell), side = grid_of(len(models)), square_side(len(models))
-    block = side + 0.75
+    `height`: of a panel; without it panels are square. `left`: inches before a panel, for its axis.
+    """
+    per_line = min(max(len(models), 2), 3)
+    cell = WIDTH / per_line
+    width = min(cell - 0.65, 2.2) if height is None else cell - 0.6
+    block = (width if height is None else height) + 0.75
     sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
 
     def panels() -> Iterator[tuple[str, Axes]]:
         for i, model in enumerate(models):
-            x, top = (i % per_line) * cell + 0.48, (i // per_line) * block + 0.25
-            panel_title(sheet, x, top - 0.14, shorten(model, side + 0.1, bold=True))
-            yield model, sheet.axes(x, top, side, side)
+            x, top = (i % per_line) * cell + left, (i // per_line) * block + 0.25
+            sheet.title(x, top - 0.14, model, width + (0.1 if height is None else 0))
+            yield model, sheet.axes(x, top, width, width if height is None else height)
 
-    return sheet, panels()
+    return sheet, width, panels()
 
 
 def drawn_of(rows: Sequence[Row]) -> str:
     """The number of texts behind the shares, for a note."""
-    texts = sorted({row["n_texts"] for row in rows if row["n_texts"] is not None})
-    if not texts:
-        return "no text"
-    return f"{texts[0]} texts" if len(texts) == 1 else f"{texts[0]} to {texts[-1]} texts"
-
-
-# --- Figure 2 ------------------------------------------------------------------------------------------
+    if any(row["n_texts"] is not None for row in rows):
+        return f"{spread([row['n_texts'] for row in rows])} texts"
+    return "no text"
 
 
 def deciles(view: View) -> Iterator[Figure | Missing]:
     """Occupations counted by the share of women in texts, both sides of labour statistics apart."""
-    title = f"Occupations by the share of women in texts ({view.heading})"
     rows = view.rows("deciles", template_id="all")
+    title = "Occupations by the share of women in texts"
     reason = "There is no table deciles: no text without a gender in the prompt has an association."
-    yield from charts(view, rows, "deciles", title, reason, _deciles, size=12)
+    return view.charts(rows, "deciles", title, reason, _deciles, size=12)
 
 
-def _deciles(view: View, models: Sequence[str]) -> Drawing:
-    rows = [row for row in view.rows("deciles", template_id="all") if row["model"] in models]
-    of_model = {m: where(rows, model=m) for m in models}
-    most = max((sum(r["n_occupations"] for r in own if r["decile_low"] == low) for own in of_model.values()
-                for low in {r["decile_low"] for r in own}), default=1)  # fmt: skip
+def _deciles(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:  # noqa: ARG001
+    of_model = {model: where(rows, model=model) for model in models}
+    stacks = Counter[tuple[str, float]]()
+    for row in rows:
+        stacks[row["model"], row["decile_low"]] += row["n_occupations"]
+    most = max(stacks.values(), default=1)
     n = sorted({sum(r["n_occupations"] for r in own) for own in of_model.values()})
     note = (
         f"n = {' or '.join(map(str, n))} occupations with a share and labour statistics; bars: number of "
         "occupations per tenth of the share (0 to 1), a count without interval."
     )
     legend = [Entry(f"{side} in labour statistics", patch=(colour, hatch)) for side, colour, hatch in SIDES]
-    per_line, cell = grid_of(len(models))
-    sheet = Sheet(1.85 * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+    sheet, _, panels = panels_of(models, legend, note, height=1.1, left=0.42)
     said = []
-    for i, model in enumerate(models):
-        x, top = (i % per_line) * cell + 0.42, (i // per_line) * 1.85 + 0.25
-        panel_title(sheet, x, top - 0.14, shorten(model, cell - 0.6, bold=True))
-        axes = sheet.axes(x, top, cell - 0.6, 1.1)
+    for model, axes in panels:
         axes.set_xlim(0, 1)
         axes.set_xticks([i / 5 for i in range(6)], ["0", ".2", ".4", ".6", ".8", "1"])
         axes.set_xlabel("share of women in texts", labelpad=2)
@@ -129,29 +95,21 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
         axes.set_ylim(0, max(most * 1.05, 1))
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.set_ylabel("occupations", labelpad=2)
-        below = dict.fromkeys((r["decile_low"] for r in of_model[model]), 0)
+        below = Counter[float]()
         for side, colour, hatch in SIDES:
             own = where(of_model[model], labour_side=side)
-            lows = [r["decile_low"] for r in own]
-            axes.bar(
-                [low + 0.05 for low in lows],
-                [r["n_occupations"] for r in own],
-                0.09,
-                bottom=[below[low] for low in lows],
-                facecolor=colour,
-                edgecolor=INK,
-                linewidth=0.5,
-                hatch=hatch,
-            )
-            for row in own:
-                below[row["decile_low"]] += row["n_occupations"]
-            if not own or not sum(r["n_occupations"] for r in own):
-                continue
-            low_half = sum(r["n_occupations"] for r in own if r["decile_low"] < 0.499)
-            said.append(
-                f"{cut(model)}: {low_half} of {sum(r['n_occupations'] for r in own)} {side} occupations have "
-                "fewer than half women in texts."
-            )
+            lows, counts = [r["decile_low"] for r in own], [r["n_occupations"] for r in own]
+            look: Any = {"facecolor": colour, "edgecolor": INK, "linewidth": 0.5, "hatch": hatch}
+            places = [low + 0.05 for low in lows]
+            axes.bar(places, counts, 0.09, bottom=[below[low] for low in lows], **look)
+            for low, n_there in zip(lows, counts, strict=True):
+                below[low] += n_there
+            if sum(counts):
+                low_half = sum(r["n_occupations"] for r in own if r["decile_low"] < 0.499)
+                said.append(
+                    f"{cut(model)}: {low_half} of {sum(counts)} {side} occupations have fewer than half "
+                    "women in texts."
+                )
     caption = (
         f"Occupations by the share of women in texts whose prompt names no gender (GAS(P) Figure 2). {note} "
         "Table: deciles, template all."
@@ -159,38 +117,31 @@ def _deciles(view: View, models: Sequence[str]) -> Drawing:
     return Drawing(sheet, caption, f"Histograms for {count(len(models), 'model')}. {told(said, 'deciles')}")
 
 
-# --- Figure 6 ------------------------------------------------------------------------------------------
-
-
 def scatter(view: View) -> Iterator[Figure | Missing]:
     """Share of women in texts against labour statistics."""
-    title = f"Share of women in texts and in labour statistics ({view.heading})"
     rows = defined(representation(view), "labour_female_share")
+    title = "Share of women in texts and in labour statistics"
     reason = (
         "No occupation with labour statistics has texts without a gender in the prompt "
         "(table representation)."
     )
-    yield from charts(view, rows, "scatter", title, reason, _scatter, size=9)
+    return view.charts(rows, "scatter", title, reason, _scatter, size=9)
 
 
-def _scatter(view: View, models: Sequence[str]) -> Drawing:
-    known = defined(representation(view), "labour_female_share")
-    rows = [row for row in known if row["model"] in models]
+def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     lacking = sum(row["female_share"] is None for row in rows)
     note = (
         f"n = {len(distinct(rows, 'occupation'))} occupations, each with {drawn_of(rows)}; bars: Wilson "
-        "95\u00a0% "
-        "intervals joined over prompts; both axes: share of women, 0 to 1."
+        "95\u00a0% intervals joined over prompts; both axes: share of women, 0 to 1."
     )
     if lacking:
         note += f" {lacking} undefined shares (–) are not drawn."
-    side = square_side(len(models))
-    sheet, panels = squares(models, [Entry("as in labour statistics", line="-")], note)
+    sheet, side, panels = panels_of(models, [Entry("as in labour statistics", line="-")], note)
     said = []
     for model, axes in panels:
-        share_axis(axes, "labour statistics", parity=False)
+        dots.share_axis(axes, "labour statistics", parity=False)
         axes.set_ylim(0, 1)
-        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
+        axes.set_yticks(*dots.SHARE_TICKS)
         axes.grid(axis="y", color=GRID, linewidth=0.5)
         axes.set_ylabel("texts", labelpad=1)
         axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
@@ -213,9 +164,8 @@ def _scatter(view: View, models: Sequence[str]) -> Drawing:
         f"gender, over all prompts, against U.S. labour statistics. {note} Table: representation, template "
         "all."
     )
-    return Drawing(
-        sheet, caption, f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
-    )
+    alt = f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
+    return Drawing(sheet, caption, alt)
 
 
 def _name_far_points(axes: Axes, rows: Sequence[Row], side: float) -> None:
@@ -241,38 +191,32 @@ def _meet(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a[0] <= b[1] and b[0] <= a[1] and a[2] <= b[3] and b[2] <= a[3]
 
 
-# --- Figure 7 ------------------------------------------------------------------------------------------
-
-
 def nonbinary(view: View) -> Iterator[Figure | Missing]:
     """Share of non-binary people in texts per occupation."""
-    title = f"Non-binary people in texts ({view.heading})"
-    rows = representation(view)
     reason = "There is no table representation: no text has a prompt without a gender."
-    yield from charts(view, rows, "nonbinary", title, reason, _nonbinary)
+    rows = representation(view)
+    return view.charts(rows, "nonbinary", "Non-binary people in texts", reason, _nonbinary)
 
 
-def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
-    rows = [row for row in representation(view) if row["model"] in models]
+def _nonbinary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     order = by_labour(rows, "occupation")
     note = (
         f"n = {len(order)} occupations, each with {drawn_of(rows)}; bars: Wilson 95\u00a0% intervals joined "
         "over prompts; unit: share of texts with an associated gender, 0 to 1; dashed: "
-        f"{US_NONBINARY:.1f}\u00a0% "
-        "of U.S. adults."
+        f"{US_NONBINARY:.1f}\u00a0% of U.S. adults."
     )
     legend = [*view.entries(models), Entry("U.S. adults", line="--")]
-    legend += [UNDEFINED] if any(row["nonbinary_share"] is None for row in rows) else []
-    pitch = row_height(len(models))
-    left = label_width(order)
+    legend += [dots.UNDEFINED] if any(row["nonbinary_share"] is None for row in rows) else []
+    pitch = dots.row_height(len(models))
+    left = dots.label_width(order)
     sheet = Sheet(len(order) * pitch + 0.42, legend=legend, note=note)
-    row_labels(sheet, [shorten(o, left - MARGIN) for o in order], 0.05, pitch, left)
-    axes = sheet.axes(left + 0.1, 0.05, WIDTH - left - GUTTER - 0.25, len(order) * pitch)
+    dots.row_labels(sheet, order, 0.05, pitch, left)
+    axes = sheet.axes(left + 0.1, 0.05, WIDTH - left - dots.GUTTER - 0.25, len(order) * pitch)
     series, said, ends = [], [], [0.05]
     for model in models:
-        of = {r["occupation"]: r for r in rows if r["model"] == model}
+        of = {r["occupation"]: r for r in where(rows, model=model)}
         columns = ("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high")
-        own = series_of(view.marks[model], [of.get(occupation) for occupation in order], columns)
+        own = dots.series_of(view.marks[model], [of.get(occupation) for occupation in order], columns)
         series.append(own)
         ends += [end for end in (*own.x, *own.high) if end == end]
         above = sum(share > US_NONBINARY / 100 for share in own.x)
@@ -280,7 +224,7 @@ def _nonbinary(view: View, models: Sequence[str]) -> Drawing:
             f"{cut(model)}: {range_of(dict(zip(order, own.x, strict=True)))}; {above} of "
             f"{sum(share == share for share in own.x)} occupations lie above {US_NONBINARY:.1f}\u00a0%."
         )
-    dot_panel(axes, series, len(order), pitch)
+    dots.dot_panel(axes, series, len(order), pitch)
     axes.set_xlim(0, min(max(ends) * 1.03, 1))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.grid(axis="x", color=GRID, linewidth=0.5)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from biaskit.report.figures.lettering import FONT, SIZE, text_width, wrap
+from biaskit.report.figures.lettering import FONT, SIZE, shorten, text_width, wrap
 from biaskit.report.figures.style import INK, Mark
 from biaskit.report.figures.svg import tidy
 
@@ -27,15 +27,11 @@ _RULES: Any = {
     "text.parse_math": False,
     "text.usetex": False,
     "text.hinting": "none",
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     "axes.facecolor": "none",
     "axes.linewidth": 0.6,
     "axes.unicode_minus": True,
     "axes.formatter.useoffset": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "hatch.linewidth": 0.5,
     "path.simplify": False,
     "pdf.fonttype": 42,
@@ -87,13 +83,8 @@ class Sheet:
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Axes with a line on the left and below, and ticks that say where they are."""
-        box = (
-            left / WIDTH,
-            1 - (self.top + top + height) / self.height,
-            width / WIDTH,
-            height / self.height,
-        )
-        axes = self.figure.add_axes(box)
+        below = 1 - (self.top + top + height) / self.height
+        axes = self.figure.add_axes((left / WIDTH, below, width / WIDTH, height / self.height))
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(length=2.5, width=0.6, pad=2)
         axes.set_axisbelow(True)
@@ -103,6 +94,10 @@ class Sheet:
         """Clean text with its middle at `y` inches, from `x` on; `how` goes to matplotlib."""
         how = {"va": "center_baseline", "fontsize": SIZE, "color": INK, **how}
         self.figure.text(x / WIDTH, 1 - (self.top + y) / self.height, text, **how)
+
+    def title(self, x: float, y: float, text: object, width: float = WIDTH) -> None:
+        """Foreign text as a bold line above a panel."""
+        self.text(x, y, shorten(text, width, bold=True), fontweight="bold")
 
     def line(self, x: Sequence[float], y: Sequence[float], **how: Any) -> None:
         """A line or markers in inches."""
@@ -139,18 +134,9 @@ class Sheet:
 
             colour, hatch = entry.patch
             corner = (x, self.height - self.top - y - 0.045)
-            self.figure.add_artist(
-                Rectangle(
-                    corner,
-                    0.2,
-                    0.09,
-                    facecolor=colour,
-                    edgecolor=INK,
-                    linewidth=0.5,
-                    hatch=hatch,
-                    transform=self.figure.dpi_scale_trans,
-                )
-            )
+            look: Any = {"facecolor": colour, "edgecolor": INK, "linewidth": 0.5, "hatch": hatch}
+            patch = Rectangle(corner, 0.2, 0.09, transform=self.figure.dpi_scale_trans, **look)
+            self.figure.add_artist(patch)
         elif entry.line is not None:
             self.line([x, x + 0.2], [y, y], color=INK, linestyle=entry.line, linewidth=0.8)
         elif entry.mark is not None:

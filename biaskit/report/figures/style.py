@@ -21,6 +21,9 @@ MALE = "#009e73"
 OTHER = "#8f84b0"
 _MORE_GROUPS = ("#8f84b0", "#b7b0c9", "#6d6d6d", "#a8a8a8")
 HATCHES = ("", "////", "||||", "xxxx", "----", "++++")
+_LOOKS = {"female": (FEMALE, ""), "male": (MALE, "////")} | dict.fromkeys(
+    ("diverse", "nonbinary"), (OTHER, "||||")
+)
 
 _MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
 _MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
@@ -42,18 +45,9 @@ def marks_of(labels: Sequence[str]) -> Mapping[str, Mark]:
     }
 
 
-def colour_of(group: str, groups: Sequence[str]) -> str:
-    """The colour of a gender group, also of one that a user's expression file names."""
-    fixed = {"female": FEMALE, "male": MALE, "diverse": OTHER, "nonbinary": OTHER}
-    if group in fixed:
-        return fixed[group]
-    others = [name for name in groups if name not in fixed]
-    return _MORE_GROUPS[others.index(group) % len(_MORE_GROUPS)] if group in others else OTHER
-
-
-def hatch_of(group: str, groups: Sequence[str]) -> str:
-    """Women plain, men with strokes, diverse with upright lines."""
-    fixed = {"female": "", "male": "////", "diverse": "||||", "nonbinary": "||||"}
-    if group in fixed:
-        return fixed[group]
-    return HATCHES[3 + [name for name in groups if name not in fixed].index(group) % 3]
+def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
+    """Colour and hatch of a gender group, also of one that a user's expression file names."""
+    if group in _LOOKS:
+        return _LOOKS[group]
+    i = [name for name in groups if name not in _LOOKS].index(group)
+    return _MORE_GROUPS[i % len(_MORE_GROUPS)], HATCHES[3 + i % 3]

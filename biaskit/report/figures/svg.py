@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -29,10 +28,8 @@ def tidy(raw: bytes, name: str, alt: str) -> bytes:
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     root = ElementTree.fromstring(raw)  # noqa: S314 - matplotlib wrote it, a line ago
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in (f"{{{_SVG}}}style", f"{{{_SVG}}}metadata"):
-                parent.remove(child)
+    for parent in root.iter():
+        parent[:] = [c for c in parent if c.tag not in (f"{{{_SVG}}}style", f"{{{_SVG}}}metadata")]
     names = _new_names(root, name)
     small = {inside for defs in root.iter(f"{{{_SVG}}}defs") for inside in defs.iter()}
     for element in root.iter():
@@ -40,15 +37,8 @@ def tidy(raw: bytes, name: str, alt: str) -> bytes:
     _colour_uses(root)
     _unwrap(root)
     _gather(root)
-    root.attrib.update(
-        {
-            "role": "img",
-            "aria-label": alt,
-            "font-family": _FONT,
-            "stroke-linejoin": "round",
-            "stroke-linecap": "butt",
-        }
-    )
+    root.attrib |= {"role": "img", "aria-label": alt, "font-family": _FONT}
+    root.attrib |= {"stroke-linejoin": "round", "stroke-linecap": "butt"}
     return ElementTree.tostring(root, encoding="unicode").encode("utf-8")
 
 
@@ -57,15 +47,9 @@ def _new_names(root: ElementTree.Element, name: str) -> dict[str, str]:
     used: dict[str, str] = {}
     for element in root.iter():
         for value in element.attrib.values():
-            for old in _referred(value):
+            for old in _REFERENCE.findall(value) + [value[1:]] * value.startswith("#"):
                 used.setdefault(old, f"{name}-{len(used) + 1}")
     return used
-
-
-def _referred(value: str) -> Iterator[str]:
-    yield from _REFERENCE.findall(value)
-    if value.startswith("#"):
-        yield value[1:]
 
 
 def _tidy_element(element: ElementTree.Element, names: dict[str, str], *, decimals: int) -> None:
@@ -95,8 +79,7 @@ def _tidy_element(element: ElementTree.Element, names: dict[str, str], *, decima
             given[key] = _lines(given[key])
     if "font-size" in given:
         given["font-size"] = given["font-size"].removesuffix("px")
-    element.attrib.clear()
-    element.attrib.update(given)
+    element.attrib = given
     if element.tag != f"{{{_SVG}}}text":
         element.text = None
     element.tail = None
@@ -145,9 +128,7 @@ def _unwrap(element: ElementTree.Element) -> None:
             children.extend(child)
         else:
             children.append(child)
-    for child in list(element):
-        element.remove(child)
-    element.extend(children)
+    element[:] = children
 
 
 def _gather(parent: ElementTree.Element) -> None:
@@ -157,8 +138,7 @@ def _gather(parent: ElementTree.Element) -> None:
         _gather(child)
     if parent.tag == f"{{{_SVG}}}defs":
         return
-    for child in children:
-        parent.remove(child)
+    parent[:] = []
     for look, run in itertools.groupby(children, key=_look):
         alike = list(run)
         if len(alike) < 3 or not look:

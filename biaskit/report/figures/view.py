@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import count
+from typing import Any, TypeVar
 
 from biaskit.report.content import Content
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
+from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import Mark, marks_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, where
-
-if TYPE_CHECKING:
-    from biaskit.report.figures.sheet import Entry, Sheet
 
 PER_PAGE = 5
 """Models that stand side by side in one dot plot; more models take more figures."""
@@ -25,10 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a content as far as one prompt form goes.
-
-    See two forms never share an axis, docs/methods.md#prompt-forms.
-    """
+    """A part of a content as far as one prompt form goes (docs/methods.md#prompt-forms)."""
 
     part: Part
     content: Content
@@ -42,22 +38,53 @@ class View:
         rows = where(self.part.tables.get(table, ()), **wanted)
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
-    def models_of(self, rows: Sequence[Row]) -> list[str]:
-        """Its models that have a row."""
-        present = {row["model"] for row in rows}
-        return [model for model in self.models if model in present]
-
-    def entries(self, models: Sequence[str], *, width: float = 2.1) -> list[Entry]:
+    def entries(self, models: Sequence[str]) -> list[Entry]:
         """The legend of some models."""
-        from biaskit.report.figures.sheet import Entry
-
-        return [Entry(shorten(model, width), self.marks[model]) for model in models]
+        return [Entry(shorten(model, 2.1), self.marks[model]) for model in models]
 
     @property
     def heading(self) -> str:
         """Study and prompt form, for a title."""
         form = f", prompt form {clean(self.form)}" if self.form else ""
         return f"{cut(self.part.study)}{form}"
+
+    def charts(
+        self,
+        rows: Sequence[Row],
+        name: str,
+        title: str,
+        reason: str,
+        draw: Draw,
+        *,
+        size: int = PER_PAGE,
+        column: str = "model",
+        more: str = "",
+    ) -> Iterator[Figure | Missing]:
+        """A figure of the models that have a row, or several of about equal numbers of them.
+
+        Without rows, `reason` says why there is none. `column` holds a row's model, `more` ends the title.
+        """
+        if not rows:
+            yield self.missing(name, title, reason)
+            return
+        present = {row[column] for row in rows}
+        models = [model for model in self.models if model in present]
+        start = 1
+        for number, place, some in portions(models, size):
+            drawing = draw(self, [row for row in rows if row[column] in some], some)
+            if place:
+                end = start + len(some) - 1
+                told = f"{drawing.caption} Models {start} to {end} of {len(models)}."
+                drawing, start = replace(drawing, caption=told), end + 1
+            yield self.finished(name + number, title, drawing, more + place)
+
+    def finished(self, name: str, title: str, drawing: Drawing, more: str = "") -> Figure:
+        """A drawing with its name, and `more` after its heading."""
+        return finished(f"{self.prefix}{name}", f"{title} ({self.heading}){more}", drawing)
+
+    def missing(self, name: str, title: str, reason: str) -> Missing:
+        """A figure that cannot be drawn."""
+        return Missing(f"{self.prefix}{name}", f"{title} ({self.heading})", reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +94,10 @@ class Drawing:
     sheet: Sheet
     caption: str
     alt: str
+
+
+Draw = Callable[[View, Sequence[Row], Sequence[str]], Drawing]
+"""Draws the rows of some models."""
 
 
 def views(content: Content, engine: str) -> Iterator[View]:
@@ -79,9 +110,8 @@ def views(content: Content, engine: str) -> Iterator[View]:
         base = f"{slug(part.study)}-" if len(parts) > 1 else ""
         for form in forms:
             wanted = f"{base}{slug(form)}-" if len(forms) > 1 else base
-            prefix, n = wanted, 2
-            while prefix in taken:
-                prefix, n = f"{wanted}{n}-", n + 1
+            free = (f"{wanted}{n}-" if n > 1 else wanted for n in count(1))
+            prefix = next(one for one in free if one not in taken)
             taken.add(prefix)
             models = [
                 m.label for m in part.models if not m.prompt_form or len(forms) == 1 or m.prompt_form == form
@@ -95,56 +125,23 @@ def all_marks(content: Content) -> Mapping[str, Mark]:
     return marks_of(list(dict.fromkeys(model.label for part in content.parts for model in part.models)))
 
 
-def finished(view_prefix: str, name: str, title: str, drawing: Drawing) -> Figure:
+def finished(name: str, title: str, drawing: Drawing) -> Figure:
     """Give a drawing its name; say once if it shows boxes for lacking characters."""
-    full = f"{view_prefix}{name}"
-    svg = drawing.sheet.svg(full, drawing.alt)
+    svg = drawing.sheet.svg(name, drawing.alt)
     note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
-    return Figure(full, title, drawing.caption + note, drawing.alt, svg, drawing.sheet)
+    return Figure(name, title, drawing.caption + note, drawing.alt, svg, drawing.sheet)
 
 
-def missing(prefix: str, name: str, title: str, reason: str) -> Missing:
-    """A figure that cannot be drawn."""
-    return Missing(f"{prefix}{name}", title, reason)
+def portions(items: Sequence[T], size: int, *, even: bool = True) -> Iterator[tuple[str, str, Sequence[T]]]:
+    """What goes into one figure or several: ends of its name and its title, and its items.
 
-
-def charts(
-    view: View,
-    rows: Sequence[Row],
-    name: str,
-    title: str,
-    reason: str,
-    draw: Callable[[View, Sequence[str]], Drawing],
-    *,
-    size: int = PER_PAGE,
-) -> Iterator[Figure | Missing]:
-    """The figures of the models that have a row; without rows, `reason` says why there is none."""
-    if rows:
-        yield from pages(view, view.models_of(rows), name, title, draw, size=size)
-    else:
-        yield missing(view.prefix, name, title, reason)
-
-
-def pages(
-    view: View,
-    models: Sequence[str],
-    name: str,
-    title: str,
-    draw: Callable[[View, Sequence[str]], Drawing],
-    *,
-    size: int = PER_PAGE,
-) -> Iterator[Figure]:
-    """One figure, or several of about equal numbers of models where there are too many for one."""
-    n = -(-len(models) // size)
-    each = -(-len(models) // n)
+    `even` makes several of about equal numbers; else all but the last are full.
+    """
+    n = -(-len(items) // size)
+    each = -(-len(items) // n) if even and n else size
     for i in range(n):
-        some = models[i * each : (i + 1) * each]
         place = f" ({i + 1} of {n})" if n > 1 else ""
-        drawing = draw(view, some)
-        if n > 1:
-            more = f" Models {i * each + 1} to {i * each + len(some)} of {len(models)}."
-            drawing = replace(drawing, caption=drawing.caption + more)
-        yield finished(view.prefix, name if i == 0 else f"{name}-{i + 1}", title + place, drawing)
+        yield f"-{i + 1}" if i else "", place, items[i * each : (i + 1) * each]
 
 
 def told(sentences: Sequence[str], table: str, *, most: int = 4) -> str:

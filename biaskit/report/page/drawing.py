@@ -45,38 +45,21 @@ def drawing(svg: bytes, prefix: str) -> str:
         raise UnfitDrawing(f"it is no XML: {error}") from None
     if root.tag != f"{{{SVG}}}svg":
         raise UnfitDrawing("it is no SVG")
-    _drop_metadata(root)
     for element in root.iter():
-        element.tag = _local(element.tag)
-        _check_text(element)
+        element[:] = [child for child in element if child.tag != f"{{{SVG}}}metadata"]
+        element.tag = str(element.tag).removeprefix(f"{{{SVG}}}")
+        if element.tag not in ELEMENTS:
+            raise UnfitDrawing(f"it holds the element {element.tag[:60]!r}")
+        if element.tag == "style":
+            if _LOADING.search(element.text or ""):
+                raise UnfitDrawing("its style loads something")
+            # It speaks to the whole page, not to its drawing; matplotlib's has one rule, for lines.
+            element.text = ""
         element.attrib = dict(_attributes(element, prefix))
     root.set("xmlns", SVG)
     for size in ("width", "height"):  # points of a paper; the page scales by the view box
         root.attrib.pop(size, None)
     return ET.tostring(root, encoding="unicode")
-
-
-def _drop_metadata(root: ET.Element) -> None:
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag == f"{{{SVG}}}metadata":
-                parent.remove(child)
-
-
-def _local(tag: object) -> str:
-    local = str(tag).removeprefix(f"{{{SVG}}}")
-    if local not in ELEMENTS:
-        raise UnfitDrawing(f"it holds the element {local[:60]!r}")
-    return local
-
-
-def _check_text(element: ET.Element) -> None:
-    if element.tag != "style":
-        return
-    if _LOADING.search(element.text or ""):
-        raise UnfitDrawing("its style loads something")
-    # A style element speaks to the whole page, not to its drawing; matplotlib's has one rule, for lines.
-    element.text = ""
 
 
 def _attributes(element: ET.Element, prefix: str) -> Iterator[tuple[str, str]]:
@@ -95,7 +78,10 @@ def _attributes(element: ET.Element, prefix: str) -> Iterator[tuple[str, str]]:
         elif _LOADING.search(value):
             raise UnfitDrawing(f"its attribute {key[:60]!r} loads something")
         else:
-            yield key, _coloured(_REFERENCE.sub(rf"url(#{prefix}\1)", value))
+            value = _REFERENCE.sub(rf"url(#{prefix}\1)", value)
+            for colour, variable in COLOURS.items():
+                value = value.replace(colour, variable)
+            yield key, value
 
 
 def _href(value: str, prefix: str, *, picture: bool) -> str:
@@ -104,9 +90,3 @@ def _href(value: str, prefix: str, *, picture: bool) -> str:
     if picture and _PICTURE.fullmatch(value):
         return value
     raise UnfitDrawing("it links to something outside itself")
-
-
-def _coloured(value: str) -> str:
-    for colour, variable in COLOURS.items():
-        value = value.replace(colour, variable)
-    return value

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from biaskit.report.content import Content
@@ -12,8 +11,7 @@ from biaskit.report.page import listed_tables, passages
 
 SENTENCES = 3
 MARKED = (20, 10, 5)
-FEWEST_TEXTS = 8
-FEWEST_PROMPTS = 8
+FEWEST = 8  # texts or prompts that stay
 ROWS = (20_000, 10_000, 5_000, 2_000)
 LAST_ROWS = (1_000, 500, 200, 50)
 
@@ -37,37 +35,28 @@ def smaller(content: Content, drawings: Sequence[str]) -> Iterator[Extent]:
     """
     now = Extent()
     yield now
-    now = replace(now, sentences=1)
-    yield now
-    for every in _halvings(len(content.examples), FEWEST_TEXTS):
-        now = replace(now, every_text=every)
-        yield now
-    for marked in MARKED[1:]:
-        now = replace(now, marked=marked)
-        yield now
-    for rows in ROWS:
-        now = replace(now, longest=rows)
-        yield now
-    for every in _halvings(len(content.prompts), FEWEST_PROMPTS):
-        now = replace(now, every_prompt=every)
-        yield now
-    for size in sorted({len(svg) for svg in drawings}, reverse=True):
-        now = replace(now, figures=size - 1)
-        yield now
-    for rows in LAST_ROWS:
-        now = replace(now, longest=rows)
-        yield now
+    steps: tuple[tuple[str, Iterable[int]], ...] = (
+        ("sentences", (1,)),
+        ("every_text", _halvings(len(content.examples))),
+        ("marked", MARKED[1:]),
+        ("longest", ROWS),
+        ("every_prompt", _halvings(len(content.prompts))),
+        ("figures", (size - 1 for size in sorted({len(svg) for svg in drawings}, reverse=True))),
+        ("longest", LAST_ROWS),
+    )
+    for what, values in steps:
+        for value in values:
+            now = replace(now, **{what: value})
+            yield now
 
 
-DECIDED_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "tables": ("marked", "longest"),
-        "figures": ("figures",),
-        "prompts": ("every_prompt",),
-        "texts": ("every_text",),
-        "words": ("marked", "sentences"),
-    }
-)
+DECIDED_BY: Mapping[str, tuple[str, ...]] = {
+    "tables": ("marked", "longest"),
+    "figures": ("figures",),
+    "prompts": ("every_prompt",),
+    "texts": ("every_text",),
+    "words": ("marked", "sentences"),
+}
 """The fields of an extent that change a part of the data."""
 
 
@@ -75,15 +64,15 @@ def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[s
     """Makers of the page's data by name, each to be packed for itself."""
     return {
         "tables": lambda: [
-            *(
-                listed_tables.packed(table)
-                for table in listed_tables.list_tables(content, marked=extent.marked, longest=extent.longest)
+            *map(
+                listed_tables.packed,
+                listed_tables.list_tables(content, marked=extent.marked, longest=extent.longest),
             ),
             *questions(content),
         ],
         "figures": lambda: [svg if _fits(svg, extent) else "" for svg in drawings],
         "prompts": lambda: passages.prompts(content.prompts[:: extent.every_prompt]),
-        "texts": lambda: passages.texts(content.examples[:: extent.every_text]),
+        "texts": lambda: [*map(passages.example, content.examples[:: extent.every_text])],
         "words": lambda: passages.words(
             passages.first_words(content.words, extent.marked), content.sentences, per_word=extent.sentences
         ),
@@ -91,43 +80,43 @@ def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[s
 
 
 def questions(content: Content) -> list[dict[str, Any]]:
-    """Templates and instructions as the studies put them."""
-    return [
-        listed_tables.as_asked(rows, f"asked-{number}-{what}", f"{what.capitalize()} of {part.study}")
-        for number, part in enumerate(content.parts, 1)
-        for what, rows in (("templates", part.templates), ("instructions", part.instructions))
-        if rows
-    ]
+    """Templates and instructions as the studies put them, as tables of the page."""
+    found = []
+    for number, part in enumerate(content.parts, 1):
+        for what, rows in (("templates", part.templates), ("instructions", part.instructions)):
+            title, anchor = f"{what.capitalize()} of {part.study}", f"asked-{number}-{what}"
+            table = listed_tables.ListedTable(title, anchor, title, "", "", rows, len(rows), ())
+            found += [{**listed_tables.packed(table), "file": ""}] if rows else []
+    return found
 
 
 def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[str, str]:
     """A sentence for each thing that the page holds less of, by the section that it is missing from."""
-    said: dict[str, str] = {}
+    said: dict[str, list[str]] = {name: [] for name in ("words", "texts", "prompts", "figures", "tables")}
     if extent.sentences < SENTENCES and content.words:
-        said["words"] = f"{extent.sentences} instead of {SENTENCES} sentences for each marked word"
+        said["words"].append(f"{extent.sentences} instead of {SENTENCES} sentences for each marked word")
     if extent.marked < MARKED[0] and content.words:
-        cut = f"only the first {extent.marked} words of each list"
-        said["words"] = f"{said['words']}, {cut}" if "words" in said else cut
+        said["words"].append(f"only the first {extent.marked} words of each list")
     if extent.every_text > 1:
-        said["texts"] = _of(content.examples, extent.every_text, "example texts")
+        said["texts"].append(_of(content.examples, extent.every_text, "example texts"))
     if extent.every_prompt > 1:
-        said["prompts"] = _of(content.prompts, extent.every_prompt, "prompts")
+        said["prompts"].append(_of(content.prompts, extent.every_prompt, "prompts"))
     if missing := sum(bool(svg) and not _fits(svg, extent) for svg in drawings):
-        said["figures"] = f"{missing} of {len(drawings)} figures are not drawn here: they lie in figures/"
+        said["figures"].append(
+            f"{missing} of {len(drawings)} figures are not drawn here: they lie in figures/"
+        )
     tables = listed_tables.list_tables(content, marked=extent.marked)
     if extent.marked < MARKED[0] and any(table.name == "marked_words" for table in tables):
-        said["tables"] = f"marked words: only the first {extent.marked} of each list"
-    cut_short = [table.name for table in tables if extent.longest and len(table.rows) > extent.longest]
-    if cut_short:
-        cut = f"only the first {extent.longest:,} rows of {', '.join(dict.fromkeys(cut_short))}"
-        said["tables"] = f"{said['tables']}; {cut}" if "tables" in said else cut
-    return said
+        said["tables"].append(f"marked words: only the first {extent.marked} of each list")
+    if cut := [table.name for table in tables if extent.longest and len(table.rows) > extent.longest]:
+        said["tables"].append(f"only the first {extent.longest:,} rows of {', '.join(dict.fromkeys(cut))}")
+    return {name: (", " if name == "words" else "; ").join(parts) for name, parts in said.items() if parts}
 
 
-def _halvings(n: int, fewest: int) -> Iterator[int]:
-    """2, 4, 8, … as long as every 2nd, 4th, 8th of `n` things leaves `fewest` of them."""
+def _halvings(n: int) -> Iterator[int]:
+    """2, 4, 8, … as long as every 2nd, 4th, 8th of `n` things leaves enough of them."""
     every = 2
-    while -(-n // every) >= fewest:
+    while -(-n // every) >= FEWEST:
         yield every
         every *= 2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from biaskit.report.content import Content
 from biaskit.report.page import labels
 from biaskit.report.page.foreign import name
 from biaskit.runs.collection import Model, Part
-from biaskit.tables.query import Row, Tables
+from biaskit.tables.query import Row, Tables, where
 from biaskit.tables.schema import SCHEMAS
 
 BETWEEN = 0
@@ -57,11 +57,6 @@ def list_tables(content: Content, *, marked: int = 20, longest: int | None = Non
     return tuple(found)
 
 
-def left_on_disk(content: Content) -> tuple[str, ...]:
-    """Names of the tables that a part has and the page does not show."""
-    return tuple(name for name in labels.NOT_ON_PAGE if any(part.tables.get(name) for part in content.parts))
-
-
 def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
     """Models, prompt forms, estimators and vectors that stand behind rows."""
     named = {str(row[c]) for row in rows for c in ("model", "model_a", "model_b") if row.get(c)}
@@ -71,10 +66,10 @@ def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
     if len(said) > _MANY_MODELS:
         said = [f"{len(said)} models (see Models)"]
     for column, what in (("prompt_form", "form"), ("estimator", "estimator"), ("vectors", "vectors")):
-        values = _distinct(row.get(column) for row in rows)
-        fallback = _distinct(getattr(model, column, "") for model in own) if column != "vectors" else []
-        if kinds := values or fallback:
-            said.append(f"{what} {', '.join(kinds)}")
+        of_rows = {str(row[column]) for row in rows if row.get(column)}
+        of_models = {str(getattr(model, column, "")) for model in own} - {""}
+        if kinds := of_rows or of_models:
+            said.append(f"{what} {', '.join(sorted(kinds))}")
     return " · ".join(said)
 
 
@@ -103,9 +98,6 @@ def packed(table: ListedTable) -> dict[str, Any]:
     }
 
 
-# --- which tables, which rows ------------------------------------------------------------------------
-
-
 def _tables(
     content: Content, number: int, tables: Tables, part: Part | None, marked: int, longest: int | None
 ) -> Iterator[ListedTable]:
@@ -114,7 +106,9 @@ def _tables(
         rows = tables.get(table, ())
         if not rows or table in labels.NOT_ON_PAGE:
             continue
-        kept = _first_words(rows, marked) if table == "marked_words" else rows
+        kept = rows
+        if table == "marked_words":
+            kept = [row for row in where(rows, method="calibrated") if (row.get("rank") or 0) <= marked]
         models = part.models if part else [model for one in content.parts for model in one.models]
         title, what = labels.TITLES.get(table, (table.replace("_", " "), ""))
         yield ListedTable(
@@ -131,20 +125,9 @@ def _tables(
         )
 
 
-def _first_words(rows: Sequence[Row], n: int) -> Sequence[Row]:
-    return [row for row in rows if row.get("method") == "calibrated" and (row.get("rank") or 0) <= n]
-
-
-# --- values ------------------------------------------------------------------------------------------
-
-
 def _described(model: Model) -> str:
     inside = [model.fingerprint[:12], model.tuning if model.tuning != "unknown" else "", model.where]
     return f"{name(model.label)} ({', '.join(filter(None, inside))})"
-
-
-def _distinct(values: Iterable[Any]) -> list[str]:
-    return sorted({str(value) for value in values if value})
 
 
 def _headers(rows: Sequence[Row]) -> list[str]:
@@ -158,16 +141,12 @@ def _headers(rows: Sequence[Row]) -> list[str]:
 def _value(header: str, value: Any) -> Any:
     """A value in words where the column has them; an empty text is none."""
     if isinstance(value, str):
-        return name(_words(header, value)) if value else None
+        return name(labels.VALUES.get(header, {}).get(value, value)) if value else None
     if isinstance(value, list | tuple):
         return name(" ".join(map(str, value))) or None
     if isinstance(value, float) and not math.isfinite(value):  # tables hold none; JSON has no word for it
         return None
     return value
-
-
-def _words(header: str, value: str) -> str:
-    return labels.VALUES[header].get(value, value) if header in labels.VALUES else value
 
 
 def _hashable(value: Any) -> tuple[str, Any]:
@@ -182,17 +161,14 @@ def _as_text(value: Any) -> str:
 
 def _coded(values: Sequence[Any]) -> dict[str, Any]:
     """Numbers as an array; texts and yes/no as levels and, for each row, the place of its level."""
-    if all(value is None or (_is_number(value)) for value in values):
-        whole = all(value is None or isinstance(value, int) for value in values)
+    numbers = [value for value in values if value is not None]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers):
+        whole = all(isinstance(value, int) for value in numbers)
         return {"kind": "integer" if whole else "number", "values": list(values) if whole else _short(values)}
     texts = [None if value is None else _as_text(value) for value in values]
     places: dict[str, int] = {}
     codes = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
     return {"kind": "text", "levels": list(places), "codes": codes}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _short(values: Sequence[float | None]) -> list[float | None]:
@@ -203,9 +179,3 @@ def _short(values: Sequence[float | None]) -> list[float | None]:
         if len(set(rounded.values())) == len(distinct):
             return [None if value is None else rounded[value] for value in values]
     return list(values)
-
-
-def as_asked(rows: Sequence[Mapping[str, Any]], anchor: str, title: str) -> dict[str, Any]:
-    """A study's templates or instructions as a table of the page."""
-    table = ListedTable(title, anchor, title, "", "", rows, len(rows), ())
-    return {**packed(table), "file": ""}

@@ -15,24 +15,16 @@ from biaskit.wording import PEOPLE
 
 def prompts(shown_prompts: Sequence[PromptShown]) -> list[dict[str, Any]]:
     """Each prompt with what it can be chosen by: engine, model and kind."""
+    named = ("study", "model", "kind", "what", "form")
     return [
         {
             "engine": one.engine,
-            "study": name(one.study),
-            "model": name(one.model),
-            "kind": name(one.kind),
-            "what": name(one.what),
-            "form": name(one.form),
-            "prompt": shown(cut(one.prompt, LONGEST_TEXT)),
-            "system": None if one.system is None else shown(cut(one.system, LONGEST_TEXT)),
+            **{field: name(getattr(one, field)) for field in named},
+            "prompt": _long(one.prompt),
+            "system": None if one.system is None else _long(one.system),
         }
         for one in shown_prompts
     ]
-
-
-def texts(examples: Sequence[ExampleText]) -> list[dict[str, Any]]:
-    """Each text in pieces, the counted words apart, with its association and what decided it."""
-    return [_text(one) for one in examples]
 
 
 def words(chosen: Sequence[WordInContext], sentences: Sequence[str], *, per_word: int) -> dict[str, Any]:
@@ -42,22 +34,20 @@ def words(chosen: Sequence[WordInContext], sentences: Sequence[str], *, per_word
     for one in chosen:
         held = [i for i in one.sentences[:per_word] if 0 <= i < len(sentences)]
         own = [places.setdefault(i, len(places)) for i in held]
-        key = (one.model, one.occupation, one.origin, one.gender)
-        lists.setdefault(key, []).append(
-            [name(one.word), round(one.z, 4) if math.isfinite(one.z) else 0.0, own]
-        )
+        z = round(one.z, 4) if math.isfinite(one.z) else 0.0
+        lists.setdefault(_list_of(one), []).append([name(one.word), z, own])
     return {
         "lists": [
             {
                 "model": name(model),
                 "occupation": name(occupation),
-                "origin": labels.VALUES["origin"].get(origin, name(origin)),
-                "gender": PEOPLE.get(gender, name(gender)),
+                "origin": _origin(origin),
+                "gender": _gender(gender),
                 "words": own,
             }
             for (model, occupation, origin, gender), own in lists.items()
         ],
-        "sentences": [shown(cut(sentences[i], LONGEST_TEXT)) for i in places],
+        "sentences": [_long(sentences[i]) for i in places],
     }
 
 
@@ -66,26 +56,27 @@ def first_words(chosen: Sequence[WordInContext], n: int) -> tuple[WordInContext,
     taken: Counter[tuple[str, ...]] = Counter()
     kept = []
     for one in chosen:
-        key = (one.model, one.occupation, one.origin, one.gender)
-        taken[key] += 1
-        if taken[key] <= n:
+        taken[_list_of(one)] += 1
+        if taken[_list_of(one)] <= n:
             kept.append(one)
     return tuple(kept)
 
 
-def _text(one: ExampleText) -> dict[str, Any]:
+def example(one: ExampleText) -> dict[str, Any]:
+    """A text in pieces, the counted words apart, with its association and what decided it."""
     text = one.text[:LONGEST_TEXT]
     spans = [span for span in one.spans if span.end <= len(text)]
     rule = one.rule_id or ""
+    counts = Counter(span.counts_as for span in spans)
     return {
         "model": name(one.model),
         "occupation": name(one.occupation),
-        "origin": labels.VALUES["origin"].get(one.origin, name(one.origin)),
+        "origin": _origin(one.origin),
         "asked": _gender(one.specified_gender),
         "gender": _gender(one.gender),
         "rule": name(rule),
         "why": labels.RULES.get(rule, ""),
-        "counts": _counts(spans),
+        "counts": [[mark, counts[mark]] for mark in labels.CLASSES if counts[mark]],
         "pieces": [[shown(piece), mark] for piece, mark in _pieces(text, spans)],
         "cut": one.cut or len(text) < len(one.text),
         "key": name(one.key),
@@ -93,14 +84,20 @@ def _text(one: ExampleText) -> dict[str, Any]:
     }
 
 
+def _list_of(one: WordInContext) -> tuple[str, str, str, str]:
+    return one.model, one.occupation, one.origin, one.gender
+
+
+def _long(text: str) -> str:
+    return shown(cut(text, LONGEST_TEXT))
+
+
+def _origin(origin: str) -> str:
+    return labels.VALUES["origin"].get(origin, name(origin))
+
+
 def _gender(gender: str | None) -> str | None:
     return None if gender is None else PEOPLE.get(gender, name(gender))
-
-
-def _counts(spans: Sequence[Span]) -> list[list[Any]]:
-    """Number of counted words per class, in the order of `labels.CLASSES`."""
-    found = Counter(span.counts_as for span in spans)
-    return [[mark, found[mark]] for mark in labels.CLASSES if found[mark]]
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, str]]:

@@ -104,14 +104,8 @@ def render_page(
     return Page(html, tuple(shown(note) for note in notes))
 
 
-# --- the parts of the file ---------------------------------------------------------------------------
-
-
 def _packed(
-    content: Content,
-    drawings: Sequence[str],
-    extent: fitting.Extent,
-    done: dict[tuple[object, ...], str],
+    content: Content, drawings: Sequence[str], extent: fitting.Extent, done: dict[tuple[object, ...], str]
 ) -> dict[str, str]:
     """The data by name; what an earlier, larger extent packed in the same way is taken from `done`."""
     data = {}
@@ -129,6 +123,8 @@ def _deflated(value: Any) -> str:
 
 
 def _html(whole: Mapping[str, Any], data: Mapping[str, str], left_out: Mapping[str, str]) -> bytes:
+    from markupsafe import Markup
+
     template = _environment().get_template("page.html.j2")
     script = (_HERE / "page.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
@@ -136,9 +132,9 @@ def _html(whole: Mapping[str, Any], data: Mapping[str, str], left_out: Mapping[s
         **whole,
         data=data,
         left_out=left_out,
-        script=_markup(script),
+        script=Markup(script),  # noqa: S704  (a file of this package)
         script_hash=digest,
-        style=_markup((_HERE / "page.css").read_text("utf-8")),
+        style=Markup((_HERE / "page.css").read_text("utf-8")),  # noqa: S704
     )
     return text.encode("utf-8")
 
@@ -158,12 +154,6 @@ def _environment() -> Environment:
     )
 
 
-def _markup(own: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(own)  # noqa: S704  (files of this package)
-
-
 def _finalized(value: Any) -> Any:
     """Every expression of the template passes here before it is escaped."""
     from markupsafe import Markup
@@ -173,14 +163,15 @@ def _finalized(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-# --- what the template shows -------------------------------------------------------------------------
-
-
 def _whole(
     content: Content, findings: Sequence[Finding], cannot_show: Sequence[str], plates: Sequence[Plate]
 ) -> dict[str, Any]:
     tables = listed_tables.list_tables(content)
     anchors = [table.anchor for table in tables] + [plate.id for plate in plates]
+
+    def of(number: int) -> list[listed_tables.ListedTable]:
+        return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
+
     return {
         "content": content,
         "title": cut(content.title) or "Report",
@@ -191,19 +182,19 @@ def _whole(
         "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
         "models": [(part, model) for part in content.parts for model in part.models],
         "plates": plates,
-        "between": [table for table in tables if table.anchor.startswith(f"table-{listed_tables.BETWEEN}-")],
-        "tables": [(part, _of_part(number, tables)) for number, part in enumerate(content.parts, 1)],
+        "between": of(listed_tables.BETWEEN),
+        "tables": [(part, of(number)) for number, part in enumerate(content.parts, 1)],
         "asked": fitting.questions(content),
-        "on_disk": [(name, labels.NOT_ON_PAGE[name]) for name in listed_tables.left_on_disk(content)],
+        "on_disk": [
+            (name, why)
+            for name, why in labels.NOT_ON_PAGE.items()
+            if any(part.tables.get(name) for part in content.parts)
+        ],
         "classes": labels.CLASSES,
         "measured": [(part, listed_tables.measured_with(part.models, ())) for part in content.parts],
         "cut": cut,
         "longest": {"sentence": LONGEST_SENTENCE, "text": LONGEST_TEXT},
     }
-
-
-def _of_part(number: int, tables: Sequence[listed_tables.ListedTable]) -> list[listed_tables.ListedTable]:
-    return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
 
 
 def _findings(findings: Sequence[Finding], anchors: Sequence[str]) -> dict[str, list[dict[str, str]]]:

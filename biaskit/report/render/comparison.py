@@ -1,7 +1,4 @@
-"""A comparison as a document: one table with models in rows; what differs, the findings say in sentences.
-
-See docs/methods.md#both-engines.
-"""
+"""A comparison (docs/methods.md#both-engines) as a document: one table with models in rows."""
 
 from __future__ import annotations
 

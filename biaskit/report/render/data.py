@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
 
 from biaskit.foreign import is_formula
 from biaskit.report.render.document import Document, TitledTable
@@ -13,11 +12,6 @@ from biaskit.report.render.document import Document, TitledTable
 
 def render_json(document: Document) -> str:
     """Tables with named columns, notes and signature; cells are the finished text that a reader sees."""
-    return json.dumps(as_json(document), indent=1) + "\n"
-
-
-def as_json(document: Document) -> dict[str, Any]:
-    """What `render_json` writes."""
     tables = [
         {
             "title": table.title,
@@ -27,7 +21,8 @@ def as_json(document: Document) -> dict[str, Any]:
         }
         for table in document.tables
     ]
-    return {"tables": tables, "notes": list(document.notes), "signature": document.signature}
+    whole = {"tables": tables, "notes": list(document.notes), "signature": document.signature}
+    return json.dumps(whole, indent=1) + "\n"
 
 
 def render_csv(table: TitledTable) -> str:

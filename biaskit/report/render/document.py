@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -11,6 +12,14 @@ class Heading:
 
     text: str
     span: int = 1
+
+
+def placed(line: Iterable[Heading]) -> Iterator[tuple[Heading, range]]:
+    """Each heading of a line with the columns that it stands over."""
+    start = 0
+    for heading in line:
+        yield heading, range(start, start + heading.span)
+        start += heading.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +46,9 @@ class TitledTable:
         """One name for every column: its headings from the widest to the narrowest."""
         names: list[list[str]] = [[] for _ in range(self.n_columns)]
         for line in self.header:
-            start = 0
-            for heading in line:
-                for column in names[start : start + heading.span]:
-                    column += [heading.text] if heading.text else []
-                start += heading.span
+            for heading, columns in placed(line):
+                for column in columns:
+                    names[column] += [heading.text] if heading.text else []
         return tuple(", ".join(parts) for parts in names)
 
 

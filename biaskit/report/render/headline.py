@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
 
 from biaskit.foreign import visible
 from biaskit.report.content import Content
@@ -15,7 +16,7 @@ from biaskit.report.findings.representation import against_labour, occupations_o
 from biaskit.report.findings.srb import women_minus_men
 from biaskit.report.render.text import cell_width
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, distinct, grouped, where
 from biaskit.wording import count, people, percent, percent_range, plain_number, point_number, points_range
 
 BAR = 10
@@ -60,9 +61,6 @@ def first_findings(
     return "\n".join(screen.plain(line).rstrip() for line in _findings(content, screen, most, first))
 
 
-# --- text in columns ---------------------------------------------------------------------------------
-
-
 def cut(text: str, columns: int) -> str:
     """The text in at most so many columns; … stands for what was cut off."""
     if cell_width(text) <= columns:
@@ -72,12 +70,8 @@ def cut(text: str, columns: int) -> str:
 
 def _head(text: str, columns: int) -> str:
     """The longest beginning that takes no more than so many columns."""
-    used = 0
-    for i, character in enumerate(text):
-        used += cell_width(character)
-        if used > columns:
-            return text[:i]
-    return text
+    ends = accumulate(map(cell_width, text))
+    return text[: sum(1 for _ in takewhile(lambda end: end <= columns, ends))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +125,16 @@ class _Screen:
         drawn = "#" * whole if self.ascii else "█" * whole + _EIGHTHS[rest] * (rest > 0)
         return drawn.ljust(BAR)
 
+    def undefined(self, note: str) -> str:
+        """What stands for a number that is not there; the note says why."""
+        self.notes[f"{UNDEFINED} {note}."] = None
+        return UNDEFINED
+
     def noted(self) -> Iterator[str]:
         """The notes of a table, each once."""
         for note in self.notes:
             yield from self.wrapped(note)
         self.notes.clear()
-
-
-# --- the prober --------------------------------------------------------------------------------------
 
 
 def _probe(part: Part, screen: _Screen) -> Iterator[str]:
@@ -154,7 +150,8 @@ def _probe(part: Part, screen: _Screen) -> Iterator[str]:
 
 def _shares(name: str, blocks: Sequence[ProbeBlock], screen: _Screen) -> Iterator[str]:
     part, groups, who = blocks[0].part, blocks[0].groups()[:2], people(blocks[0].gender)
-    by = _estimators(blocks)
+    measured = [row for block in blocks for row in block.rows if row["estimator"]]
+    by = {estimator: distinct(own, "model") for (estimator,), own in grouped(measured, "estimator").items()}
     alone = f", {next(iter(by))}" if len(by) == 1 else ""
     yield from screen.wrapped(f"{name}: {who} in % of the listed words' probability [95 %]{alone}")
     if len(by) > 1:
@@ -173,22 +170,11 @@ def _shares(name: str, blocks: Sequence[ProbeBlock], screen: _Screen) -> Iterato
     yield from screen.noted()
 
 
-def _estimators(blocks: Sequence[ProbeBlock]) -> dict[str, list[str]]:
-    """Which models were measured with which estimator."""
-    found: dict[str, list[str]] = {}
-    for row in (row for block in blocks for row in block.rows if row["estimator"]):
-        models = found.setdefault(row["estimator"], [])
-        if row["model"] not in models:
-            models.append(row["model"])
-    return found
-
-
 def _cell(block: ProbeBlock, model: str, group: str, screen: _Screen) -> str:
     """Bar, number, interval; a star where the coverage is under the floor."""
     row = block.row(model, group)
     if row is None or row["share"] is None:
-        screen.notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
-        return UNDEFINED
+        return screen.undefined(f"not measured: {reason_of(row or {})}")
     number = percent(row["share"])
     if row["ci_low"] is not None:
         number += f" [{percent_range(row['ci_low'], row['ci_high'])}]"
@@ -197,9 +183,6 @@ def _cell(block: ProbeBlock, model: str, group: str, screen: _Screen) -> str:
         note = "* weak evidence: in the median cell the listed words hold less than "
         screen.notes[f"{note}{percent(block.part.floor)} % of the probability (coverage)."] = None
     return f"{screen.bar(row['share'])} {number}" if screen.width >= NARROW else number
-
-
-# --- the texts ---------------------------------------------------------------------------------------
 
 
 def _personas(part: Part, screen: _Screen) -> Iterator[str]:
@@ -224,8 +207,7 @@ def _range(rows: Sequence[Row], screen: _Screen) -> str:
     if shares:
         return f"{percent(min(shares))} to {percent(max(shares))}"
     why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
-    screen.notes[f"{UNDEFINED} women's share not measured: {why}."] = None
-    return UNDEFINED
+    return screen.undefined(f"women's share not measured: {why}")
 
 
 def _minus_labour(part: Part, model: str, screen: _Screen) -> str:
@@ -235,8 +217,7 @@ def _minus_labour(part: Part, model: str, screen: _Screen) -> str:
         ends = f" [{points_range(test['ci_low'], test['ci_high'])}]" if known else " (no interval)"
         return point_number(test["estimate"]) + ends
     why = reason_of(test) if test is not None else "no occupation has both shares"
-    screen.notes[f"{UNDEFINED} minus labour not measured: {why}."] = None
-    return UNDEFINED
+    return screen.undefined(f"minus labour not measured: {why}")
 
 
 def _srb(part: Part, model: str, screen: _Screen) -> str:
@@ -247,11 +228,7 @@ def _srb(part: Part, model: str, screen: _Screen) -> str:
         return plain_number(test["estimate"]) + (f" [{interval}]" if interval else "")
     scores = [row for row in where(part.tables.get("srb", ()), model=model) if row["srb"] is None]
     why = reasons_of(scores) if scores else reason_of(test or {"reason": "no score was made"})
-    screen.notes[f"{UNDEFINED} SRB not measured: {why}."] = None
-    return UNDEFINED
-
-
-# --- findings ----------------------------------------------------------------------------------------
+    return screen.undefined(f"SRB not measured: {why}")
 
 
 def _findings(content: Content, screen: _Screen, most: int, first: Sequence[Topic] = ()) -> Iterator[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.foreign import visible
-from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable
+from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
 
 LONGEST = 45
 """Lines of a table that fit on a page; a longer one goes over pages."""
@@ -15,51 +14,29 @@ WIDEST = 78
 """Letters on a line of \\footnotesize; a table with more columns is scaled down to the line."""
 _LIST_LINE = 60  # letters of a list on one line, to guess how long a table is
 
-_SPECIAL: Mapping[str, str] = MappingProxyType(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "#": r"\#",
-        "%": r"\%",
-        "_": r"\_",
-        "^": r"\textasciicircum{}",
-        "~": r"\textasciitilde{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        "`": r"\textasciigrave{}",
-        "\xa0": "~",
-        "±": r"$\pm$",
-        "×": r"$\times$",
-        "÷": r"$\div$",
-        "·": r"$\cdot$",
-        "−": "$-$",
-        "≤": r"$\leq$",
-        "≥": r"$\geq$",
-        "≈": r"$\approx$",
-        "→": r"$\rightarrow$",
-        "–": r"\textendash{}",
-        "—": r"\textemdash{}",
-        "…": r"\ldots{}",
-        "‘": r"\textquoteleft{}",
-        "’": r"\textquoteright{}",
-        "“": r"\textquotedblleft{}",
-        "”": r"\textquotedblright{}",
-        "€": r"\texteuro{}",
-        "α": r"$\alpha$",
-    }
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Letters and their names, which take turns."""
+    return zip(text.split()[::2], text.split()[1::2], strict=True)
+
+
+_MATHS = r"− - ± \pm × \times ÷ \div · \cdot ≤ \leq ≥ \geq ≈ \approx → \rightarrow α \alpha"
+_NAMES = (
+    r"\ backslash ^ asciicircum ~ asciitilde < less > greater | bar "
+    '" quotedbl ` asciigrave ‘ quoteleft ’ quoteright “ quotedblleft ” quotedblright '
+    "– endash — emdash € euro"
 )
+_SPECIAL: Mapping[str, str] = {
+    **{letter: f"\\{letter}" for letter in "{}$&#%_"},
+    **{letter: f"${name}$" for letter, name in _pairs(_MATHS)},
+    **{letter: f"\\text{name}{{}}" for letter, name in _pairs(_NAMES)},
+    "…": r"\ldots{}",
+    "\xa0": "~",
+}
 # Latin letters that no common font of LaTeX's own encoding has.
 _NOT_IN_T1 = frozenset("\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167\u017f\xad")
 _ON_THE_LINE = "¡£§«»¿"
 _MINUS = re.compile(r"(?<![0-9A-Za-z])-(?=[0-9.])")
-
-
-# --- a document --------------------------------------------------------------------------------------
 
 
 def render_latex(document: Document) -> str:
@@ -111,9 +88,6 @@ def _needs(tables: Sequence[TitledTable]) -> str:
     return text + "}"
 
 
-# --- foreign text ------------------------------------------------------------------------------------
-
-
 def escape(text: str) -> str:
     """Foreign text that every LaTeX prints as it stands: nothing in it is a command.
 
@@ -142,53 +116,35 @@ def _name(text: str) -> str:
     return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
 
 
-# --- one table ---------------------------------------------------------------------------------------
-
-
 def _environment(table: TitledTable, name: str) -> str:
     caption = f"\\caption{{{escape(table.title)}}}\\label{{tab:biaskit-{_name(name)}}}"
-    return (_long if _is_long(table) else _floating)(table, caption)
+    headings = [r"\toprule", *_headings(table), r"\midrule"]
+    rows = [_row(row, table.n_text) for row in table.rows]
+    return "\n".join((_long if _is_long(table) else _floating)(table, caption, headings, rows))
 
 
-def _floating(table: TitledTable, caption: str) -> str:
-    body = [
-        f"\\begin{{tabular}}{{{_columns(table)}}}",
-        r"\toprule",
-        *_headings(table),
-        r"\midrule",
-        *(_row(row, table.n_text) for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    if _is_broad(table):
-        body = [r"\resizebox{\linewidth}{!}{%", *body[:-1], body[-1] + "}"]
-    lines = [r"\begin{table}", r"\centering", r"\footnotesize", caption, *body]
+def _floating(table: TitledTable, caption: str, headings: list[str], rows: list[str]) -> Iterator[str]:
+    broad = _is_broad(table)
+    yield from (r"\begin{table}", r"\centering", r"\footnotesize", caption)
+    if broad:
+        yield r"\resizebox{\linewidth}{!}{%"
+    yield f"\\begin{{tabular}}{{{_columns(table)}}}"
+    yield from (*headings, *rows, r"\bottomrule", r"\end{tabular}" + "}" * broad)
     if table.note:
-        lines += ["", r"\smallskip", f"\\parbox{{\\linewidth}}{{\\footnotesize {escape(table.note)}}}"]
-    return "\n".join([*lines, r"\end{table}"])
+        yield from ("", r"\smallskip", f"\\parbox{{\\linewidth}}{{\\footnotesize {escape(table.note)}}}")
+    yield r"\end{table}"
 
 
-def _long(table: TitledTable, caption: str) -> str:
+def _long(table: TitledTable, caption: str, headings: list[str], rows: list[str]) -> Iterator[str]:
     """A table over pages, which repeats its headings; it cannot be scaled, so its letters get smaller."""
     small = r"\tiny" if _breadth(table) > WIDEST + 20 else r"\scriptsize"
     size = small + r"\setlength{\tabcolsep}{2pt}" if _is_broad(table) else r"\footnotesize"
-    headings = [r"\toprule", *_headings(table), r"\midrule"]
-    lines = [
-        rf"\begingroup{size}",
-        f"\\begin{{longtable}}{{{_columns(table)}}}",
-        caption + r"\\",
-        *headings,
-        r"\endfirsthead",
-        *headings,
-        r"\endhead",
-        r"\bottomrule",
-        r"\endfoot",
-        *(_row(row, table.n_text) for row in table.rows),
-        r"\end{longtable}",
-    ]
+    yield from (rf"\begingroup{size}", f"\\begin{{longtable}}{{{_columns(table)}}}", caption + r"\\")
+    yield from (*headings, r"\endfirsthead", *headings, r"\endhead", r"\bottomrule", r"\endfoot", *rows)
+    yield r"\end{longtable}"
     if table.note:
-        lines += ["", rf"\noindent\footnotesize {escape(table.note)}", ""]
-    return "\n".join([*lines, r"\par\endgroup"])
+        yield from ("", rf"\noindent\footnotesize {escape(table.note)}", "")
+    yield r"\par\endgroup"
 
 
 def _columns(table: TitledTable) -> str:
@@ -222,13 +178,17 @@ def _is_long(table: TitledTable) -> bool:
     return sum(lines) > LONGEST
 
 
-def _headings(table: TitledTable) -> list[str]:
-    lines = []
-    for i, line in enumerate(table.header):
-        lines.append(_header(line))
-        if i + 1 < len(table.header):
-            lines += _rules(line)
-    return lines
+def _headings(table: TitledTable) -> Iterator[str]:
+    """Header lines, under all but the last a rule for each heading over several columns."""
+    for number, line in enumerate(table.header, 1):
+        cells, rules = [], ""
+        for heading, columns in placed(line):
+            text, many = escape(heading.text), heading.span > 1
+            cells.append(f"\\multicolumn{{{heading.span}}}{{c}}{{{text}}}" if many else text)
+            rules += f"\\cmidrule(lr){{{columns.start + 1}-{columns.stop}}}" if many and text else ""
+        yield _guarded(" & ".join(cells)) + r" \\"
+        if rules and number < len(table.header):
+            yield rules
 
 
 def _row(row: Sequence[str], n_text: int) -> str:
@@ -237,22 +197,6 @@ def _row(row: Sequence[str], n_text: int) -> str:
     return _guarded(" & ".join(escape(cell) for cell in cells)) + r" \\"
 
 
-def _header(line: Sequence[Heading]) -> str:
-    cells = [
-        escape(h.text) if h.span == 1 else f"\\multicolumn{{{h.span}}}{{c}}{{{escape(h.text)}}}" for h in line
-    ]
-    return _guarded(" & ".join(cells)) + r" \\"
-
-
 def _guarded(line: str) -> str:
     """A line that does not begin with what the command before it would take as its option or star."""
     return "{}" + line if line.lstrip()[:1] in ("[", "*", "(") else line
-
-
-def _rules(line: Sequence[Heading]) -> list[str]:
-    found, start = [], 1
-    for heading in line:
-        if heading.span > 1 and heading.text:
-            found.append(f"\\cmidrule(lr){{{start}-{start + heading.span - 1}}}")
-        start += heading.span
-    return ["".join(found)] if found else []

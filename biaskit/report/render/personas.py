@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.tables.query import Row, Tables, contrast_of, grouped, where
 
-Row = Mapping[str, Any]
 TOP_WORDS = 10
 MOST_OCCUPATIONS = 12
 """Occupations whose lists are printed one by one; of more the words that mark in most of them are shown."""
 ORIGINS = {"associated": "gender not in the prompt", "specified": "gender in the prompt"}
 WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
+Columns = Mapping[str, str | Callable[[Any], object]]
+"""Heading → the column of the stored table that stands under it, or how a row's cell is made."""
 
 
-def personas_document(tables: Mapping[str, Sequence[Row]], made: Row, warnings: Sequence[str]) -> Document:
+def personas_document(tables: Tables, made: Row, warnings: Sequence[str]) -> Document:
     """Every headline table that the run has, in the order a reader asks."""
     shown = [
         *_validation(tables.get("association_validation", ())),
@@ -30,250 +32,220 @@ def personas_document(tables: Mapping[str, Sequence[Row]], made: Row, warnings: 
     return Document(tuple(shown), tuple(warnings), str(made["signature"]))
 
 
-def _heads(*texts: str) -> tuple[tuple[Heading, ...], ...]:
-    return (tuple(Heading(text) for text in texts),)
+def _table(
+    title: str, rows: Sequence[Any], columns: Columns, *, n_text: int = 1, note: str = ""
+) -> Iterator[TitledTable]:
+    """A table of some rows; without rows there is none."""
+    cells = [c if callable(c) else lambda row, name=c: row[name] for c in columns.values()]
+    body = tuple(tuple(str(cell(row)) for cell in cells) for row in rows)
+    if body:
+        yield TitledTable(title, (tuple(map(Heading, columns)),), body, note, n_text)
 
 
-# --- association and representation -----------------------------------------------------------------
+def _validation(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    def part(name: str) -> Callable[[Row], str]:
+        return lambda row: f"{100 * row[name] / row['n_texts']:.1f}"
 
-
-def _validation(rows: Sequence[Row]) -> Iterable[TitledTable]:
-    if not rows:
-        return
-    body = [
-        (
-            row["model"],
-            WHO[row["specified_gender"]],
-            str(row["n_texts"]),
-            *(f"{100 * row[name] / row['n_texts']:.1f}" for name in _OUTCOMES),
-        )
-        for row in rows
-    ]
-    yield TitledTable(
+    yield from _table(
         "Association held against the gender in the prompt (GAS(P), Table 1): % of the texts",
-        _heads("Model", "asked for", "texts", "correct", "incorrect", "not captured"),
-        tuple(body),
+        rows,
+        {
+            "Model": "model",
+            "asked for": lambda row: WHO[row["specified_gender"]],
+            "texts": "n_texts",
+            "correct": part("n_correct"),
+            "incorrect": part("n_incorrect"),
+            "not captured": part("n_not_captured"),
+        },
         n_text=2,
     )
 
 
-_OUTCOMES = ("n_correct", "n_incorrect", "n_not_captured")
-
-
-def _representation(rows: Sequence[Row]) -> Iterable[TitledTable]:
+def _representation(rows: Sequence[Row]) -> Iterator[TitledTable]:
     """One line per occupation, the mean of its prompts; under instructions per instruction."""
-    whole = [row for row in rows if row["template_id"] == "all"]
-    if not whole:
-        return
-    scoped = "instruction_id" in whole[0]
+    whole = where(rows, template_id="all")
+    scoped = bool(whole) and "instruction_id" in whole[0]
     if scoped and len(whole) > MOST_OCCUPATIONS * 4:
-        yield _by_instruction(whole)
+        yield from _by_instruction(whole)
         return
-    body = []
-    for row in whole:
-        scope = (str(row["instruction_id"]),) if scoped else ()
-        n = row["n_texts"]
-        body.append(
-            (
-                row["model"],
-                row["occupation"],
-                *scope,
-                percent(row["female_share"]),
-                span(row["ci_low"], row["ci_high"]),
-                span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
-                percent(row["nonbinary_share"]),
-                percent(row["labour_female_share"]),
-                str(n),
-                percent(row["n_unassociated"] / n if n else None),
-            )
-        )
-    heads = ["Model", "occupation", *(["instr."] if scoped else [])]
-    heads += ["women", "95 %", "bounds", "non-bin.", "labour", "texts", "no gender"]
-    yield TitledTable(
+    scope: Columns = {"instr.": "instruction_id"} if scoped else {}
+    yield from _table(
         "Who is represented (GAS(P), Figure 2): % women of the texts that speak of a gender",
-        _heads(*heads),
-        tuple(body),
+        whole,
+        {
+            "Model": "model",
+            "occupation": "occupation",
+            **scope,
+            "women": lambda row: percent(row["female_share"]),
+            "95 %": lambda row: span(row["ci_low"], row["ci_high"]),
+            "bounds": lambda row: span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
+            "non-bin.": lambda row: percent(row["nonbinary_share"]),
+            "labour": lambda row: percent(row["labour_female_share"]),
+            "texts": "n_texts",
+            "no gender": lambda row: _part(row["n_unassociated"], row["n_texts"]),
+        },
+        n_text=3 if scoped else 2,
         note="bounds: if all texts without a gender were men's, or women's; labour: share of women in the"
         " occupation (U.S. BLS); no gender: % of texts that the rules associate with nobody.",
-        n_text=3 if scoped else 2,
     )
 
 
-def _by_instruction(whole: Sequence[Row]) -> TitledTable:
+def _part(n: int, of: int) -> str:
+    return percent(n / of if of else None)
+
+
+def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
     """Means over occupations, when occupations times instructions would fill screens."""
-    body = []
-    for key in dict.fromkeys((row["model"], row["instruction_id"]) for row in whole):
-        rows = [row for row in whole if (row["model"], row["instruction_id"]) == key]
-        shares = [row["female_share"] for row in rows if row["female_share"] is not None]
-        texts, dropped = sum(r["n_texts"] for r in rows), sum(r["n_unassociated"] for r in rows)
-        mean = sum(shares) / len(shares) if shares else None
-        left = percent(dropped / texts if texts else None)
-        body.append((key[0], str(key[1]), percent(mean), str(len(shares)), str(texts), left))
-    return TitledTable(
+
+    def total(rows: Sequence[Row], name: str) -> int:
+        return sum(row[name] for row in rows)
+
+    def shares(rows: Sequence[Row]) -> list[float]:
+        return [row["female_share"] for row in rows if row["female_share"] is not None]
+
+    yield from _table(
         "Who is represented under each instruction (0: none): mean % women over occupations",
-        _heads("Model", "instr.", "women", "occupations", "texts", "no gender"),
-        tuple(body),
-        note="representation.csv has every occupation with its interval.",
+        list(grouped(whole, "model", "instruction_id").values()),
+        {
+            "Model": lambda rows: rows[0]["model"],
+            "instr.": lambda rows: rows[0]["instruction_id"],
+            "women": lambda rows: percent(sum(s) / len(s) if (s := shares(rows)) else None),
+            "occupations": lambda rows: len(shares(rows)),
+            "texts": lambda rows: total(rows, "n_texts"),
+            "no gender": lambda rows: _part(total(rows, "n_unassociated"), total(rows, "n_texts")),
+        },
         n_text=2,
+        note="representation.csv has every occupation with its interval.",
     )
 
 
-# --- words -------------------------------------------------------------------------------------------
-
-
-def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterable[TitledTable]:
+def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
     for origin, said in ORIGINS.items():
-        own = [row for row in lists if row["origin"] == origin and row["method"] == "calibrated"]
+        own = where(lists, origin=origin, method="calibrated")
         own = [row for row in own if row["n_marked"] is not None]
-        if not own:
-            continue
         of_list: dict[tuple[str, ...], list[str]] = {}
-        for row in words:
-            if row["origin"] == origin and row["method"] == "calibrated":
-                of_list.setdefault(_list_key(row), []).append(f"{row['word']}{'*' if row['is_name'] else ''}")
+        for row in where(words, origin=origin, method="calibrated"):
+            of_list.setdefault(_list_key(row), []).append(f"{row['word']}{'*' if row['is_name'] else ''}")
         title = f"Words that mark a gender, {said} (Calibrated Marked Words, z > 1.96)"
-        if len({(row["model"], row["occupation"]) for row in own}) > MOST_OCCUPATIONS:
-            yield _common_words(title, own, of_list)
-        else:
-            yield _list_by_list(title, own, of_list)
+        many = len(grouped(own, "model", "occupation")) > MOST_OCCUPATIONS
+        yield from (_common_words if many else _list_by_list)(title, own, of_list)
 
 
 def _list_key(row: Row) -> tuple[str, ...]:
     return (row["model"], row["occupation"], row["gender"], row["against"])
 
 
+def _marks(row: Row) -> str:
+    return WHO[row["gender"]] + (" (all)" if row["against"] == "all" else "")
+
+
 def _list_by_list(
     title: str, own: Sequence[Row], of_list: Mapping[tuple[str, ...], Sequence[str]]
-) -> TitledTable:
-    body = [
-        (
-            row["model"],
-            row["occupation"],
-            WHO[row["gender"]] + (" (all)" if row["against"] == "all" else ""),
-            " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
-            f"{row['n_marked']} ({number(row['null_p95'], 0)})",
-            number(row["p_value"], 3),
-            number(row["p_value_max_z"], 3),
-            f"{row['n_target']}:{row['n_unmarked']}",
-        )
-        for row in own
-    ]
-    return TitledTable(
+) -> Iterator[TitledTable]:
+    yield from _table(
         title,
-        _heads("Model", "occupation", "marks", "first ten", "words (null 95 %)", "p", "p max|z|", "texts"),
-        tuple(body),
+        own,
+        {
+            "Model": "model",
+            "occupation": "occupation",
+            "marks": _marks,
+            "first ten": lambda row: " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
+            "words (null 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
+            "p": lambda row: number(row["p_value"], 3),
+            "p max|z|": lambda row: number(row["p_value_max_z"], 3),
+            "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
+        },
+        n_text=4,
         note="null: lists with shuffled genders; p: of the list's length, p max|z|: of its strongest word;"
         " (all): against both other genders; * a name.",
-        n_text=4,
     )
 
 
 def _common_words(
     title: str, own: Sequence[Row], of_list: Mapping[tuple[str, ...], Sequence[str]]
-) -> TitledTable:
-    body = []
-    for model, gender, against in dict.fromkeys((r["model"], r["gender"], r["against"]) for r in own):
-        rows = [r for r in own if (r["model"], r["gender"], r["against"]) == (model, gender, against)]
+) -> Iterator[TitledTable]:
+    def most_common(rows: Sequence[Row]) -> str:
         seen = Counter(word for row in rows for word in of_list.get(_list_key(row), ()))
         first = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[: TOP_WORDS + 5]
-        longer = sum(r["null_p95"] is not None and r["n_marked"] > r["null_p95"] for r in rows)
-        body.append(
-            (
-                model,
-                WHO[gender] + (" (all)" if against == "all" else ""),
-                " ".join(f"{word} {n}" for word, n in first) or "(none)",
-                str(len(rows)),
-                str(longer),
-            )
-        )
-    return TitledTable(
+        return " ".join(f"{word} {n}" for word, n in first) or "(none)"
+
+    def beyond(rows: Sequence[Row]) -> int:
+        return sum(r["null_p95"] is not None and r["n_marked"] > r["null_p95"] for r in rows)
+
+    yield from _table(
         title,
-        _heads("Model", "marks", "words in most occupations, with their number", "lists", "beyond null"),
-        tuple(body),
-        note="beyond null: lists longer than 95 % of those with shuffled genders; marked_words.csv has all.",
+        list(grouped(own, "model", "gender", "against").values()),
+        {
+            "Model": lambda rows: rows[0]["model"],
+            "marks": lambda rows: _marks(rows[0]),
+            "words in most occupations, with their number": most_common,
+            "lists": len,
+            "beyond null": beyond,
+        },
         n_text=3,
+        note="beyond null: lists longer than 95 % of those with shuffled genders; marked_words.csv has all.",
     )
 
 
-# --- SRB, clusters, tests --------------------------------------------------------------------------------
-
-
-def _srb(rows: Sequence[Row]) -> Iterable[TitledTable]:
+def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
     scored = [row for row in rows if row["srb"] is not None]
-    if rows and not scored:
-        reasons = Counter(row["reason"] for row in rows)
-        reason, n = reasons.most_common(1)[0]
-        yield TitledTable(
-            "Subset Representational Bias (SRB)",
-            _heads("no score", "occupations and genders"),
-            ((reason, str(n)),),
-        )
-        return
     if not scored:
+        first = Counter(row["reason"] for row in rows).most_common(1)
+        heads: Columns = {"no score": lambda pair: pair[0], "occupations and genders": lambda pair: pair[1]}
+        yield from _table("Subset Representational Bias (SRB)", first, heads)
         return
     control = f", {scored[0]['control']}" if scored[0]["control"] else ""
-    body = [
-        (
-            row["model"],
-            row["occupation"],
-            WHO[row["gender"]],
-            signed(row["srb"]),
-            signed(row["srb_matched"]),
-            signed(row["overlap_only"]),
-            signed(row["srb_z"], 1),
-            number(row["p_value"], 3),
-            number(row["srb_seed_sd"], 3),
-            f"{row['n_candidates']}/{row['n_target_female']}/{row['n_target_male']}",
-        )
-        for row in scored
-    ]
-    yield TitledTable(
+    yield from _table(
         f"Subset Representational Bias (SRB{control}): negative = nearer to specified women",
-        _heads(
-            *("Model", "occupation", "words of", "SRB", "matched", "overlap", "z", "p", "seed SD"),
-            "words C/F/M",
-        ),
-        tuple(body),
+        scored,
+        {
+            "Model": "model",
+            "occupation": "occupation",
+            "words of": lambda row: WHO[row["gender"]],
+            "SRB": lambda row: signed(row["srb"]),
+            "matched": lambda row: signed(row["srb_matched"]),
+            "overlap": lambda row: signed(row["overlap_only"]),
+            "z": lambda row: signed(row["srb_z"], 1),
+            "p": lambda row: number(row["p_value"], 3),
+            "seed SD": lambda row: number(row["srb_seed_sd"], 3),
+            "words C/F/M": lambda row: (
+                f"{row['n_candidates']}/{row['n_target_female']}/{row['n_target_male']}"
+            ),
+        },
+        n_text=3,
         note=f"vectors {scored[0]['vectors']}: scores of other vectors are not comparable, z is; matched:"
         " both target lists equally long; overlap: from equal words alone; z, p: against shuffled genders.",
-        n_text=3,
     )
 
 
-def _instruction_words(rows: Sequence[Row]) -> Iterable[TitledTable]:
-    own = [row for row in rows if row["method"] == "calibrated"]
-    if not own:
-        return
-    body = []
-    for key in dict.fromkeys((r["model"], r["instruction_id"], r["marked_for"]) for r in own):
-        words = [r["word"] for r in own if (r["model"], r["instruction_id"], r["marked_for"]) == key]
-        body.append((key[0], str(key[1]), key[2], " ".join(words[:TOP_WORDS]), str(len(words))))
-    yield TitledTable(
+def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    own = where(rows, method="calibrated")
+    yield from _table(
         "Words that an instruction adds (instruction) or takes away (none), pronouns left out",
-        _heads("Model", "instr.", "marked for", "first ten", "words"),
-        tuple(body),
+        list(grouped(own, "model", "instruction_id", "marked_for").values()),
+        {
+            "Model": lambda rows: rows[0]["model"],
+            "instr.": lambda rows: rows[0]["instruction_id"],
+            "marked for": lambda rows: rows[0]["marked_for"],
+            "first ten": lambda rows: " ".join(row["word"] for row in rows[:TOP_WORDS]),
+            "words": len,
+        },
         n_text=4,
     )
 
 
-def _clusters(rows: Sequence[Row]) -> Iterable[TitledTable]:
-    kept = [row for row in rows if row["kept"] and row["model"] == "all"]
-    own = {row["cluster"] for row in rows if row["kept"] and row["model"] != "all"}
-    kept = [row for row in kept if row["cluster"] in own][:MOST_OCCUPATIONS]
-    if not kept:
-        return
-    body = [
-        (
-            row["words"][:70],
-            f"{row['n_occupations_female']}:{row['n_occupations_male']}",
-            row["category"] or "",
-        )
-        for row in kept
-    ]
-    yield TitledTable(
+def _clusters(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    kept = [row for row in rows if row["kept"]]
+    of_models = {row["cluster"] for row in kept if row["model"] != "all"}
+    shown = [row for row in kept if row["model"] == "all" and row["cluster"] in of_models]
+    yield from _table(
         "Clusters of marked words that one gender has in more occupations (GAS(P), Figure 5)",
-        _heads("words", "women:men", "category"),
-        tuple(body),
+        shown[:MOST_OCCUPATIONS],
+        {
+            "words": lambda row: row["words"][:70],
+            "women:men": lambda row: f"{row['n_occupations_female']}:{row['n_occupations_male']}",
+            "category": lambda row: row["category"] or "",
+        },
     )
 
 
@@ -285,37 +257,35 @@ _SHOWN = {
 }
 
 
-def _tests(rows: Sequence[Row]) -> Iterable[TitledTable]:
-    body = []
-    for row in rows:
-        contrast = row["family"].rsplit("/", 1)[-1]
-        if (row["quantity"], contrast) not in _SHOWN or row["estimate"] is row["p_value"] is None:
-            continue  # tests.csv has the reason of a test that could not be made
-        models = row["model_a"] if contrast != "models" else f"{row['model_a']} − {row['model_b']}"
-        gender = f" ({WHO[row['gender']]})" if contrast == "models" and row["quantity"] == "srb" else ""
-        body.append(
-            (
-                models,
-                _SHOWN[row["quantity"], contrast] + gender,
-                row["kind"],
-                signed(row["estimate"]),
-                span(row["ci_low"], row["ci_high"], signed=True),
-                number(row["statistic"], 2),
-                p_value(row["p_value"]),
-                p_value(row["p_adjusted"]),
-                str(row["n_a"]),
-            )
-        )
-    if body:
-        yield TitledTable(
-            "Tests over occupations",
-            _heads("Model", "what", "test", "estimate", "95 %", "statistic", "p", "p Holm", "n"),
-            tuple(body),
-            n_text=3,
-        )
+def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    def models(row: Row) -> str:
+        between = contrast_of(row) == "models"
+        return f"{row['model_a']} − {row['model_b']}" if between else row["model_a"]
 
+    def what(row: Row) -> str:
+        key = (row["quantity"], contrast_of(row))
+        return _SHOWN[key] + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
 
-# --- numbers ------------------------------------------------------------------------------------------------
+    yield from _table(
+        "Tests over occupations",
+        [
+            row
+            for row in rows  # tests.csv has the reason of a test that could not be made
+            if (row["quantity"], contrast_of(row)) in _SHOWN and not row["estimate"] is row["p_value"] is None
+        ],
+        {
+            "Model": models,
+            "what": what,
+            "test": "kind",
+            "estimate": lambda row: signed(row["estimate"]),
+            "95 %": lambda row: span(row["ci_low"], row["ci_high"], signed=True),
+            "statistic": lambda row: number(row["statistic"], 2),
+            "p": lambda row: p_value(row["p_value"]),
+            "p Holm": lambda row: p_value(row["p_adjusted"]),
+            "n": "n_a",
+        },
+        n_text=3,
+    )
 
 
 def _shown(value: float | None, form: Callable[[float], str]) -> str:

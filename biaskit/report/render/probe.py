@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
-Row = Mapping[str, Any]
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
 Blocks = list[tuple[str, Row]]
@@ -28,28 +27,25 @@ class Frame:
     summary: str = ""  # title of one table with both bias types
 
 
-def probe_document(
-    frame: Frame, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], signature: str
-) -> Document:
+def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
     """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
     groups = tables.get("probe_groups", [])
     made = (
         _by_instruction(frame, groups, tables.get("probe_levels", []))
         if frame.levels
-        else _by_model(frame, groups)
+        else [
+            by_model(frame, rows, _title(frame, bias_type, setting))
+            for (bias_type, setting), rows in _tables_of(groups)
+        ]
     )
     return Document(tuple(made), tuple(notes), signature)
 
 
-def _by_model(frame: Frame, groups: Sequence[Row]) -> list[TitledTable]:
-    """A table per bias type and setting."""
-    made = []
-    for bias_type in _in_order(groups, "bias_type"):
-        for setting in _in_order(groups, "setting"):
-            rows = [r for r in groups if r["bias_type"] == bias_type and r["setting"] == setting]
-            if rows:
-                made.append(by_model(frame, rows, _title(frame, bias_type, setting)))
-    return made
+def _tables_of(groups: Sequence[Row]) -> list[tuple[tuple[str, str], list[Row]]]:
+    """The rows of each bias type and setting, settings inside bias types."""
+    types, settings = distinct(groups, "bias_type"), distinct(groups, "setting")
+    found = grouped(groups, "bias_type", "setting").items()
+    return sorted(found, key=lambda one: (types.index(one[0][0]), settings.index(one[0][1])))
 
 
 def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
@@ -59,19 +55,18 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
     """
     job_groups = _job_groups(rows)
     lines = []
-    for model in _in_order(rows, "model"):
-        own = [r for r in rows if r["model"] == model]
+    for (model,), own in grouped(rows, "model").items():
         lines.append((_named(model, own), *_shares(own, job_groups, frame, errors=True)))
         lines.append(("  95 % interval", *_cells(own, job_groups, frame, _between("ci_low", "ci_high"))))
-        estimators = _in_order(own, "estimator")
+        estimators = distinct(own, "estimator")
         if "top-k" in estimators:
             bounds = _cells(own, job_groups, frame, _between("share_low", "share_high"))
             lines.append(("  bounds (top-k)", *bounds))
         if "sampling" in estimators:
-            lines.append(("  SE of the draws", *_cells(own, job_groups, frame, _error_of_draws)))
+            lines.append(("  SE of the draws", *_cells(own, job_groups, frame, _between("se_sampling"))))
     return TitledTable(
         title=title,
-        header=_header(("Model",), [("", None)], job_groups, frame),
+        header=_header(("Model",), [""], job_groups, frame),
         rows=tuple(lines),
         note=_letters(frame) + _what(rows),
     )
@@ -97,12 +92,11 @@ def _what(rows: Sequence[Row]) -> str:
     templates = max((r["n_templates"] or 0 for r in rows), default=0)
     counts = {r["job_group"]: r["n_jobs"] for r in rows}
     jobs = " and ".join(f"{n} {group}" for group, n in counts.items()) + " jobs"
-    estimators = _in_order(rows, "estimator")
+    estimators = distinct(rows, "estimator")
     bounds = (
         "; bounds (top-k): the means of the least and greatest shares that the listed tokens leave possible"
-        if "top-k" in estimators
-        else ""
     )
+    bounds = bounds if "top-k" in estimators else ""
     draws = "; SE of the draws: already inside the interval" if "sampling" in estimators else ""
     return (
         f"± standard error over {templates} templates; interval over jobs and templates{bounds}{draws};"
@@ -113,21 +107,17 @@ def _what(rows: Sequence[Row]) -> str:
 def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
     """Rows are instructions, level averages between them; columns bias types, or settings where both ran."""
     made = []
-    both_settings = len(_in_order(groups, "setting")) > 1
-    for model in _in_order(groups, "model"):
-        own = [r for r in groups if r["model"] == model]
-        averages = [r for r in levels if r["model"] == model]
-        types = _in_order(own, "bias_type")
-        split: list[tuple[str, Blocks]] = []
+    both_settings = len(distinct(groups, "setting")) > 1
+    for (model,), own in grouped(groups, "model").items():
+        types = distinct(own, "bias_type")
         if both_settings:
-            settings = _in_order(own, "setting")
+            settings = distinct(own, "setting")
             split = [(frame.titles[bias_type], by_settings(bias_type, settings)) for bias_type in types]
         else:
-            title = frame.summary or "; ".join(frame.titles[t] for t in types)
-            split = [(title, by_types(types))]
+            split = [(frame.summary or "; ".join(frame.titles[t] for t in types), by_types(types))]
         for title, blocks in split:
             whole = f"{title}, {_named(model, own)}: % of the probability on the listed words"
-            made.append(by_instruction(frame, own, averages, whole, blocks))
+            made.append(by_instruction(frame, own, where(levels, model=model), whole, blocks))
     return made
 
 
@@ -159,23 +149,20 @@ def by_instruction(
     lines: list[tuple[str, ...]] = []
 
     def add(level: str, name: str, found: Sequence[Row], *, average: bool = False) -> None:
-        cells: list[str] = []
-        for _, chosen in blocks:
-            inside = [r for r in found if all(r[k] == v for k, v in chosen.items())]
-            cells += _shares(inside, job_groups, frame, coverage=not average)
+        cells = _in_blocks(found, blocks, job_groups, frame, coverage=not average)
         lead = (level, name) if apart else (f"{level} {name}".strip(),)
         lines.append((*lead, *cells))
 
-    add("", "None", [r for r in rows if r["instruction_id"] == NO_INSTRUCTION])
+    add("", "None", where(rows, instruction_id=NO_INSTRUCTION))
     for number, level in frame.levels.items():
-        add(level, str(number), [r for r in rows if r["instruction_id"] == number])
+        add(level, str(number), where(rows, instruction_id=number))
         last = [i for i, other in frame.levels.items() if other == level][-1] == number
         if level and last:
-            add(level, "average", [r for r in levels if r["level"] == level], average=True)
+            add(level, "average", where(levels, level=level), average=True)
     heads = ("Abstraction", "ID") if apart else ("Instruction",)
     return TitledTable(
         title=title,
-        header=_header(heads, [(name, None) for name, _ in blocks], job_groups, frame),
+        header=_header(heads, [name for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
         note=_letters(frame) + COVERAGE,
         n_text=len(heads),
@@ -187,17 +174,14 @@ def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, bloc
     job_groups = _job_groups(rows)
     lines = []
     for number in (NO_INSTRUCTION, *frame.levels):
-        for model in _in_order(rows, "model"):
-            own = [r for r in rows if (r["model"], r["instruction_id"]) == (model, number)]
-            cells: list[str] = []
-            for _, chosen in blocks:
-                inside = [r for r in own if all(r[k] == v for k, v in chosen.items())]
-                cells += _shares(inside, job_groups, frame, coverage=True)
+        for model in distinct(rows, "model"):
+            own = where(rows, model=model, instruction_id=number)
+            cells = _in_blocks(own, blocks, job_groups, frame)
             name = "None" if number == NO_INSTRUCTION else str(number)
             lines.append((name, _named(model, own), *cells))
     return TitledTable(
         title=title,
-        header=_header(("ID", "Model"), [(name, None) for name, _ in blocks], job_groups, frame),
+        header=_header(("ID", "Model"), [name for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
         note=_letters(frame) + COVERAGE,
         n_text=2,
@@ -205,23 +189,14 @@ def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, bloc
 
 
 def _header(
-    first: tuple[str, ...], blocks: list[tuple[str, None]], job_groups: Sequence[str], frame: Frame
+    words: tuple[str, ...], blocks: Sequence[str], job_groups: Sequence[str], frame: Frame
 ) -> tuple[tuple[Heading, ...], ...]:
     width = len(frame.groups) + 1
-    lead = tuple(Heading("") for _ in first)
-    lines = []
-    if any(name for name, _ in blocks):
-        lines.append((*lead, *(Heading(name, width * len(job_groups)) for name, _ in blocks)))
-    lines.append((*lead, *(Heading(group, width) for _ in blocks for group in job_groups)))
-    names = [Heading(LETTERS.get(g, g)) for g in frame.groups] + [Heading("cov.")]
-    lines.append(
-        (*(Heading(text) for text in first), *(h for _ in blocks for _ in job_groups for h in names))
-    )
-    return tuple(lines)
-
-
-def _find(rows: Sequence[Row], job_group: str, gender: str) -> Row | None:
-    return next((r for r in rows if r["job_group"] == job_group and r["gender"] == gender), None)
+    lead = tuple(Heading("") for _ in words)
+    over = [(*lead, *(Heading(name, width * len(job_groups)) for name in blocks))] if any(blocks) else []
+    groups = (*lead, *(Heading(group, width) for _ in blocks for group in job_groups))
+    names = [LETTERS.get(g, g) for g in frame.groups] + ["cov."]
+    return (*over, groups, tuple(map(Heading, (*words, *names * len(job_groups) * len(blocks)))))
 
 
 Show = Callable[[Row], str | None]
@@ -233,10 +208,17 @@ def _cells(
     """A cell for each gender of each job group, and the coverage (or nothing) after them."""
     cells: list[str] = []
     for job_group in job_groups:
-        found = [_find(rows, job_group, gender) for gender in frame.groups]
+        found = [first(rows, job_group=job_group, gender=gender) for gender in frame.groups]
         cells += [(show(row) if row is not None else None) or "–" for row in found]
         cells.append(_coverage(found) if coverage else "")
     return cells
+
+
+def _in_blocks(
+    rows: Sequence[Row], blocks: Blocks, job_groups: Sequence[str], frame: Frame, *, coverage: bool = True
+) -> list[str]:
+    parts = (_shares(where(rows, **chosen), job_groups, frame, coverage=coverage) for _, chosen in blocks)
+    return [cell for part in parts for cell in part]
 
 
 def _shares(
@@ -247,30 +229,24 @@ def _shares(
     errors: bool = False,
     coverage: bool = True,
 ) -> list[str]:
-    """Shares in percent, with ± standard error over templates where `errors` are wanted."""
+    """Shares in percent, with ± standard error over templates where `errors` are wanted.
+
+    A share whose group's median coverage is under the floor stands in brackets.
+    """
 
     def show(row: Row) -> str:
         shown = "–" if row["share"] is None else f"{100 * row['share']:.1f}"
         if errors and row["se_templates"] is not None:
             shown += f" ± {100 * row['se_templates']:.1f}"
-        return _bracketed(shown, row, frame)
+        median = row.get("coverage_median")
+        return f"[{shown}]" if median is not None and median < frame.floor else shown
 
     return _cells(rows, job_groups, frame, show, coverage=coverage)
 
 
-def _between(low: str, high: str) -> Show:
-    """The two columns named, as percentages from one to the other."""
-    return lambda row: None if row[low] is None else f"{100 * row[low]:.1f}–{100 * row[high]:.1f}"
-
-
-def _error_of_draws(row: Row) -> str | None:
-    return None if row["se_sampling"] is None else f"{100 * row['se_sampling']:.1f}"
-
-
-def _bracketed(shown: str, row: Row, frame: Frame) -> str:
-    """A share whose group's median coverage is under the floor stands in brackets."""
-    median = row.get("coverage_median")
-    return f"[{shown}]" if median is not None and median < frame.floor else shown
+def _between(*columns: str) -> Show:
+    """The columns named, as percentages from one to the other."""
+    return lambda row: None if row[columns[0]] is None else "–".join(f"{100 * row[c]:.1f}" for c in columns)
 
 
 def _coverage(found: Sequence[Row | None]) -> str:
@@ -280,9 +256,5 @@ def _coverage(found: Sequence[Row | None]) -> str:
 
 def _job_groups(rows: Sequence[Row]) -> list[str]:
     """As the papers print them where they have the papers' names, else in order of appearance."""
-    found = _in_order(rows, "job_group")
+    found = distinct(rows, "job_group")
     return sorted(found, key=lambda group: group != "female-dominated")
-
-
-def _in_order(rows: Sequence[Row], name: str) -> list[Any]:
-    return list(dict.fromkeys(row[name] for row in rows))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from biaskit.foreign import visible
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, Heading, TitledTable, placed
 
 WIDTH = 80
 """Columns of a terminal whose width is not known."""
@@ -70,9 +70,6 @@ def cell_width(text: str) -> int:
     )
 
 
-# --- one table ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Column:
     """A column with its own heading; the headings over several columns are kept apart."""
@@ -118,20 +115,14 @@ class _Grid:
         chosen = [*range(self.n_text), *numbers]
         spans = []
         for line in self.spans:
-            kept, start = [], 0
-            for heading in line:
-                n = sum(start <= i < start + heading.span for i in chosen)
-                kept += [Heading(heading.text, n)] if n else []
-                start += heading.span
-            spans.append(tuple(kept))
+            kept = ((heading.text, sum(i in columns for i in chosen)) for heading, columns in placed(line))
+            spans.append(tuple(Heading(text, n) for text, n in kept if n))
         return _Grid(tuple(self.columns[i] for i in chosen), tuple(spans), self.n_text)
 
     def blocks(self) -> list[list[int]]:
         """Numbers that belong under one heading; without such headings each is its own."""
-        found, start = [], 0
-        for span in [h.span for h in self.spans[0]] if self.spans else [1] * len(self.columns):
-            found.append([i for i in range(start, start + span) if i >= self.n_text])
-            start += span
+        over = self.spans[0] if self.spans else [Heading("")] * len(self.columns)
+        found = ([i for i in columns if i >= self.n_text] for _, columns in placed(over))
         return [block for block in found if block]
 
 
@@ -192,16 +183,14 @@ def _least(grid: _Grid) -> list[int]:
 def _under_spans(grid: _Grid, widths: list[int]) -> list[int]:
     """The same widths, the last column under a heading widened to its longest word."""
     for line in reversed(grid.spans):
-        start = 0
-        for heading in line:
-            inside = sum(widths[start : start + heading.span]) + GAP * (heading.span - 1)
+        for heading, columns in placed(line):
             longest = max((cell_width(word) for word in heading.text.split()), default=0)
-            widths[start + heading.span - 1] += max(min(longest, LONGEST_LEAD) - inside, 0)
-            start += heading.span
+            widths[columns[-1]] += max(min(longest, LONGEST_LEAD) - _inside(widths, columns), 0)
     return widths
 
 
-# --- lines -------------------------------------------------------------------------------------------
+def _inside(widths: Sequence[int], columns: range) -> int:
+    return sum(widths[i] for i in columns) + GAP * (len(columns) - 1)
 
 
 def _panel(grid: _Grid, width: int) -> list[str]:
@@ -209,10 +198,7 @@ def _panel(grid: _Grid, width: int) -> list[str]:
     widths = _widths(grid, width)
     lines: list[str] = []
     for line in grid.spans:
-        inside, start = [], 0
-        for heading in line:
-            inside.append(sum(widths[start : start + heading.span]) + GAP * (heading.span - 1))
-            start += heading.span
+        inside = [_inside(widths, columns) for _, columns in placed(line)]
         lines += _row([heading.text for heading in line], inside, len(line), width, bottom=True)
     lines += _row([column.heading for column in grid.columns], widths, grid.n_text, width, bottom=True)
     lines.append("-" * (sum(widths) + GAP * (len(widths) - 1)))

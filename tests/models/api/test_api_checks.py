@@ -367,16 +367,7 @@ def test_whatever_doctor_believes_of_a_liar_gives_no_wrong_number(lie: str) -> N
         for form in FORMS:
             for name in scorer.found.estimators(form):
                 if name != "sampling":
-                    check(
-                        ApiScorer(
-                            scorer.connection,
-                            scorer.found,
-                            label="toy",
-                            spec="x",
-                            scoring=ScoringOptions(name),
-                        ),
-                        form,
-                    )
+                    check(ApiScorer(scorer.connection, scorer.found, ScoringOptions(name)), form)
 
 
 def check(scorer: ApiScorer, form: PromptForm) -> None:
@@ -393,9 +384,7 @@ def test_lists_that_are_more_than_everything_are_refused() -> None:
     with ApiServer(MODEL, Behaviour(lies=Lies(["logprobs-sum"]))) as server, measured(server) as scorer:
         assert TEXTS == scorer.found.estimators("raw") == scorer.found.estimators("chat-continue")
         with pytest.raises(ModelError, match="more probable together than everything"):
-            ApiScorer(
-                scorer.connection, scorer.found, label="toy", spec="x", scoring=ScoringOptions("top-k")
-            ).estimator_for("raw")
+            ApiScorer(scorer.connection, scorer.found, ScoringOptions("top-k")).estimator_for("raw")
 
 
 def without_spaces(payload: Any, telling: Any) -> Any:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from places import SHARED
 
 from biaskit.errors import CorpusError, MissingExtraError, StudyError
 from biaskit.personas.texts.gender_codes import GenderCodes
-from biaskit.personas.texts.importing import ImportedTexts, read_texts, rows_of_frame
+from biaskit.personas.texts.importing import ImportedTexts, read_texts
 from biaskit.runs.store import RowWriter
 from biaskit.runs.store import read_rows as read_run_rows
 
@@ -89,6 +90,10 @@ def texts_of(imported: ImportedTexts) -> list[object]:
 
 def genders_of(imported: ImportedTexts) -> list[object]:
     return [row["specified_gender"] for row in imported.rows()]
+
+
+def occupations_of(imported: ImportedTexts) -> list[object]:
+    return [row["occupation"] for row in imported.rows()]
 
 
 def draws_of(imported: ImportedTexts) -> list[object]:
@@ -177,20 +182,20 @@ def test_two_spellings_of_one_code_must_agree() -> None:
 def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: Write) -> None:
     codes = ["F", "NA", "D", "D", "D", "trans woman", "trans woman", "1.5", "1.5", "", "M"]
     file = write("t.csv", "text,sex\n" + "".join(f"t,{code}\n" for code in codes))
-    assert message_of(read_texts, file, gender_col="sex") == (
+    assert message_of(read_texts, file, gender="sex") == (
         "t.csv: sex holds gender codes that are not known: 'D' (3 texts), 'trans woman' (2 texts),"
         " '1.5' (2 texts), 'NA' (1 text). Map each with --set gender_codes.D=female,"
         ' --set \'gender_codes.trans woman=female\', "1.5" = "female" under [gender_codes] of a study file;'
         " other values: male, nonbinary, none (not specified)."
     )
     mapped = {"D": "nonbinary", "NA": "none", "trans woman": "female", "1.5": ""}
-    found = read_texts(file, gender_col="sex", gender_codes=mapped)
-    assert {"female": 3, "male": 1, "nonbinary": 3, None: 4} == found.genders
+    found = read_texts(file, gender="sex", gender_codes=mapped)
+    assert {"female": 3, "male": 1, "nonbinary": 3, None: 4} == Counter(genders_of(found))
 
 
 def test_a_column_of_texts_as_gender_column_is_one_short_line(write: Write) -> None:
     file = write("t.csv", "text\n" + "".join(f'"{n} {"x" * 500}\n"\n' for n in range(250)))
-    message = message_of(read_texts, file, gender_col="text")
+    message = message_of(read_texts, file, gender="text")
     assert "others (242 texts). Map each with --set gender_codes.CODE=female" in message
     assert len(message) < 1000
 
@@ -200,9 +205,7 @@ def test_a_column_of_texts_as_gender_column_is_one_short_line(write: Write) -> N
 
 def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write) -> None:
     content = 'job,body,sex,llm\nnurse,"She\nworks.",W,demo\n'
-    imported = read_texts(
-        write("t.csv", content), text_col="body", gender_col="sex", occupation_col="job", model_col="llm"
-    )
+    imported = read_texts(write("t.csv", content), text="body", gender="sex", occupation="job", model="llm")
     digest = hashlib.sha256(content.encode()).hexdigest()
     assert digest == imported.digest
     assert [
@@ -229,7 +232,7 @@ def test_without_columns_everything_is_all_and_no_gender_is_specified(write: Wri
     imported = read_texts(write("t.csv", "text\nHe.\n"))
     (row,) = imported.rows()
     assert ("all", "all", None) == (row["model"], row["occupation"], row["specified_gender"])
-    assert ({"all": 1}, {"all": 1}, {None: 1}) == (imported.models, imported.occupations, imported.genders)
+    assert {"all": 1} == imported.models
     assert () == imported.notes
 
 
@@ -241,21 +244,20 @@ def test_equal_texts_stay_two_and_another_file_has_other_keys(write: Write) -> N
 
 def test_a_draw_is_the_line_where_its_record_begins(write: Write) -> None:
     content = '"te\nxt",n\none,1\n\n"two\n\u2028and\r more",2\n\n\nthree,3\r\nfour'
-    assert [3, 5, 9, 10] == draws_of(read_texts(write("t.csv", f"{content},4"), text_col="te\nxt"))
+    assert [3, 5, 9, 10] == draws_of(read_texts(write("t.csv", f"{content},4"), text="te\nxt"))
     # Messages count in the same way.
-    assert "t.csv, line 10: fields" in message_of(read_texts, write("t.csv", content), text_col="te\nxt")
+    assert "t.csv, line 10: fields" in message_of(read_texts, write("t.csv", content), text="te\nxt")
     assert [1, 3] == draws_of(read_texts(write("t.jsonl", '{"text": "a"}\n\n{"text": "b"}')))
-    assert [1, 2] == draws_of(rows_of_frame(pd.DataFrame({"text": ["a", "b"]}, index=[7, 7])))
+    assert [1, 2] == draws_of(read_texts(pd.DataFrame({"text": ["a", "b"]}, index=[7, 7])))
 
 
 def test_counts_and_notes_say_how_codes_were_read(write: Write) -> None:
     rows = ["a,M,Nurse,x", " ,w,nurse,x", ",N,nurse,y", "b,,cook,x", "c, m ,COOK,x", "d,M,Cook,x"]
     imported = read_texts(
-        write("t.csv", "text,g,o,m\n" + "\n".join(rows)), gender_col="g", occupation_col="o", model_col="m"
+        write("t.csv", "text,g,o,m\n" + "\n".join(rows)), gender="g", occupation="o", model="m"
     )
-    assert (6, 2) == (imported.n_texts, imported.n_empty)
-    assert {"male": 3, "female": 1, "nonbinary": 1, None: 1} == imported.genders
-    assert ["Nurse", "nurse", "cook", "COOK", "Cook"] == list(imported.occupations)
+    assert {"male": 3, "female": 1, "nonbinary": 1, None: 1} == Counter(genders_of(imported))
+    assert ["Nurse", "nurse", "nurse", "cook", "COOK", "Cook"] == occupations_of(imported)
     assert {"x": 5, "y": 1} == imported.models
     assert (
         "gender codes were read: '' as not specified (1), 'M' as male (2), 'N' as nonbinary (1),"
@@ -276,7 +278,7 @@ def test_rows_go_into_a_run_and_come_back(write: Write, tmp_path: Path) -> None:
 def test_the_personas_of_the_paper_say_which_code_is_which() -> None:
     if not PERSONAS.exists():
         not_beside(f"{PERSONAS} is not here")
-    imported = read_texts(PERSONAS, gender_col="gender", occupation_col="race", model_col="model")
+    imported = read_texts(PERSONAS, gender="gender", occupation="race", model="model")
     with PERSONAS.open(encoding="utf-8", newline="") as file:
         prompts = [row["prompt"] for row in csv.DictReader(file)]
     said = [
@@ -284,9 +286,9 @@ def test_the_personas_of_the_paper_say_which_code_is_which() -> None:
         for prompt in prompts
     ]
     assert said == genders_of(imported)
-    assert {"male": 450, "female": 450, "nonbinary": 450} == imported.genders
-    assert {"a White", "a Black", "an Asian", "a Middle-Eastern", "a Latine"} == set(imported.occupations)
-    assert 1350 == imported.n_texts == len({row["key"] for row in imported.rows()})
+    assert {"male": 450, "female": 450, "nonbinary": 450} == Counter(genders_of(imported))
+    assert {"a White", "a Black", "an Asian", "a Middle-Eastern", "a Latine"} == set(occupations_of(imported))
+    assert 1350 == len({row["key"] for row in imported.rows()})
 
 
 # --- text is text ----------------------------------------------------------------------------------
@@ -328,12 +330,12 @@ def test_what_json_writes_without_escapes_comes_back(texts: list[str]) -> None:
 @given(ANY_TEXTS)
 @example([*HARD, SURROGATE])
 def test_what_a_frame_holds_comes_back(texts: list[str]) -> None:
-    assert texts == texts_of(rows_of_frame(pd.DataFrame({"text": pd.Series(texts, dtype=object)})))
+    assert texts == texts_of(read_texts(pd.DataFrame({"text": pd.Series(texts, dtype=object)})))
 
 
 @pytest.mark.parametrize("table", ["t\nsame\nsplit\rhere\nlast\n", "t,n\nsplit\rhere,1\n", "t\rone\rtwo\r"])
 def test_a_lone_carriage_return_outside_quotes_makes_no_two_records(write: Write, table: str) -> None:
-    message = message_of(read_texts, write("t.csv", table), text_col="t")
+    message = message_of(read_texts, write("t.csv", table), text="t")
     assert "is not valid CSV: new-line character seen in unquoted field. Put texts" in message
 
 
@@ -347,7 +349,7 @@ def test_pandas_writes_such_carriage_returns(tmp_path: Path) -> None:
 def test_labels_are_kept_to_the_letter(write: Write) -> None:
     labels = ["NA", "None", "007", "1.0", "true", "عربي", "a\x1b[31m", "'x"]
     lines = "".join(json.dumps({"text": "t", "job": label}) + "\n" for label in labels)
-    assert labels == list(read_texts(write("t.jsonl", lines), occupation_col="job").occupations)
+    assert labels == occupations_of(read_texts(write("t.jsonl", lines), occupation="job"))
 
 
 # --- streams ---------------------------------------------------------------------------------------
@@ -365,7 +367,7 @@ def test_a_long_file_is_never_held(tmp_path: Path) -> None:
     assert 2000 == sum(1 for _ in imported.rows())
     assert tracemalloc.get_traced_memory()[1] < 2e6
     # Nor are its texts when they are taken for gender codes by mistake.
-    assert "others (1,992 texts)" in message_of(read_texts, path, gender_col="text")
+    assert "others (1,992 texts)" in message_of(read_texts, path, gender="text")
     assert tracemalloc.get_traced_memory()[1] < 4e6
     tracemalloc.stop()
 
@@ -435,7 +437,7 @@ FORMULA = "which a spreadsheet would run. Rename it."
         (
             "t.csv",
             "text,sex\na,F\n",
-            {"gender_col": "gender"},
+            {"gender": "gender"},
             "t.csv has no column 'gender'; it has 'text', 'sex'. Name one of these.",
         ),
         (
@@ -447,7 +449,7 @@ FORMULA = "which a spreadsheet would run. Rename it."
         (
             "t.csv",
             ",".join(f"c{n}" for n in range(14)) + "\n",
-            {"text_col": "zz"},
+            {"text": "zz"},
             "t.csv has no column 'zz'; it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9',"
             " 'c10', 'c11', …. Name one of these.",
         ),
@@ -481,21 +483,21 @@ FORMULA = "which a spreadsheet would run. Rename it."
         (
             "t.csv",
             "text,job\na,cook\nb,=HYPERLINK(1)\n",
-            {"occupation_col": "job"},
+            {"occupation": "job"},
             f"t.csv, line 3: job '=HYPERLINK(1)' begins with '=', {FORMULA}",
         ),
-        ("t.csv", "text,m\na,-1\n", {"model_col": "m"}, f"t.csv, line 2: m '-1' begins with '-', {FORMULA}"),
-        ("t.csv", "text,m\na,\n", {"model_col": "m"}, "t.csv, line 2: m is empty. Give it a name."),
+        ("t.csv", "text,m\na,-1\n", {"model": "m"}, f"t.csv, line 2: m '-1' begins with '-', {FORMULA}"),
+        ("t.csv", "text,m\na,\n", {"model": "m"}, "t.csv, line 2: m is empty. Give it a name."),
         (
             "t.csv",
             "text,m\na, x\n",
-            {"model_col": "m"},
+            {"model": "m"},
             "t.csv, line 2: m ' x' begins or ends with white space. Remove it.",
         ),
         (
             "t.csv",
             'text,"m\n"\na,"x\u2028y"\n',
-            {"model_col": "m\n"},
+            {"model": "m\n"},
             "t.csv, line 3: 'm\\n' 'x\\u2028y' holds a line break. Remove it.",
         ),
         (
@@ -507,13 +509,13 @@ FORMULA = "which a spreadsheet would run. Rename it."
         (
             "t.jsonl",
             '{"text": "a", "job": "x"}\n\n{"text": "b"}\n',
-            {"occupation_col": "job"},
+            {"occupation": "job"},
             "t.jsonl, line 3 has no column 'job'; it has 'text'. Name one of these.",
         ),
         (
             "t.jsonl",
             '{"text": "a", "genders": "F"}\n{"text": "b"}\n',
-            {"gender_col": "gender"},
+            {"gender": "gender"},
             "t.jsonl has no column 'gender'; it has 'text', 'genders'. Did you mean 'genders'?",
         ),
         (
@@ -531,13 +533,13 @@ FORMULA = "which a spreadsheet would run. Rename it."
         (
             "t.jsonl",
             '{"text": "a", "g": {"x": 1}}\n',
-            {"gender_col": "g"},
+            {"gender": "g"},
             "t.jsonl, line 1: g is {'x': 1}, which is not a text. Put it in quotes.",
         ),
         (
             "t.jsonl",
             '{"text": "a", "job": null}\n',
-            {"occupation_col": "job"},
+            {"occupation": "job"},
             "t.jsonl, line 1: job is empty. Give it a name.",
         ),
         (
@@ -647,7 +649,7 @@ def test_a_gender_may_be_absent_null_or_a_number_in_json(write: Write) -> None:
     values = ['"F"', "null", "NaN", "1", "1.0", "true"]
     lines = [f'{{"text": "t", "g": {value}}}' for value in values] + ['{"text": "t"}']
     imported = read_texts(
-        write("t.jsonl", "\n".join(lines)), gender_col="g", gender_codes={"1": "male", "true": "nonbinary"}
+        write("t.jsonl", "\n".join(lines)), gender="g", gender_codes={"1": "male", "true": "nonbinary"}
     )
     assert ["female", None, None, "male", "male", "nonbinary", None] == genders_of(imported)
 
@@ -662,10 +664,10 @@ def test_a_key_that_is_twice_but_not_asked_for_is_nobodys_business(write: Write)
 
 def test_a_frame_gives_the_rows_of_its_file(write: Write) -> None:
     content = "text,g,job\nNA,F,nurse\nHe.,M,cook\n,,cook\n"
-    options: Any = {"gender_col": "g", "occupation_col": "job"}
+    options: Any = {"gender": "g", "occupation": "job"}
     from_file = read_texts(write("t.csv", content), **options)
-    from_frame = rows_of_frame(pd.read_csv("t.csv", keep_default_na=False), **options)
-    assert ("the DataFrame", from_file.genders) == (from_frame.source, from_frame.genders)
+    from_frame = read_texts(pd.read_csv("t.csv", keep_default_na=False), **options)
+    assert "the DataFrame" == from_frame.source
     for one, other in zip(from_file.rows(), from_frame.rows(), strict=True):
         assert {**one, "key": "", "draw": 0} == {**other, "key": "", "draw": 0}
         assert one["key"] != other["key"]
@@ -674,72 +676,70 @@ def test_a_frame_gives_the_rows_of_its_file(write: Write) -> None:
 @pytest.mark.parametrize("empty", [None, float("nan"), np.nan, pd.NA, pd.NaT])
 def test_a_missing_gender_is_not_specified_and_a_missing_text_an_error(empty: Any) -> None:
     df = pd.DataFrame({"text": ["a", "b"], "g": pd.Series([empty, "F"], dtype=object)})
-    assert [None, "female"] == genders_of(rows_of_frame(df, gender_col="g"))
-    assert message_of(rows_of_frame, df, text_col="g") == (
+    assert [None, "female"] == genders_of(read_texts(df, gender="g"))
+    assert message_of(read_texts, df, text="g") == (
         "the DataFrame, row 1: g is missing. Give the record a text or leave it out; pandas reads a text such"
         " as 'NA' as missing unless it is told keep_default_na=False."
     )
-    assert message_of(rows_of_frame, df, model_col="g") == "the DataFrame, row 1: g is empty. Give it a name."
+    assert message_of(read_texts, df, model="g") == "the DataFrame, row 1: g is empty. Give it a name."
 
 
 def test_numbers_as_codes_keep_their_number_when_pandas_makes_them_floats() -> None:
     df = pd.DataFrame({"text": list("abc"), "g": [0, 1, None], "year": [2020, 2021, 2022]})
     assert df["g"].dtype == np.float64
     codes: Any = {0: "male", 1: "female"}
-    found = rows_of_frame(df, gender_col="g", occupation_col="year", gender_codes=codes)
+    found = read_texts(df, gender="g", occupation="year", gender_codes=codes)
     assert ["male", "female", None] == genders_of(found)
-    assert ["2020", "2021", "2022"] == list(found.occupations)
+    assert ["2020", "2021", "2022"] == occupations_of(found)
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", "str", object])
 def test_text_of_any_kind_of_column_is_plain_text(dtype: Any) -> None:
     df = pd.DataFrame({"text": pd.Series(["a", "NA", ""], dtype=dtype)})
-    found = texts_of(rows_of_frame(df))
+    found = texts_of(read_texts(df))
     assert ["a", "NA", ""] == found
     assert {str} == {type(text) for text in found}
 
 
 def test_what_is_wrong_with_a_frame_is_said_in_one_line() -> None:
     twice = pd.DataFrame([["a", "b"]], columns=["text", "text"])
-    assert message_of(rows_of_frame, twice) == (
+    assert message_of(read_texts, twice) == (
         "the DataFrame has the column 'text' twice. Remove or rename one."
     )
     df = pd.DataFrame({"body": ["a", 3], "job": ["cook", "@x"]})
-    assert message_of(rows_of_frame, df) == (
+    assert message_of(read_texts, df) == (
         "the DataFrame has no column 'text'; it has 'body', 'job'. Name one of these."
     )
-    assert message_of(rows_of_frame, df, text_col="body") == (
+    assert message_of(read_texts, df, text="body") == (
         "the DataFrame, row 2: body is 3, which is not a text. Put it in quotes."
     )
     assert "the DataFrame, row 2: job '@x' begins with '@'" in message_of(
-        rows_of_frame, df.iloc[::-1].iloc[[1, 0]].assign(body="t"), text_col="body", occupation_col="job"
+        read_texts, df.iloc[::-1].iloc[[1, 0]].assign(body="t"), text="body", occupation="job"
     )
-    assert message_of(rows_of_frame, df[:0], text_col="body") == (
-        "the DataFrame holds no texts. Give at least one."
-    )
+    assert message_of(read_texts, df[:0], text="body") == ("the DataFrame holds no texts. Give at least one.")
     assert "the DataFrame: job holds gender codes that are not known: 'cook' (1 text), '@x' (1 text)." in (
-        message_of(rows_of_frame, df.assign(body="t"), text_col="body", gender_col="job")
+        message_of(read_texts, df.assign(body="t"), text="body", gender="job")
     )
 
 
 def test_a_frames_keys_depend_on_what_is_used_alone() -> None:
     df = pd.DataFrame({"text": ["a", "b"], "g": ["F", "M"], "other": [1, 2]})
-    digest = rows_of_frame(df, gender_col="g").digest
+    digest = read_texts(df, gender="g").digest
     same = df.assign(other=9).set_index(pd.Index([5, 6]))[["other", "g", "text"]]
-    assert digest == rows_of_frame(same, gender_col="g").digest
+    assert digest == read_texts(same, gender="g").digest
     others = [
-        rows_of_frame(df).digest,
-        rows_of_frame(df[::-1], gender_col="g").digest,
-        rows_of_frame(df.assign(g="F"), gender_col="g").digest,
-        rows_of_frame(df.assign(text=["a", "bb"]), gender_col="g").digest,
-        rows_of_frame(df, occupation_col="g").digest,
+        read_texts(df).digest,
+        read_texts(df[::-1], gender="g").digest,
+        read_texts(df.assign(g="F"), gender="g").digest,
+        read_texts(df.assign(text=["a", "bb"]), gender="g").digest,
+        read_texts(df, occupation="g").digest,
     ]
     assert 6 == len({digest, *others})
 
 
 def test_changing_a_frame_afterwards_changes_no_row() -> None:
     df = pd.DataFrame({"text": ["a", "b"]})
-    imported = rows_of_frame(df)
+    imported = read_texts(df)
     df.loc[0, "text"] = "changed"
     assert ["a", "b"] == texts_of(imported)
 
@@ -785,11 +785,11 @@ def test_parquet_rows_count_from_one_over_row_groups_and_batches(tmp_path: Path)
         "year": [2020] * 3000,
     }
     path = write_parquet(tmp_path / "t.parquet", columns, row_group_size=700)
-    imported = read_texts(path, gender_col="a.b", occupation_col="year", model_col="year")
+    imported = read_texts(path, gender="a.b", occupation="year", model="year")
     rows = list(imported.rows())
     assert texts == [row["text"] for row in rows]
     assert list(range(1, 3001)) == [row["draw"] for row in rows]
-    assert {"female": 1000, "male": 1000, None: 1000} == imported.genders
+    assert {"female": 1000, "male": 1000, None: 1000} == Counter(genders_of(imported))
     assert {"2020"} == {row["occupation"] for row in rows} == {row["model"] for row in rows}
     assert hashlib.sha256(path.read_bytes()).hexdigest() == imported.digest
 

@@ -1,0 +1,94 @@
+"""The commands that ask models, `probe` and `personas`: what is the same for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import click
+
+from biaskit.cli.options import (
+    Decorator,
+    option,
+    several,
+    with_format,
+    with_price,
+    with_settings,
+    with_verbose,
+)
+from biaskit.cli.output import finish
+from biaskit.cli.terminal import TerminalWatcher
+from biaskit.corpora.sources import read_text
+from biaskit.workflow.result import RunResult
+
+_AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
+_DTYPES = click.Choice(["auto", "float32", "bfloat16", "float16"])
+_KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."
+_DEVICES = "cpu, cuda, cuda:N, mps, or map (several devices)."
+_DRIFT = "Continue although a different model now answers under the same name."
+_DRY_RUN = "Print the plan and stop. An API is measured first, with about 15 short calls."
+_RUNNING = (
+    option("--system-prompt", "FILE", "A file with the system prompt to test."),
+    option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
+    option("--device", None, _DEVICES, **_AUTO),
+    option("--dtype", None, None, type=_DTYPES, **_AUTO),
+    option("--out", "RUN", "The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."),
+    option("--api-key-env", "VAR", _KEYS, multiple=True),
+    option("--endpoint-name", "NAME", "Replaces the base URL in every key: a new port is the same model."),
+    option("--max-cost", "USD", "The most that the run may cost, repeated requests included.", type=float),
+    with_price,
+    option("--accept-drift", None, _DRIFT, is_flag=True),
+    with_verbose,
+    option("--dry-run", None, _DRY_RUN, is_flag=True),
+    option("--yes", None, "Start without asking, however long it takes.", is_flag=True),
+)
+"""How and where models run, where rows go, what is asked before a start: the same for both engines."""
+
+_ASKING = """
+
+    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
+    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API can do. Run the same
+    command again to continue where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
+    rows missing, 130 interrupted.
+"""
+
+
+def asking_command(
+    ask: Callable[..., RunResult], about: str, *options: Decorator, epilog: str
+) -> click.Command:
+    """The command of an engine: its own options, then those of every run; `ask` gets them as keywords."""
+
+    @click.command(ask.__name__, help=about + _ASKING, epilog=epilog)
+    @click.argument("models", nargs=-1, metavar="MODEL...")
+    @several(*options, *_RUNNING, with_settings(), with_format())
+    def command(
+        models: tuple[str, ...],
+        system_prompt: str | None,
+        batch_size: str,
+        dry_run: bool,
+        yes: bool,
+        verbose: bool,
+        output_format: str,
+        **chosen: Any,
+    ) -> None:
+        with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
+            result = ask(
+                *models,
+                system_prompt=read_text(system_prompt) if system_prompt else None,
+                batch_size=_parse_batch_size(batch_size),
+                dry_run=dry_run,
+                watcher=watcher,
+                **chosen,
+            )
+        finish(result, output_format, dry_run=dry_run)
+
+    return command
+
+
+def _parse_batch_size(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise click.UsageError(f"--batch-size {text}: give auto or a number of at least 1.")
+    return int(text)

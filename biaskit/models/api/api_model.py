@@ -1,0 +1,102 @@
+"""What a model of an API is, whether it scores or generates: who it is, what it can, how it is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from biaskit.models.api.answers import Replays
+from biaskit.models.api.capabilities import CONTINUED, Capabilities
+from biaskit.models.api.connection import Connection
+from biaskit.models.api.endpoint import hide_urls
+from biaskit.models.api.wire import Call
+from biaskit.models.conversation import messages_of
+from biaskit.records import ModelIdentity, Plan, Prompt, PromptForm
+
+R = TypeVar("R")
+
+
+class ApiModel:
+    """A model behind an OpenAI-compatible server; its identity is its name and its endpoint's."""
+
+    whole_batches = False
+
+    def __init__(self, connection: Connection, found: Capabilities, forms: tuple[PromptForm, ...]) -> None:
+        self.connection = connection
+        self.found = found
+        self._replays = Replays(unique_ids=found.unique_ids)
+        endpoint = connection.endpoint
+        self.identity = ModelIdentity(
+            label=endpoint.label,
+            spec=hide_urls(endpoint.spec),
+            fingerprint=endpoint.fingerprint,
+            tuning="unknown",
+            where="api",
+            forms=forms,
+            takes_system=found.takes_system,
+            details={
+                "architecture": "api",
+                "model": endpoint.model,
+                "endpoint": endpoint.name,
+                "hosts": ", ".join(host.shown for host in endpoint.hosts),
+            },
+            found=found.as_json(),
+        )
+
+    def used(self) -> Mapping[str, float | None]:
+        """Calls, tokens and cost of this start."""
+        return self.connection.used()
+
+    def close(self) -> None:
+        """End the connections."""
+        self.connection.close()
+
+    def _plan(
+        self, batches: Sequence[tuple[R, ...]], calls: int, prompt_tokens: int, new_tokens: int
+    ) -> Plan[R]:
+        price = self.connection.price
+        cost = price.cost(prompt_tokens, new_tokens) if price else None
+        return Plan(tuple(batches), calls, prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
+
+    def _rendered(self, prompt: Prompt) -> str:
+        """What is sent, as a row holds it: the text, or the messages as JSON."""
+        if path_of(prompt.form) == "completions":
+            return prompt.text
+        return json.dumps(self._messages(prompt), ensure_ascii=False)
+
+    def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
+        """The turns, and the beginning of the answer as a last one."""
+        messages = messages_of(prompt, takes_system=self.found.takes_system)
+        return [*messages, {"role": "assistant", "content": prompt.prefill}] if prompt.prefill else messages
+
+    def _prompt_tokens(self, prompt: Prompt) -> int:
+        return self.found.tokens(self._rendered(prompt)) + self.found.overhead
+
+    def _call(
+        self,
+        prompt: Prompt,
+        new_tokens: int,
+        settings: Mapping[str, Any],
+        *,
+        n: int = 1,
+        draws_anew: bool = False,
+    ) -> Call:
+        """A request for `n` answers in the fields that this server takes."""
+        found, path = self.found, path_of(prompt.form)
+        body: dict[str, Any] = {"model": self.connection.endpoint.model}
+        if path == "completions":
+            body |= {"prompt": prompt.text, "max_tokens": new_tokens}
+        else:
+            body |= {"messages": self._messages(prompt)}
+            body |= CONTINUED if prompt.prefill and found.prefill == "flagged" else {}
+            body |= {found.chat_limit: new_tokens}
+        body |= {name: value for name, value in settings.items() if name not in found.refused}
+        body |= found.neutral
+        prompt_tokens = found.tokens_most(self._rendered(prompt)) + 2 * found.overhead
+        return Call(path, body, prompt_tokens, new_tokens * n, n, draws_anew)
+
+
+def path_of(form: PromptForm) -> str:
+    """Which of a server's two doors a prompt form goes through."""
+    return "completions" if form in ("raw", "completion") else "chat/completions"
