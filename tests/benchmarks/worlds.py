@@ -117,7 +117,9 @@ KINDS: Mapping[str, Kind] = {
         n=200,
     ),
     "texts, equal": Kind(texts=TextKind()),
-    "texts, men's twice as long": Kind(texts=TextKind(length=(60, 120)), truths=("null",)),
+    "texts, men's twice as long": Kind(
+        texts=TextKind(length=(60, 120), permutations=199), truths=("null",), n=20
+    ),
     "texts, bursty words": Kind(texts=TextKind(bursts=True), truths=("null",)),
     "texts, with woman, Mr, mother": Kind(texts=TextKind(nouns=True), truths=("null",)),
     "texts, women refused": Kind(texts=TextKind(refused=0.5), truths=("null",)),
@@ -189,6 +191,7 @@ SIZED = re.compile(r"\b(more|less|higher|lower) \[[^\]]*\]([^;.\[]*)")
 """A difference in words with its interval, and what follows it."""
 UNDECIDED = re.compile("no clear|equivalent|alone it would|not identified|no verdict|bounds|no interval")
 NAMED = re.compile(r"In (\d+) of \d+ occupations? the share lies above the labour share, in (\d+) below it")
+SURE = re.compile(r"Judged together[^.]*?, [\d,]+ lists? stays? longer")
 LISTS = re.compile(r"([\d,]+) of ([\d,]+) lists?\b")
 
 
@@ -201,6 +204,7 @@ def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
         for size in SIZED.finditer(finding.text)
         if not UNDECIDED.search(size[2])
     ]
+    claims += [("words", found[0]) for found in SURE.finditer(finding.text)]
     directed = finding.verdict in ("higher", "lower")
     return claims or ([(about(finding), finding.text[:80])] if directed else [])
 
@@ -225,8 +229,10 @@ def about(finding: Finding) -> str:
 
 
 def is_true(finding: Finding, kind: Kind) -> bool:
-    """Away from a half, men's share is truly not women's; and no more are they by job."""
+    """Away from a half, men's share is truly not women's; no more are they by job; and refusals may differ."""
     away = kind.probe is not None and abs(kind.probe.women - 0.5) > 1e-9
+    if kind.texts is not None and kind.texts.refused and " refuses " in finding.text:
+        return finding.verdict == "higher"
     return finding.text.startswith("Against parity") or (away and finding.text.startswith("Asymmetry"))
 
 

@@ -330,6 +330,7 @@ class TextKind:
     nouns: bool = False
     refused: float = 0.0
     flat: bool = False
+    permutations: int = 39
 
 
 @cache
@@ -370,7 +371,7 @@ class TextWorld:
         study, n = folder / "study.toml", self.kind.per_gender
         study.write_text(
             f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\nmax_draws = {8 * n}\n'
-            'specified = ["female", "male"]\npermutations = 39\nc = 3\nclusters = false\n'
+            f'specified = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\nclusters = false\n'
             'prompt_form = "completion"\n'
             f'vectors = "pretrained:{folder / "vectors.txt"}"\n[occupations]\nsource = "occupations.csv"\n',
             "ascii",

@@ -182,6 +182,8 @@ NULL = worlds.Kind(ProbeKind())
         ("Over 12 occupations, the probe gap of a rises with x: rank correlation 0.7.", "higher",
          ["relation of gaps"]),
         ("Asymmetry: 1 point more [0 to 2], yet equivalent within ±5 points (90 % …).", "equivalent", []),
+        ("3 of 16 lists are longer. Judged together (false discovery rate 5 %), 1 list stays longer: x.", "shown",
+         ["words"]),
         ("Against parity: a gives women more than men in 3 [1 to 2].", "shown", []),
     ],
 )  # fmt: skip
@@ -221,3 +223,43 @@ def test_findings_of_a_world_are_those_of_its_report(tmp_path: Path) -> None:
     content = worlds.content_of(tmp_path, world, None)
     made = bk.report(tmp_path / "probe", out=tmp_path / "report.html", watcher=bk.Silent())
     assert worlds.findings(content) == made.findings
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        ("exact 10+10 jobs, 10 templates", 2),  # groups of jobs and the slope, each alone at 5 %
+        ("exact, explicit and implicit", 9),
+        ("exact 6+6 jobs, 3 templates", 7),  # a percentile bootstrap of the slope over twelve jobs
+        ("exact 20+20 jobs, 3 templates", 20),
+        ("top-k, 5 listed, coverage follows", 0),  # points between bounds were tested
+        ("sampling, coverage 0.3", 12),
+        ("sampling, coverage 0.3 follows", 16),  # templates with an empty cell were left out
+        ("texts, with woman, Mr, mother", 0),  # women's texts are nearest to the word woman
+    ],
+)
+def test_a_page_of_a_null_names_no_direction(kind: str, number: int) -> None:
+    """Each of these pages did, and the remark says why."""
+    line = worlds.page(kind, "null", number)
+    assert "error" not in line
+    assert line["false"] == []
+
+
+def test_shares_that_bounds_leave_open_are_not_equivalent() -> None:
+    line = worlds.page("top-k, women unlisted", "margin", 0)
+    assert line["verdicts"] == ["not-identified"]
+    assert all(low <= truth <= high for _, _, low, high, truth in line["intervals"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [("top-k, women unlisted", 0), ("sampling, coverage 0.05 follows", 3)]
+)
+def test_equal_shares_and_jobs_without_any_share_make_a_page(kind: str, number: int) -> None:
+    assert "error" not in worlds.page(kind, "null", number)
+
+
+def test_intervals_of_small_designs_hold_the_truth() -> None:
+    lines = [worlds.page("exact 6+6 jobs, 3 templates", "null", number) for number in range(15)]
+    for what in ("share", "groups", "asymmetry"):
+        found = worlds.held(lines, what)
+        assert found.k >= 0.85 * found.n >= 10
