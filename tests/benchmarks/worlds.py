@@ -229,7 +229,7 @@ def about(finding: Finding) -> str:
 
 
 def is_true(finding: Finding, kind: Kind) -> bool:
-    """Away from a half, men's share is truly not women's; no more are they by job; and refusals may differ."""
+    """Away from a half men's share is truly not women's, jobs truly differ, and refusals may."""
     away = kind.probe is not None and abs(kind.probe.women - 0.5) > 1e-9
     if kind.texts is not None and kind.texts.refused and " refuses " in finding.text:
         return finding.verdict == "higher"

@@ -371,8 +371,8 @@ class TextWorld:
         study, n = folder / "study.toml", self.kind.per_gender
         study.write_text(
             f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\nmax_draws = {8 * n}\n'
-            f'specified = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\nclusters = false\n'
-            'prompt_form = "completion"\n'
+            f'specified = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\n'
+            'clusters = false\nprompt_form = "completion"\n'
             f'vectors = "pretrained:{folder / "vectors.txt"}"\n[occupations]\nsource = "occupations.csv"\n',
             "ascii",
         )

@@ -182,7 +182,7 @@ NULL = worlds.Kind(ProbeKind())
         ("Over 12 occupations, the probe gap of a rises with x: rank correlation 0.7.", "higher",
          ["relation of gaps"]),
         ("Asymmetry: 1 point more [0 to 2], yet equivalent within ±5 points (90 % …).", "equivalent", []),
-        ("3 of 16 lists are longer. Judged together (false discovery rate 5 %), 1 list stays longer: x.", "shown",
+        ("3 of 16 lists. Judged together (false discovery rate 5 %), 1 list stays longer: x.", "shown",
          ["words"]),
         ("Against parity: a gives women more than men in 3 [1 to 2].", "shown", []),
     ],
