@@ -16,7 +16,7 @@ from biaskit.compare.requirement import CONTRASTS, Requirement
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
-from biaskit.tables.verdict import verdict_of
+from biaskit.stats.verdict import verdict_of
 from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
@@ -143,6 +143,13 @@ def _why(requirement: Requirement) -> str:
     return ", ".join(said)
 
 
+NO_DIRECTION = {
+    "no-clear-difference": "no clear difference",
+    "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
+    "no-verdict": "no verdict (see its reason)",
+}
+
+
 def _named(row: Any) -> str:
     names = ("quantity", "gender", "bias_type", "setting", "prompt_form", "group_a", "kind")
     where = ", ".join(str(row[name]) for name in names if row[name])
@@ -160,8 +167,8 @@ def verdict(row: Any) -> str:
         return f"not measured ({row['reason'] or 'no interval'})"
     if found == "equivalent":
         return f"equivalent within ±{row['margin']:g}"
-    if found == "no-clear-difference":
-        return "no clear difference"
+    if found in ("no-clear-difference", "not-identified", "no-verdict"):
+        return NO_DIRECTION[found]
     low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
     return f"{found} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,15 @@ import numpy as np
 from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
-from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
-from biaskit.stats.arrays import FloatArray
+from biaskit.stats.arms import (
+    Arm,
+    CellValues,
+    CrossedCells,
+    complete_in_all,
+    cross,
+    mean_of,
+    rows_of_groups,
+)
 from biaskit.stats.contrasts import Row, Scope, within_jobs
 from biaskit.stats.crossed import joined
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
@@ -56,16 +63,24 @@ def answers_of(
     Raises TableError for rows of other gender groups and for cells that are no full product.
     """
     wanted = [*(f"{group}_mass" for group in groups), *(f"{group}_share" for group in groups), "coverage"]
+    ends = [f"{group}_share_{end}" for end in ("low", "high") for group in groups]
     if rows and (unknown := [name for name in wanted if name not in rows[0]]):
         raise TableError(f"{where}: no column {unknown[0]!r}; the run has other gender groups.")
-    values = [[np.nan if row[name] is None else row[name] for name in wanted] for row in rows]
+    values, bounds = (
+        np.array(
+            [[np.nan if row.get(name) is None else row[name] for name in names] for row in rows],
+            dtype=np.float64,
+        ).reshape(len(rows), len(names))
+        for names in (wanted, ends)
+    )
     try:
         blocks = cross(
             [Arm(*(row[name] for name in Arm._fields)) for row in rows],
             [row["job"] for row in rows],
             [row["template_id"] for row in rows],
             [row["estimator"] or None for row in rows],
-            np.array(values, dtype=np.float64).reshape(len(rows), len(wanted)),
+            values,
+            bounds,
         )
     except ValueError as error:
         raise TableError(f"{where}: {error}. `biaskit analyze` makes the tables again.") from error
@@ -138,7 +153,9 @@ def _common(
         )
     }
     _count(arm, blocks, jobs, moved, other, left)
-    return [_without(block, other).with_jobs(sorted(jobs - moved)) for block in blocks]
+    return [
+        block.cut(sorted(jobs - moved), [t for t in block.templates if t not in other]) for block in blocks
+    ]
 
 
 def _cut(blocks: Sequence[CrossedCells], common: Sequence[CrossedCells]) -> str | None:
@@ -150,20 +167,6 @@ def _cut(blocks: Sequence[CrossedCells], common: Sequence[CrossedCells]) -> str 
             f"{n_jobs} jobs that not every model has left out" if n_jobs else None,
             f"{n_other} templates with {OTHER_TEXT} left out" if n_other else None,
         ]
-    )
-
-
-def _without(block: CrossedCells, templates: set[int]) -> CrossedCells:
-    """The block with the templates named taken out."""
-    kept = [template for template in block.templates if template not in templates]
-    if len(kept) == len(block.templates):
-        return block
-    return replace(
-        block,
-        templates=tuple(kept),
-        shares=block.at(block.shares, kept),
-        masses=block.at(block.masses, kept),
-        coverage=block.at(block.coverage, kept),
     )
 
 
@@ -242,11 +245,12 @@ def _rows(
 
 def _means(
     pair: SidePair, blocks: Sequence[CrossedCells], templates: Sequence[int]
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[CellValues, CellValues]:
     """Each side's mean shares over its models: `[groups, jobs, templates]`, later side first."""
     n = len(pair[0].models)
-    sides = blocks[:n], blocks[n:]
-    later, earlier = (np.mean([block.shares_at(templates) for block in side], axis=0) for side in sides)
+    later, earlier = (
+        mean_of([block.shares_at(templates) for block in side]) for side in (blocks[:n], blocks[n:])
+    )
     return later, earlier
 
 

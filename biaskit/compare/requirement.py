@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from biaskit.errors import UsageError, nearest
+from biaskit.stats.verdict import verdict_of
 from biaskit.tables.query import Row, contrast_of
-from biaskit.tables.verdict import verdict_of
 
 CONTRASTS = (
     *("models", "groups", "instructions", "levels", "settings", "bias-types", "genders", "labour", "gaps"),

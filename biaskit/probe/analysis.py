@@ -22,7 +22,7 @@ from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.tables.io import write_table
 
-METHODS_VERSION = {"shares": 1, "effects": 1}
+METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
 
 

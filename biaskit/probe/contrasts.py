@@ -15,6 +15,7 @@ from biaskit.stats.arms import (
     CrossedCells,
     complete_in_all,
     group_pairs,
+    mean_of,
     rows_of_groups,
 )
 from biaskit.stats.contrasts import Row, Scope, against_labour, between_groups, estimate_only, within_jobs
@@ -194,8 +195,7 @@ def _effects(study: _Study) -> Iterator[Row]:
 def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
     """Paired and crossed rows of a minus b, each the plain mean of its blocks, on what all have complete."""
     templates, note = complete_in_all([*a, *b])
-    mean_a = np.mean([block.shares_at(templates) for block in a], axis=0)
-    mean_b = np.mean([block.shares_at(templates) for block in b], axis=0)
+    mean_a, mean_b = (mean_of([block.shares_at(templates) for block in arms]) for arms in (a, b))
     for each, k, rows in _each_group_and_gender(study, a[0], scope):
         yield from within_jobs(
             mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.choices.margins, note=note

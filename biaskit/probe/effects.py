@@ -5,7 +5,7 @@ See docs/methods.md#cells-to-tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,17 @@ from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
 from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
-from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, rows_of_groups
+from biaskit.stats.arms import (
+    BOUNDED,
+    Arm,
+    CellValues,
+    CrossedCells,
+    complete_in_all,
+    cross,
+    empty_note,
+    mean_of,
+    rows_of_groups,
+)
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
@@ -36,11 +46,10 @@ class _Entered:
     """What of a block enters its tables: the complete templates, and why the others do not."""
 
     templates: list[int]
-    shares: FloatArray  # [groups, I, J]
+    shares: CellValues  # [groups, I, J]
     coverage: FloatArray  # [I, J]
     note: str | None
-    share_ends: FloatArray | None = None  # [I, J, groups, 2], of an estimator that gives bounds
-    difference_ends: FloatArray | None = None  # [I, J, 2], likewise
+    difference_ends: FloatArray | None = None  # [I, J, 2], of an estimator that gives bounds
     matched: FloatArray | None = None  # [I, J], of one that counts draws
 
 
@@ -95,7 +104,7 @@ def tables(
 
 
 def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCells]:
-    nothing = (np.nan,) * n_groups
+    nothing, unknown = (np.nan,) * n_groups, ((np.nan, np.nan),) * n_groups
     values = np.array(
         [
             (*(x.masses or nothing), *(x.shares or nothing), np.nan if x.coverage is None else x.coverage)
@@ -103,6 +112,10 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
         ],
         dtype=np.float64,
     ).reshape(len(cells), 2 * n_groups + 1)
+    ends = np.array(
+        [[end for of_end in zip(*(x.share_ends or unknown), strict=True) for end in of_end] for x in cells],
+        dtype=np.float64,
+    ).reshape(len(cells), 2 * n_groups)
     try:
         return cross(
             [_arm(x) for x in cells],
@@ -110,6 +123,7 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
             [x.cell.template_id for x in cells],
             [x.estimator for x in cells],
             values,
+            ends,
         )
     except ValueError as error:
         raise StudyError(f"The cells make no table of jobs by templates. {error}.") from error
@@ -123,25 +137,16 @@ def _arm(x: CellShares) -> Arm:
 def _enter(block: CrossedCells, no_points: Mapping[tuple[Arm, str, int], CellShares]) -> _Entered:
     templates, note = complete_in_all([block])
     shares, coverage = block.shares_at(templates), block.at(block.coverage, templates)
-    if not templates or block.estimator not in ("top-k", "sampling"):
+    if not templates or block.estimator not in (BOUNDED, "sampling"):
         return _Entered(templates, shares, coverage, note)
     cells = [[no_points[block.arm, job, template] for template in templates] for job in block.jobs]
     if block.estimator == "sampling":
-        return _Entered(templates, shares, coverage, note, matched=_numbers(cells, lambda x: x.matched))
-    return _Entered(
-        templates,
-        shares,
-        coverage,
-        note,
-        share_ends=_numbers(cells, lambda x: x.share_ends),
-        difference_ends=_numbers(cells, lambda x: x.difference_ends),
-    )
-
-
-def _numbers(cells: Sequence[Sequence[CellShares]], of: Callable[[CellShares], object]) -> FloatArray | None:
-    """A number of every cell, or several, as an array whose first axes are the cells'; None without."""
-    found = [[of(x) for x in row] for row in cells]
-    return None if any(x is None for row in found for x in row) else np.array(found, dtype=np.float64)
+        matched = np.array([[x.matched for x in row] for row in cells], dtype=np.float64)
+        return _Entered(templates, shares, coverage, note, matched=matched)
+    ends = np.array([[x.difference_ends or (None, None) for x in row] for row in cells], dtype=np.float64)
+    # Where nothing is listed the difference can be anything.
+    ends = np.where(np.isnan(ends), [-1.0, 1.0], ends)
+    return _Entered(templates, shares, coverage, note, difference_ends=ends)
 
 
 # --- probe_cells -----------------------------------------------------------------------------------
@@ -202,7 +207,7 @@ def _job_rows(
             "job": job,
             "job_group": group_of[job],
             "labour_female_share": labour_of[job],
-            **{name: None if x is None else float(x[place[job]]) for name, x in columns.items()},
+            **{name: None if x is None else _defined(x[place[job]]) for name, x in columns.items()},
             "n_templates": len(inside.templates),
             "difference_low": _mean_end(inside.difference_ends, place[job], 0),
             "difference_high": _mean_end(inside.difference_ends, place[job], 1),
@@ -227,24 +232,40 @@ def _job_columns(
     columns: dict[str, FloatArray | None] = dict.fromkeys([*names, "coverage", *(x for y in ends for x in y)])
     if not inside.templates:
         return columns
-    means = inside.shares.mean(axis=-1)
-    means = np.concatenate([means, [means[first] - means[second]]])
+    whole = [inside.shares.point]
+    difference_ends = [None]
+    if inside.shares.tested == "ends" and inside.difference_ends is not None:
+        whole = [*inside.shares.low_and_high]
+        difference_ends = [*np.moveaxis(inside.difference_ends, -1, 0)]
+    means = _means(inside.shares.point, first, second)
     columns |= dict(zip(names, means, strict=True))
     columns["coverage"] = inside.coverage.mean(axis=-1)
-    cells = np.concatenate([inside.shares, [inside.shares[first] - inside.shares[second]]])
-    found = _job_intervals(block, cells, means, choices.seed, interval)
-    if found is not None:
-        for (low, high), lows, highs in zip(ends, *found, strict=True):
+    found = []
+    for values, of_difference in zip(whole, difference_ends, strict=True):
+        between = values[first] - values[second] if of_difference is None else of_difference
+        centre = _means(values, first, second) if of_difference is None else None
+        cells = np.concatenate([values, [between]])
+        found.append(_job_intervals(block, cells, choices.seed, interval, centre))
+    if found[0] is not None and found[-1] is not None:
+        for (low, high), lows, highs in zip(ends, found[0][0], found[-1][1], strict=True):
             columns[low], columns[high] = lows, highs
     return columns
 
 
+def _means(shares: FloatArray, first: int, second: int) -> FloatArray:
+    """Means over templates `[groups + 1, I]` of the shares and, last, of the difference of two of them."""
+    means = shares.mean(axis=-1)
+    return np.concatenate([means, [means[first] - means[second]]])
+
+
 def _job_intervals(
-    block: CrossedCells, cells: FloatArray, means: FloatArray, seed: int, interval: Interval
+    block: CrossedCells, cells: FloatArray, seed: int, interval: Interval, means: FloatArray | None
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
         return None
+    if means is None:
+        means = cells.mean(axis=-1)
     if interval == "bootstrap":
         low, high = np.empty_like(means), np.empty_like(means)
         for i, job in enumerate(block.jobs):
@@ -277,50 +298,63 @@ def _group_rows(
     coverage = inside.coverage[rows]
     all_coverage = float(np.nansum(block.coverage[rows]))
     for k, gender in enumerate(choices.groups):
-        values = inside.shares[k, rows]
+        cells = inside.shares[k, rows]
+        values, empty = cells.point, 0 if cells.empty is None else int(cells.empty.sum())
         key = [*block.arm, scope["job_group"], gender]
-        low, high, conditional = _share_ends(values, interval, choices.seed, key)
+        low, high, conditional = _share_ends(cells, interval, choices.seed, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
-        bounds = None if inside.share_ends is None else inside.share_ends[:, :, k]
+        bounds = cells.ends if cells.tested == "ends" or empty else None
+        empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
         se, few = (None, None) if inside.matched is None else se_of_mean(values, inside.matched[rows])
         yield {
             **scope,
             "gender": gender,
-            "share": float(values.mean()) if values.size else None,
+            "share": _defined(values.mean()) if values.size else None,
             "pooled_share": pooled,
             "se_templates": se_over_templates(values),
             "ci_low": low,
             "ci_high": high,
-            "share_low": _mean_end(bounds, rows, 0),
-            "share_high": _mean_end(bounds, rows, 1),
+            "share_low": float(bounds[0].mean()) if bounds and values.size else None,
+            "share_high": float(bounds[1].mean()) if bounds and values.size else None,
             "coverage": float(coverage.mean()) if coverage.size else None,
             "n_jobs": len(rows),
             "n_templates": len(inside.templates),
             "coverage_median": float(np.median(coverage)) if coverage.size else None,
             "n_below_floor": int((coverage < floor).sum()) if coverage.size else None,
             "se_sampling": se,
-            "reason": joined([inside.note, conditional, no_mass, few]),
+            "n_empty": empty if block.estimator in (BOUNDED, "sampling") else None,
+            "reason": joined([inside.note, empty_of, conditional, no_mass, few]),
         }
 
 
 def _share_ends(
-    values: FloatArray, interval: Interval, seed: int, key: Sequence[object]
+    cells: CellValues, interval: Interval, seed: int, key: Sequence[object]
 ) -> tuple[float | None, float | None, str | None]:
-    """Find the interval of a mean share, and what it is conditional on or why there is none."""
-    spread = spread_of_mean(values)
-    if spread.variance is None or spread.dof is None:
-        return None, None, spread.reason
-    ends = None
-    if interval == "bootstrap":
-        ends = crossed_bootstrap(values, rng=generator(seed, "probe_groups", key))
-    low, high = ends or share_interval(float(values.mean()), spread.variance, spread.dof)
-    return float(low), float(high), spread.reason
+    """Find the interval of a mean share, and what it is conditional on or why there is none.
+
+    Under bounds it goes from the lower end's low to the upper end's high.
+    """
+    found = []
+    for values in cells.low_and_high if cells.tested == "ends" else (cells.point,):
+        spread = spread_of_mean(values)
+        if spread.variance is None or spread.dof is None or np.isnan(values).any():
+            return None, None, spread.reason
+        ends = None
+        if interval == "bootstrap":
+            ends = crossed_bootstrap(values, rng=generator(seed, "probe_groups", key))
+        found.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
+    return float(found[0][0]), float(found[-1][1]), spread.reason
+
+
+def _defined(number: float) -> float | None:
+    """A mean, or None where a cell in it is unknown."""
+    return None if np.isnan(number) else float(number)
 
 
 def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequence[str]) -> Iterator[Row]:
     for k, gender in enumerate(groups):
-        components = variance_components(inside.shares[k, rows])
+        components = variance_components(inside.shares[k, rows].point)
         yield {
             **scope,
             "gender": gender,
@@ -334,8 +368,8 @@ def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequen
 def _template_rows(
     block: CrossedCells, rows_of: Mapping[str, list[int]], groups: Sequence[str]
 ) -> Iterator[Row]:
-    answered = ~np.asarray(np.isnan(block.shares).any(axis=0))
-    whole = block.complete()
+    answered = ~np.asarray(np.isnan(block.shares).any(axis=0) | block.empty)
+    whole = np.asarray(answered.all(axis=0))
     for j, template in enumerate(block.templates):
         missing = int((~answered[:, j]).sum())
         reason = f"no share in {missing} of {len(block.jobs)} jobs" if missing else None
@@ -364,7 +398,7 @@ def _level_rows(
     for arm, run in arms_of_levels(blocks, choices.levels):
         for level, members in run.items():
             templates, note = complete_in_all(members)
-            shares = np.mean([block.shares_at(templates) for block in members], axis=0)
+            shares = mean_of([block.shares_at(templates) for block in members]).point
             for job_group, rows in rows_of_groups(members[0].jobs, group_of).items():
                 for k, gender in enumerate(choices.groups):
                     yield {
@@ -375,7 +409,7 @@ def _level_rows(
                         "job_group": job_group,
                         "gender": gender,
                         "level": level,
-                        "share": float(shares[k, rows].mean()) if templates else None,
+                        "share": _defined(shares[k, rows].mean()) if templates else None,
                         "n_instructions": len(members),
                         "estimator": members[0].estimator,
                         "reason": note,

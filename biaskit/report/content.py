@@ -8,10 +8,11 @@ read it. Every text in it (prompts, generated texts, words, labels, notes) is fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from biaskit.runs.collection import Part
+from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.query import Tables
 
 
@@ -98,6 +99,14 @@ class Content:
     versions: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""
     reference: Literal["parity", "labour", "both", "none"] = "both"
+
+    def judged(self) -> Content:
+        """The same content with the verdicts of all its tests as the claims of one page."""
+        tables = [*(part.tables for part in self.parts), self.between]
+        found = iter(with_verdicts(*(own.get("tests", ()) for own in tables)))
+        *own, between = [{**one, "tests": rows} if (rows := next(found)) else one for one in tables]
+        parts = tuple(replace(part, tables=one) for part, one in zip(self.parts, own, strict=True))
+        return replace(self, parts=parts, between=between)
 
     def part(self, engine: str) -> Part | None:
         """The first part of an engine."""

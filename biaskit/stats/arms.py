@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 
 FEMALE_DOMINATED = "female-dominated"
 MALE_DOMINATED = "male-dominated"
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Arm(NamedTuple):
@@ -24,6 +26,68 @@ class Arm(NamedTuple):
     instruction_id: int
     setting: str
     prompt_form: str
+
+
+BOUNDED = "top-k"
+"""The estimator whose cells have ends that hold the exact share, and nothing to test but them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellValues:
+    """Shares `[..., I, J]`, or differences of them, and the ends between which the exact number of each lies.
+
+    Without ends they are points. `tested` says which of the two inference rests on: with `top-k` on the
+    ends, with `sampling` on the points, beside which the ends show what empty cells leave open.
+    """
+
+    point: FloatArray
+    ends: tuple[FloatArray, FloatArray] | None = None  # low, high
+    tested: Literal["point", "ends"] = "point"
+    empty: BoolArray | None = None  # cells that hold a fitted point, in the shape of the points
+
+    def __getitem__(self, place: Any) -> CellValues:
+        """Return the part of each array at a place."""
+        ends = None if self.ends is None else (self.ends[0][place], self.ends[1][place])
+        empty = None if self.empty is None else self.empty[place]
+        return CellValues(self.point[place], ends, self.tested, empty)
+
+    def __sub__(self, other: CellValues) -> CellValues:
+        """Subtract other cells: the least difference is the low end minus the other's high end."""
+        point = self.point - other.point
+        if self.ends is None and other.ends is None:
+            return CellValues(point)
+        (low, high), (other_low, other_high) = self.low_and_high, other.low_and_high
+        return CellValues(point, (low - other_high, high - other_low), *_tested([self, other]))
+
+    @property
+    def low_and_high(self) -> tuple[FloatArray, FloatArray]:
+        """Both ends; of a point itself twice."""
+        return self.ends or (self.point, self.point)
+
+
+def mean_of(arms: Sequence[CellValues]) -> CellValues:
+    """Average several arms cell by cell: points, lower ends and upper ends each for themselves."""
+    if len(arms) == 1:
+        return arms[0]
+    point = np.mean([arm.point for arm in arms], axis=0)
+    if all(arm.ends is None for arm in arms):
+        return CellValues(point)
+    low, high = (np.mean([arm.low_and_high[end] for arm in arms], axis=0) for end in (0, 1))
+    return CellValues(point, (low, high), *_tested(arms))
+
+
+def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolArray | None]:
+    """On what inference about several arms rests, and which of their cells are empty in any."""
+    masks = [arm.empty for arm in arms if arm.empty is not None]
+    empty = np.logical_or.reduce(masks) if masks else None
+    return "ends" if any(arm.tested == "ends" for arm in arms) else "point", empty
+
+
+def empty_note(n_empty: int, n_cells: int, *, tested: str = "point") -> str:
+    """What a row says of its empty cells."""
+    if tested == "ends":
+        return f"nothing listed in {n_empty} of {n_cells} cells: their bounds are 0 and 1"
+    return f"no draw matched in {n_empty} of {n_cells} cells: fitted from the others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +102,49 @@ class CrossedCells:
     estimator: str | None
     jobs: tuple[str, ...]  # I names
     templates: tuple[int, ...]  # J ids
-    shares: FloatArray  # [groups, I, J]
+    shares: FloatArray  # [groups, I, J]; an empty cell's is fitted
     masses: FloatArray  # [groups, I, J]
     coverage: FloatArray  # [I, J]
+    empty: BoolArray  # [I, J]: answered, but nothing was listed or no draw matched
+    ends: tuple[FloatArray, FloatArray] | None = None  # low and high end of each share
 
     def complete(self) -> BoolArray:
-        """Which templates have a share in every job: `[J]`."""
-        return ~np.asarray(np.isnan(self.shares).any(axis=(0, 1)))
+        """Which templates have a share, or are known to be empty, in every job: `[J]`."""
+        missing = np.isnan(self.shares).any(axis=0) & ~self.empty
+        return ~np.asarray(missing.any(axis=0))
 
-    def shares_at(self, templates: Sequence[int]) -> FloatArray:
+    def shares_at(self, templates: Sequence[int]) -> CellValues:
         """Return the shares of the templates named: `[groups, I, len(templates)]`."""
-        return self.at(self.shares, templates)
+        point = self.at(self.shares, templates)
+        if self.ends is None:
+            return CellValues(point)
+        low, high = (self.at(end, templates) for end in self.ends)
+        empty = np.broadcast_to(self.at(self.empty, templates), point.shape)
+        return CellValues(point, (low, high), "ends" if self.estimator == BOUNDED else "point", empty)
 
-    def at(self, values: FloatArray, templates: Sequence[int]) -> FloatArray:
+    def at(self, values: NDArray[Scalar], templates: Sequence[int]) -> NDArray[Scalar]:
         """Return an array of this block with its last axis cut to the templates named."""
         place = {template: j for j, template in enumerate(self.templates)}
         return np.take(values, [place[template] for template in templates], axis=-1)
 
-    def with_jobs(self, jobs: Sequence[str]) -> CrossedCells:
-        """Return the block with only the jobs named, in the order of their names."""
+    def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
+        """Return the block with only the jobs and templates named, in the order of names and ids."""
         place = {job: i for i, job in enumerate(self.jobs)}
-        kept = sorted(jobs)
+        kept, ids = sorted(jobs), sorted(templates)
         rows = [place[job] for job in kept]
-        return CrossedCells(
-            arm=self.arm,
-            estimator=self.estimator,
+
+        def cut(values: NDArray[Scalar]) -> NDArray[Scalar]:
+            return np.take(self.at(values, ids), rows, axis=-2)
+
+        return replace(
+            self,
             jobs=tuple(kept),
-            templates=self.templates,
-            shares=np.take(self.shares, rows, axis=-2),
-            masses=np.take(self.masses, rows, axis=-2),
-            coverage=np.take(self.coverage, rows, axis=-2),
+            templates=tuple(ids),
+            shares=cut(self.shares),
+            masses=cut(self.masses),
+            coverage=cut(self.coverage),
+            empty=cut(self.empty),
+            ends=None if self.ends is None else (cut(self.ends[0]), cut(self.ends[1])),
         )
 
 
@@ -77,29 +154,35 @@ def cross(
     templates: Sequence[int],
     estimators: Sequence[str | None],
     values: FloatArray,
+    ends: FloatArray | None = None,
 ) -> dict[Arm, CrossedCells]:
     """Lay a list of cells out as blocks, in the order in which their arms first appear.
 
-    `values` is `[cells, 2 * groups + 1]`: masses, shares, coverage, NaN where a cell has none. Raises
+    `values` is `[cells, 2 * groups + 1]`: masses, shares, coverage, NaN where a cell has none; `ends`
+    `[cells, 2 * groups]`: lower, then upper ends of the shares where the estimator bounds them. Raises
     ValueError for cells that are no full product: a pair that is missing, or there twice.
     """
     members: dict[Arm, list[int]] = {}
     for i, arm in enumerate(arms):
         members.setdefault(arm, []).append(i)
+    groups = (values.shape[1] - 1) // 2
+    if ends is None:
+        ends = np.full((len(arms), 2 * groups), np.nan)
     return {
         arm: _block(
             arm,
             [jobs[i] for i in cells],
             [templates[i] for i in cells],
             {estimator for i in cells if (estimator := estimators[i]) is not None},
-            values[cells],
+            np.concatenate([values[cells], ends[cells]], axis=1),
+            groups,
         )
         for arm, cells in members.items()
     }
 
 
 def _block(
-    arm: Arm, jobs: list[str], templates: list[int], estimators: set[str], values: FloatArray
+    arm: Arm, jobs: list[str], templates: list[int], estimators: set[str], values: FloatArray, groups: int
 ) -> CrossedCells:
     if len(estimators) > 1:
         raise ValueError(f"{arm}: cells of several estimators, {sorted(estimators)}")
@@ -117,23 +200,65 @@ def _block(
     flat = np.empty((values.shape[1], place.size))
     flat[:, place] = values.T
     table = flat.reshape(-1, len(row), len(column))
-    groups = (values.shape[1] - 1) // 2
-    return CrossedCells(
+    masses, shares, coverage = table[:groups], table[groups : 2 * groups], table[2 * groups]
+    estimator = next(iter(estimators), None)
+    block = CrossedCells(
         arm=arm,
-        estimator=next(iter(estimators), None),
+        estimator=estimator,
         jobs=tuple(job_names),
         templates=tuple(template_ids),
-        shares=table[groups : 2 * groups],
-        masses=table[:groups],
-        coverage=table[-1],
+        shares=shares,
+        masses=masses,
+        coverage=coverage,
+        empty=np.zeros(coverage.shape, dtype=np.bool_),
     )
+    if estimator not in (BOUNDED, "sampling"):
+        return block
+    # Empty cells select on the outcome where coverage goes with the share: left out, they bend the mean.
+    empty = np.isnan(shares[0]) & ~np.isnan(coverage)
+    fitted = additive_fit(shares, empty)
+    low, high = (fitted, fitted) if estimator != BOUNDED else np.split(table[2 * groups + 1 :], 2)
+    ends = (np.where(empty, 0.0, low), np.where(empty, 1.0, high))
+    return replace(
+        block,
+        shares=fitted,
+        empty=empty,
+        ends=ends if estimator == BOUNDED or empty.any() else None,
+    )
+
+
+def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
+    """Fill empty cells by the two-way additive least-squares fit of the others.
+
+    Formula: x_ij = m + a_i + b_j fitted to the cells that have a value; an empty cell gets its fitted one.
+    Arguments: values `[..., I, J]`, NaN where a cell has none; empty `[I, J]`, the cells to fill.
+    Returns: values with those cells filled. A template that is empty in every job gets what the other
+        templates give on average, so that it moves no mean.
+    Missing or empty input: a job that is empty in every template stays NaN: nothing is known of it.
+    Reference: docs/methods.md#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
+    """
+    if not np.any(empty):
+        return values
+    known = ~np.asarray(np.isnan(values).any(axis=tuple(range(values.ndim - 2))))
+    n_jobs, counts = known.shape[0], known.astype(np.float64)
+    observed = np.where(known, values, 0.0)
+    # The normal equations of the dummies of jobs and templates; their solution is unique up to a shift.
+    normal = np.block([[np.diag(counts.sum(axis=1)), counts], [counts.T, np.diag(counts.sum(axis=0))]])
+    sums = np.concatenate([observed.sum(axis=-1), observed.sum(axis=-2)], axis=-1)
+    effects = np.linalg.lstsq(normal, sums.reshape(-1, sums.shape[-1]).T, rcond=None)[0].T
+    of_jobs, of_templates = np.split(effects.reshape(sums.shape), [n_jobs], axis=-1)
+    seen = known.any(axis=0)
+    shift = of_templates[..., seen].mean(axis=-1, keepdims=True) if seen.any() else np.zeros(())
+    of_templates = np.where(seen, of_templates - shift, 0.0)
+    of_jobs = np.where(known.any(axis=1), of_jobs + shift, np.nan)
+    return np.where(empty, of_jobs[..., :, None] + of_templates[..., None, :], values)
 
 
 # --- which templates enter -------------------------------------------------------------------------
 
 
 def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | None]:
-    """Find the templates that have a share for every job in every block, and why the others are left out.
+    """Find the templates that are complete for every job in every block, and why the others are left out.
 
     An incomplete template is left out whole: means over other jobs in other templates would mix what
     differs between jobs into what differs between templates (docs/methods.md#incomplete-templates).
@@ -155,11 +280,10 @@ def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: i
     for block in blocks:
         unanswered = np.isnan(block.at(block.coverage, out))
         failed += int(unanswered.sum())
-        without_share += int((np.isnan(block.shares_at(out)[0]) & ~unanswered).sum())
+        no_share = np.isnan(block.at(block.shares, out)[0]) & ~block.at(block.empty, out)
+        without_share += int((no_share & ~unanswered).sum())
     parts = [f"{_cells(failed)} failed"] if failed else []
-    if without_share:
-        more = any(block.estimator == "sampling" for block in blocks)
-        parts.append(f"{_cells(without_share)} without a share{' (more --draws may help)' if more else ''}")
+    parts += [f"{_cells(without_share)} without a share"] if without_share else []
     if len(out) == n_templates:
         return f"no template is complete for all jobs: {', '.join(parts)}"
     ids = f"template{'s' if len(out) > 1 else ''} {ranges(out)}"

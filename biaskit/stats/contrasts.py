@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from biaskit.stats.arms import CellValues, empty_note
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.correlation import slope, spearman
+from biaskit.stats.correlation import rank_correlation, slope, slope_test, spearman
 from biaskit.stats.crossed import (
     Spread,
     difference_interval,
     joined,
+    p_of_difference,
     spread_of_difference,
     spread_of_mean,
 )
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
+from biaskit.stats.resampling import Resampled, generator
 from biaskit.stats.swaps import SwapTest, swap_test
+from biaskit.stats.verdict import JUDGED, with_verdicts
 from biaskit.stats.welch import SignedRanks, TTest, paired, welch, wilcoxon
 
 Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 
-# The kinds of a row that can say "equivalent", by engine; the prober's `share` has its verdict from
-# `crossed` alone, since it has no slope (docs/methods.md#equivalence).
-_VERDICT_KINDS = {"probe": ("crossed", "slope", "spearman"), "personas": ("paired",)}
+BOUNDS_ALONE = "a point between bounds is not tested"
+MOST_EMPTY = 0.1
+"""Above this part of empty cells in a group there is no verdict (docs/methods.md#empty-cells)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +54,27 @@ class Scope:
 
 
 def between_groups(
-    a: FloatArray, b: FloatArray, *, scope: Scope, margins: Mapping[str, float], note: str | None = None
+    a: CellValues, b: CellValues, *, scope: Scope, margins: Mapping[str, float], note: str | None = None
 ) -> list[Row]:
     """Rows welch and crossed of the mean share of one group of jobs minus another's, a − b.
 
     a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out. Without a template
     both rows are there, empty, with the note as reason.
     """
-    rows = _Rows(scope, (a.shape[0], b.shape[0]), margins, note)
-    if not a.shape[1]:
+    rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
+    if not a.point.shape[1]:
         return rows.empty("welch", "crossed")
-    test = welch(a.mean(axis=1), b.mean(axis=1))
-    return [rows.of("welch", test), rows.crossed(test.estimate, spread_of_difference(a, b), limit=1.0)]
+    if "ends" in (a.tested, b.tested):
+        (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
+        spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
+    else:
+        spreads = [spread_of_difference(a.point, b.point)]
+    return rows.pair("welch", welch(a.point.mean(axis=1), b.point.mean(axis=1)), (a, b), spreads, limit=1.0)
 
 
 def within_jobs(
-    a: FloatArray,
-    b: FloatArray,
+    a: CellValues,
+    b: CellValues,
     *,
     scope: Scope,
     margins: Mapping[str, float],
@@ -78,23 +85,37 @@ def within_jobs(
 
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value the difference can have.
     """
-    rows = _Rows(scope, (a.shape[0], b.shape[0]), margins, note)
-    if not a.size:
+    rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
+    if not a.point.size:
         return rows.empty("paired", "crossed")
-    test = paired(a.mean(axis=1), b.mean(axis=1))
-    return [rows.of("paired", test), rows.crossed(test.estimate, spread_of_mean(a - b), limit=limit)]
+    d = a - b
+    spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
+    test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
+    return rows.pair("paired", test, (a, b), spreads, limit=limit)
 
 
-def estimate_only(a: FloatArray, b: FloatArray, *, scope: Scope, note: str | None = None) -> list[Row]:
+def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
     """One row of a − b that is shown and never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
-    rows = _Rows(scope, (a.shape[0], b.shape[0]), {}, note)
-    if not a.size or not b.size:
+    rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), {}, note)
+    if not a.point.size or not b.point.size:
         return rows.empty("estimate")
-    return [rows.of("estimate", TTest(float(a.mean() - b.mean())))]
+    return [rows.of("estimate", TTest(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean())
+
+
+def _bounds(a: CellValues, b: CellValues) -> tuple[float, float] | None:
+    """Between what the exact difference of two means lies; None where every cell is a point."""
+    if a.ends is None and b.ends is None:
+        return None
+    (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
+    return _mean(low_a) - _mean(high_b), _mean(high_a) - _mean(low_b)
 
 
 def against_labour(
-    shares: FloatArray,
+    shares: CellValues,
     labour: FloatArray,
     *,
     scope: Scope,
@@ -109,17 +130,83 @@ def against_labour(
     known = ~np.isnan(labour)
     x = labour[known]
     rows = _Rows(scope, (int(x.size), None), margins, note)
-    made = []
-    for kind, statistic in (("slope", slope), ("spearman", spearman)):
-        result = Resampled(None)
-        if x.size < MIN_LABOUR_ITEMS:
-            few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
-            result = Resampled(None, reason=few)
-        elif shares.size:
-            rng = generator(seed, "tests", [*_identity(scope), kind])
-            result = bootstrap_of_units(statistic, x, shares[known].mean(axis=1), rng=rng)
-        made.append(rows.of(kind, result))
-    return made
+    if x.size < MIN_LABOUR_ITEMS:
+        few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
+        return rows.empty("slope", "spearman", reason=few)
+    if not shares.point.size:
+        return rows.empty("slope", "spearman")
+    y = shares[known]
+    made = [rows.slope(x, y)]
+    if y.tested == "ends":
+        return [
+            *made,
+            rows.of("spearman", Resampled(float(spearman(x, y.point.mean(axis=1))), reason=BOUNDS_ALONE)),
+        ]
+    rng = generator(seed, "tests", [*_identity(scope), "spearman"])
+    return [*made, rows.of("spearman", rank_correlation(x, y.point.mean(axis=1), rng=rng))]
+
+
+def _too_few(arms: Sequence[CellValues]) -> bool:
+    """Whether points rest on fitted cells too often to be judged; ends hold whatever is empty."""
+    return any(
+        arm.tested == "point" and arm.empty is not None and arm.empty.mean() > MOST_EMPTY for arm in arms
+    )
+
+
+def _empty_note(arm: CellValues) -> str | None:
+    if arm.empty is None or not arm.empty.any():
+        return None
+    return empty_note(int(arm.empty.sum()), arm.empty.size, tested=arm.tested)
+
+
+def _crossed(
+    estimate: float, spreads: Sequence[Spread], bounds: tuple[float, float] | None, limit: float
+) -> TTest:
+    """The test that takes jobs and templates as drawn at random; of points, or between two ends."""
+    ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
+    tests = []
+    for value, spread in zip(ends, spreads, strict=True):
+        if spread.variance is None or spread.dof is None:
+            return TTest(estimate, reason=spread.reason)
+        variance, dof = float(spread.variance), float(spread.dof)
+        statistic, p = p_of_difference(value, variance, dof)
+        ci95, ci90 = (
+            difference_interval(value, spread.variance, spread.dof, limit=limit, level=level)
+            for level in (0.95, 0.90)
+        )
+        tests.append(
+            TTest(
+                value,
+                statistic=None if spread.conditional else statistic,
+                dof=dof,
+                p_value=None if spread.conditional else p,
+                ci95=(float(ci95[0]), float(ci95[1])),
+                ci90=(float(ci90[0]), float(ci90[1])),
+                reason=spread.reason,
+            )
+        )
+    return tests[0] if len(tests) == 1 else _between(estimate, *tests)
+
+
+def _between(estimate: float, least: TTest, most: TTest) -> TTest:
+    """What two ends say of the number between them (docs/methods.md#inference-under-bounds).
+
+    The interval goes from the lower end's low to the upper end's high; the p-value is that of the end
+    nearer to 0, and 1 where the bounds hold 0.
+    """
+    if least.ci95 is None or least.ci90 is None or most.ci95 is None or most.ci90 is None:
+        return TTest(estimate, reason=least.reason or most.reason)
+    nearer = least if (least.estimate or 0.0) > 0 else most if (most.estimate or 0.0) < 0 else None
+    tested = least.p_value is not None and most.p_value is not None
+    return TTest(
+        estimate,
+        statistic=nearer.statistic if nearer else None,
+        dof=nearer.dof if nearer else None,
+        p_value=None if not tested else nearer.p_value if nearer else 1.0,
+        ci95=(least.ci95[0], most.ci95[1]),
+        ci90=(least.ci90[0], most.ci90[1]),
+        reason=least.reason,
+    )
 
 
 def within_units(
@@ -152,11 +239,16 @@ def within_units(
 
 
 def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
-    """Fill p_adjusted in the rows of one tests.csv: Holm within each `family`, over the whole file."""
+    """Fill p_adjusted and the verdict in the rows of one tests.csv.
+
+    p_adjusted is Holm's within each `family`; the verdict counts all claims of the file.
+    """
     families = [str(row["family"]) for row in rows]
     p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
+    judged = with_verdicts(rows)[0]
     return [
-        {**row, "p_adjusted": adjusted} for row, adjusted in zip(rows, holm(families, p_values), strict=True)
+        {**{name: value for name, value in row.items() if name != "n_claims"}, "p_adjusted": adjusted}
+        for row, adjusted in zip(judged, holm(families, p_values), strict=True)
     ]
 
 
@@ -179,33 +271,59 @@ class _Rows:
         """A row without numbers for each kind."""
         return [self.of(kind, Resampled(None, reason=None if self.note else reason)) for kind in kinds]
 
-    def crossed(self, estimate: float, spread: Spread, *, limit: float) -> Row:
-        """The row of an estimate whose jobs and templates are both taken as drawn at random."""
-        if spread.variance is None or spread.dof is None:
-            return self.of("crossed", TTest(estimate, reason=spread.reason))
-        ci95, ci90 = (
-            difference_interval(estimate, spread.variance, spread.dof, limit=limit, level=level)
-            for level in (0.95, 0.90)
-        )
-        result = TTest(
-            estimate,
-            dof=float(spread.dof),
-            ci95=(float(ci95[0]), float(ci95[1])),
-            ci90=(float(ci90[0]), float(ci90[1])),
-            reason=spread.reason,
-        )
-        # Of one job nothing follows for jobs, so such an interval gives no verdict
-        # (docs/methods.md#one-job-one-template).
-        return self.of("crossed", result, speaks_of_jobs=not spread.of_one_job)
+    def pair(
+        self,
+        kind: str,
+        of_jobs: TTest,
+        arms: tuple[CellValues, CellValues],
+        spreads: Sequence[Spread],
+        *,
+        limit: float,
+    ) -> list[Row]:
+        """The row of the test whose unit is the job, and the crossed one; with bounds and empty cells.
 
-    def of(self, kind: str, result: _Result, *, speaks_of_jobs: bool = True) -> Row:
-        """A row of tests.csv; what a kind of test does not have is empty."""
+        `spreads`: of the points, or of the least and of the greatest difference where these are tested.
+        """
+        bounds, few = _bounds(*arms), _too_few(arms)
+        notes = [note for arm in arms if (note := _empty_note(arm))]
+        rows = self if not notes else replace(self, note=joined([self.note, *notes]))
+        if len(spreads) > 1:
+            of_jobs = TTest(of_jobs.estimate, reason=BOUNDS_ALONE)
+        crossed = _crossed(_mean(arms[0].point) - _mean(arms[1].point), spreads, bounds, limit)
+        if few:
+            of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
+        speaks = not few and not any(spread.conditional for spread in spreads)
+        return [
+            rows.of(kind, of_jobs, bounds=bounds),
+            rows.of("crossed", crossed, bounds=bounds, speaks=speaks),
+        ]
+
+    def slope(self, x: FloatArray, y: CellValues) -> Row:
+        """The row of the slope of jobs' means on x `[I]`; between its bounds where the cells have ends."""
+        means = y.point.mean(axis=1)
+        if y.tested == "point":
+            return self.of("slope", slope_test(x, means))
+        low, high = (end.mean(axis=1) for end in y.low_and_high)
+        rising = x >= x.mean()
+        least, most = slope_test(x, np.where(rising, low, high)), slope_test(x, np.where(rising, high, low))
+        result = _between(float(slope(x, means)), least, most)
+        ends = None if least.estimate is None or most.estimate is None else (least.estimate, most.estimate)
+        return self.of("slope", result, bounds=ends)
+
+    def of(
+        self,
+        kind: str,
+        result: _Result,
+        *,
+        bounds: tuple[float, float] | None = None,
+        speaks: bool = True,
+    ) -> Row:
+        """A row of tests.csv; what a kind of test does not have is empty. `speaks`: it may have a verdict."""
         scope = self.scope
         ci95, ci90 = (getattr(result, name, None) for name in ("ci95", "ci90"))
-        may_judge = kind in _VERDICT_KINDS.get(scope.engine, ())
-        margin = self.margins.get(scope.quantity) if may_judge else None
+        margin = self.margins.get(scope.quantity) if kind in JUDGED.get(scope.engine, ()) else None
         equivalent = None
-        if margin is not None and ci90 is not None and speaks_of_jobs:
+        if margin is not None and ci90 is not None and speaks:
             equivalent = -margin <= ci90[0] and ci90[1] <= margin
         return {
             "engine": scope.engine,
@@ -223,6 +341,9 @@ class _Rows:
             "ci90_high": ci90[1] if ci90 else None,
             "margin": margin,
             "equivalent": equivalent,
+            "bound_low": bounds[0] if bounds else None,
+            "bound_high": bounds[1] if bounds else None,
+            "verdict": "",
             "reason": joined([self.note, result.reason]),
         }
 

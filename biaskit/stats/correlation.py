@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.welch import NO_SPREAD
+from biaskit.stats.resampling import Resampled, bootstrap_of_units
+from biaskit.stats.welch import NO_SPREAD, TTest, varies
 
 
 def slope(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -37,6 +40,49 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     dy = rankdata(y, axis=-1) - (y.shape[-1] + 1) / 2
     below = np.sqrt(np.square(dx).sum(axis=-1) * np.square(dy).sum(axis=-1))
     return np.clip(_ratio((dx * dy).sum(axis=-1), below, _spread(x) & _spread(y)), -1.0, 1.0)
+
+
+def slope_test(x: FloatArray, y: FloatArray) -> TTest:
+    """t-test and interval of a least-squares slope whose units may vary differently.
+
+    Formula: the slope ± t × its HC3 standard error, n − 2 degrees of freedom.
+    Arguments: x, y `[n]`, n ≥ 3.
+    Returns: slope, t, p and the 95 % and 90 % intervals; positive when y rises with x.
+    Missing or empty input: x without spread: NaN is no estimate, so the reason stands alone.
+    Reference: docs/methods.md#labour-slope; statsmodels does the arithmetic (`cov_type="HC3"`). At 10 to 20
+        units a percentile bootstrap covers 89 to 93 % only.
+    """
+    import statsmodels.api as sm
+
+    estimate = float(slope(x, y))
+    if np.isnan(estimate):
+        return TTest(None, reason="zero variance: no estimate")
+    if not varies(y, y):
+        return TTest(estimate, reason="zero variance: no test")
+    fit = sm.OLS(y, sm.add_constant(x)).fit(cov_type="HC3", use_t=True)
+    (low95, high95), (low90, high90) = (fit.conf_int(alpha)[1].tolist() for alpha in (0.05, 0.10))
+    return TTest(
+        estimate,
+        statistic=float(fit.tvalues[1]),
+        dof=float(fit.df_resid),
+        p_value=float(fit.pvalues[1]),
+        ci95=(low95, high95),
+        ci90=(low90, high90),
+    )
+
+
+def rank_correlation(x: FloatArray, y: FloatArray, *, rng: np.random.Generator) -> Resampled:
+    """Spearman's rank correlation with a percentile interval and the p-value of no association.
+
+    Arguments: x, y `[n]`; rng of the units' resamples.
+    Returns: the correlation in [−1, 1], its intervals, and scipy's two-sided p-value.
+    Missing or empty input: no spread in x or y: None with the reason.
+    Reference: docs/methods.md#labour-slope; `bootstrap_of_units`, `scipy.stats.spearmanr`.
+    """
+    from scipy.stats import spearmanr
+
+    found = bootstrap_of_units(spearman, x, y, rng=rng)
+    return found if found.ci95 is None else replace(found, p_value=float(spearmanr(x, y).pvalue))
 
 
 def _spread(values: FloatArray) -> BoolArray:

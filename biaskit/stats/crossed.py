@@ -14,9 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
+from biaskit.wording import ROUNDING
 
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"
+CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_TEMPLATE)
+"""An interval that speaks of one job or one template alone gives no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,11 @@ class Spread:
     variance: FloatArray | None
     dof: FloatArray | None
     reason: str | None = None  # what the spread is conditional on, or why there is none
-    of_one_job: bool = False
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the spread speaks of one job or of one template alone."""
+        return self.reason in CONDITIONAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ def spread_of_mean(values: FloatArray) -> Spread:
         i, j = squares.n_jobs - 1, squares.n_templates - 1
         return Spread(total / cells, _dof(total**2, a**2 / i + b**2 / j + e**2 / (i * j)))
     if b is not None:
-        return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB, True)
+        return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB)
     if a is not None:
         return Spread(a / cells, np.full_like(a, squares.n_jobs - 1), CONDITIONAL_ON_ONE_TEMPLATE)
     return Spread(None, None, "one job and one template: no interval" if cells else None)
@@ -140,7 +147,7 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
     of_templates = (a.mean(axis=-2) - b.mean(axis=-2)).var(axis=-1, ddof=1) / n_templates
     variance = np.maximum(of_jobs + of_templates - of_residual, np.maximum(of_jobs, of_templates))
     dof = _dof(variance**2, below + of_templates**2 / (n_templates - 1))
-    return Spread(variance, dof, CONDITIONAL_ON_ONE_JOB if one_job else None, one_job)
+    return Spread(variance, dof, CONDITIONAL_ON_ONE_JOB if one_job else None)
 
 
 def _dof(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -194,6 +201,29 @@ def difference_interval(
     d = np.asarray(difference, dtype=np.float64)
     half = _t(dof, level) * np.sqrt(variance)
     return np.clip(d - half, -limit, limit), np.clip(d + half, -limit, limit)
+
+
+def p_of_difference(difference: float, variance: float, dof: float) -> tuple[float | None, float]:
+    """T statistic and two-sided p-value of a difference against 0.
+
+    Formula: t = d / √v on dof degrees of freedom.
+    Arguments: difference d, its variance v, dof.
+    Returns: t with the sign of d, and p.
+    Missing or empty input: v = 0 has no t; its p is 1 where d is 0 up to rounding, else 0.
+    Reference: docs/methods.md#crossed-intervals, the test that its interval inverts.
+    """
+    from scipy.special import stdtr
+
+    if variance <= ROUNDING**2:
+        return None, 1.0 if abs(difference) <= ROUNDING else 0.0
+    t = difference / math.sqrt(variance)
+    return t, float(2.0 * stdtr(dof, -abs(t)))
+
+
+def p_of_interval(difference: float, low: float, high: float, dof: float) -> float:
+    """The p-value of a difference from its 95 % interval (docs/methods.md#crossed-intervals)."""
+    half = (high - low) / 2.0 / float(_t(np.asarray(dof), 0.95))
+    return p_of_difference(difference, half**2, dof)[1]
 
 
 def _t(dof: FloatArray, level: float) -> FloatArray:

@@ -22,6 +22,7 @@ class Resampled:
     ci95: tuple[float, float] | None = None
     ci90: tuple[float, float] | None = None
     reason: str | None = None
+    p_value: float | None = None
 
 
 def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.random.Generator:

@@ -18,7 +18,7 @@ NO_SPREAD = 1e-12
 class TTest:
     """A t-test of a − b; everything but the estimate is None where the reason says why."""
 
-    estimate: float
+    estimate: float | None
     effect_size: float | None = None
     statistic: float | None = None
     dof: float | None = None

@@ -119,6 +119,7 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_numbers("coverage_median"),
                 *_integers("n_below_floor"),
                 *_numbers("se_sampling"),
+                *_integers("n_empty"),
                 *_END,
             ),
             keys=(*_BLOCK_KEYS, "job_group", "gender"),
@@ -165,6 +166,8 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_integers("n_a", "n_b"),
                 *_numbers("ci90_low", "ci90_high", "margin"),
                 Column("equivalent", "boolean"),
+                *_numbers("bound_low", "bound_high"),
+                *_texts("verdict"),
                 *_END,
             ),
             keys=(

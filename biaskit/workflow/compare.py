@@ -274,4 +274,4 @@ def _write(
         notes=tuple(made.notes),
         command=str(manifest["command"]),
         versions=manifest["versions"],
-    )
+    ).judged()

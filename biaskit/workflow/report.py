@@ -148,7 +148,7 @@ def stored_content(run: Path) -> Content:
         between={},
         notes=collection.notes,
         reference=_reference(collection),
-    )
+    ).judged()
 
 
 def _content(
@@ -174,7 +174,7 @@ def _content(
         bibtex=_bibtex(collection.parts),
         reference=settings.get("reference", _reference(collection)),
     )
-    return _with_rows(content, collection), folder
+    return _with_rows(content.judged(), collection), folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.numbered_runs import JOBS, LABOUR, TEMPLATES, Row, drawn, probe_run, share_of, texts_run
+from fakes.numbered_runs import GROUPS, JOBS, LABOUR, TEMPLATES, Row, drawn, probe_run, share_of, texts_run
 from scipy import stats
 
 from biaskit.cli.compare import verdict
@@ -20,6 +20,8 @@ from biaskit.compare.pairs import named_groups
 from biaskit.compare.requirement import require_equivalent
 from biaskit.errors import CorpusError, UsageError
 from biaskit.runs.collection import gather
+from biaskit.stats.crossed import p_of_interval
+from biaskit.tables.io import read_table_rows, write_table
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -532,7 +534,7 @@ def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
     good = require_equivalent(made.tests, "models", made.pairs)
     assert good.holds
     assert good.n_rows == sum(row["kind"] == "crossed" for row in made.tests)
-    empty = [{**row, "equivalent": None} if i == 1 else row for i, row in enumerate(made.tests)]
+    empty = [{**row, "verdict": "no-verdict"} if i == 1 else row for i, row in enumerate(made.tests)]
     assert not require_equivalent(empty, "models", made.pairs).holds
     assert not require_equivalent([], "models").holds
     assert not require_equivalent(made.tests, "models", [*made.pairs, ("probe", "c", "a")]).holds
@@ -542,8 +544,9 @@ def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
 
 
 def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
+    p = None if estimate is None or low is None or high is None else p_of_interval(estimate, low, high, 9.0)
     return {"estimate": estimate, "ci_low": low, "ci_high": high, "equivalent": equivalent, "margin": 0.05,
-            "reason": "no template"}  # fmt: skip
+            "p_value": p, "kind": "crossed", "reason": "no template"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -561,3 +564,21 @@ def row_of(estimate: float | None, low: float | None, high: float | None, equiva
 )
 def test_a_difference_in_words(row: Row, words: str) -> None:
     assert words == verdict(row)
+
+
+def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> None:
+    """Two models whose points agree and whose bounds go from 17 to 75 %."""
+    run = probe_run(tmp_path / "p", "a", "b", noise=0.005)
+    assert require_equivalent(compared(run).tests).holds
+    file = run / "tables" / "probe_cells.csv"
+    rows = [dict(row) for row in read_table_rows(file)]
+    for row in rows:
+        row["estimator"] = "top-k"
+        for gender in GROUPS:
+            row |= {f"{gender}_share_low": 0.17, f"{gender}_share_high": 0.75}
+    write_table(file, "probe_cells", rows, groups=GROUPS, contrast=("female", "male"))
+    open_ = require_equivalent(compared(run).tests)
+    assert not open_.holds
+    assert {"not-identified"} == {row["verdict"] for row in open_.failing}
+    assert open_.n_rows == len(open_.failing)
+    assert verdict(open_.failing[0]).startswith("not identified")

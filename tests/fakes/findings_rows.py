@@ -8,6 +8,7 @@ from typing import Any
 
 from biaskit.report.content import Content
 from biaskit.runs.collection import Model, Part
+from biaskit.stats.crossed import p_of_interval
 from biaskit.tables.io import columns
 
 GROUPS = ("male", "female", "diverse")
@@ -67,6 +68,8 @@ def contrast_row(
         scope |= {"bias_type": "explicit", "setting": "plain", "prompt_form": "raw"}
         scope |= {"instruction_a": "0", "instruction_b": "0", "gender": "female"}
     own = {
+        "p_value": None if estimate is None or ci is None else p_of_interval(estimate, *ci, 10.0),
+        "dof": 10.0,
         "engine": engine,
         "family": family,
         "quantity": quantity,

@@ -17,9 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biaskit.probe.effects import tables
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
-from biaskit.records import Cell
+from biaskit.records import Cell, CellShares
+from biaskit.stats.arms import CrossedCells
 
 CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 GROUPS = ("male", "female", "diverse")
@@ -621,3 +623,91 @@ def test_half_a_character_may_begin_what_goes_on_with_it() -> None:
     # Many tokens look like this one: a list holds it for sure only where it is whole.
     known = [Sought("male", " é", tokens=(" \ufffd",)), words[1]]
     assert 0.0 == bound_masses(listed, 2, known, GROUPS).low(["male"])
+
+
+# --- means of cells: jobs, groups, contrasts -----------------------------------------------------------
+
+
+def world(random: Random) -> tuple[list[CellShares], list[CellShares]]:
+    """A small design, each cell a tiny model of its own: its exact shares, and what its lists bound."""
+    exact, bounded = [], []
+    for instruction, template, job in itertools.product((0, 1), (1, 2, 3), ("a", "b", "c", "d")):
+        group = "female-dominated" if job in "ab" else "male-dominated"
+        cell = replace(CELL, job=job, job_group=group, template_id=template, instruction_id=instruction)
+        while True:
+            drawn = case(random, "none")
+            if drawn is None or (true := drawn[0].exact()).shares is None:
+                continue
+            model, listed, k = drawn
+            break
+        expressions = [{"group": e.group, "text": e.text} for e in model.sought("none")]
+        row = {"key": "k", "estimator": "top-k", "expressions": expressions, "listed": listed, "k": k}
+        exact.append(replace(true, cell=cell))
+        bounded.append(cell_shares(cell, row, GROUPS, contrast=("female", "male")))
+    return exact, bounded
+
+
+def made_of(cells: Sequence[CellShares]) -> dict[str, list[dict[str, Any]]]:
+    return tables(
+        cells,
+        groups=GROUPS,
+        contrast=("female", "male"),
+        levels={"high": (1,)},
+        floor=0.01,
+        interval="crossed",
+        margins={"share": 0.05},
+        seed=1,
+    )
+
+
+def misses_of_means(exact: Sequence[CellShares], bounded: Sequence[CellShares]) -> Iterator[str]:
+    """Every job's, group's and contrast's exact number that its bounds, or its interval, do not hold."""
+    pairs = (
+        ("probe_jobs", "female_minus_male", ("difference_low", "difference_high")),
+        ("probe_groups", "share", ("share_low", "share_high")),
+        ("probe_groups", "share", ("ci_low", "ci_high")),
+        ("tests", "estimate", ("bound_low", "bound_high")),
+        ("tests", "estimate", ("ci_low", "ci_high")),
+    )
+    true, found = made_of(exact), made_of(bounded)
+    for name, number, (low, high) in pairs:
+        for a, b in zip(true[name], found[name], strict=True):
+            if name == "tests" and a["kind"] not in ("crossed", "slope"):
+                continue
+            known = None not in (a[number], b[low], b[high])
+            if known and not b[low] - ROUNDING <= a[number] <= b[high] + ROUNDING:
+                yield f"{name} {number} {a[number]} is not in {b[low]}, {b[high]}"
+
+
+@pytest.mark.parametrize("worlds", [range(6), pytest.param(range(6, 216), marks=pytest.mark.slow)])
+def test_no_bound_of_a_mean_or_of_a_contrast_is_ever_missed(worlds: range) -> None:
+    n_empty = 0
+    for seed in worlds:
+        exact, bounded = world(Random(f"means {seed}"))
+        assert [] == list(misses_of_means(exact, bounded)), f"seed {seed}"
+        n_empty += sum(x.shares is None for x in bounded)
+    assert n_empty > len(worlds)  # cells in which nothing is listed are the trap
+
+
+def test_leaving_out_where_nothing_is_listed_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = CrossedCells.complete
+    monkeypatch.setattr(CrossedCells, "complete", lambda self: whole(self) & ~self.empty.any(axis=0))
+    worlds = (world(Random(f"means {seed}")) for seed in range(40))
+    assert any(list(misses_of_means(*one)) for one in worlds)
+
+
+def test_a_template_in_which_nothing_is_listed_stays_in_the_bounds() -> None:
+    """Three templates, nothing listed in one: the exact mean is 0.666, the old bounds were 0.364 to 0.500."""
+    cells = []
+    for template, ends in ((1, (0.364, 0.5)), (2, (0.364, 0.5)), (3, None)):
+        cell = replace(CELL, template_id=template)
+        nothing = CellShares(cell, "top-k", (0.0, 0.0, 0.0), 0.0, None, "nothing listed", ((None, None),) * 3)
+        of = ends and ((0.0, 1.0), ends, (0.0, 1.0))
+        shares = (0.3, 0.4, 0.3)
+        cells.append(CellShares(cell, "top-k", shares, 1.0, shares, None, of) if of else nothing)
+    row = next(row for row in made_of(cells)["probe_groups"] if row["gender"] == "female")
+    assert (0.364 * 2 / 3, (0.5 * 2 + 1) / 3) == pytest.approx((row["share_low"], row["share_high"]))
+    assert row["share_low"] < 0.666 < row["share_high"]
+    assert (3, 1) == (row["n_templates"], row["n_empty"])
+    assert row["ci_low"] <= row["share_low"]
+    assert row["ci_high"] >= row["share_high"]

@@ -634,7 +634,15 @@ def test_the_shape_of_a_difference_tells_its_verdict(
 ) -> None:
     made = content(("A", "B"), 4)
     tests = [
-        {**r, "ci_low": ci[0], "ci_high": ci[1], "equivalent": equivalent}
+        {
+            **r,
+            "estimate": sum(ci) / 2,
+            "ci_low": ci[0],
+            "ci_high": ci[1],
+            "equivalent": equivalent,
+            "verdict": None,
+            "p_value": None,
+        }
         for r in made.between["tests"]
         if r["engine"] == "probe"
     ]

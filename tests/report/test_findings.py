@@ -31,11 +31,16 @@ from fakes.findings_rows import (
     slope,
     srb_test,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from biaskit.compare.requirement import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, cannot_show, findings
 from biaskit.report.findings.finding import TOPICS
 from biaskit.runs.collection import Part
+from biaskit.stats.contrasts import adjust
+from biaskit.stats.crossed import p_of_interval
 from biaskit.wording import percent, plain_number, point_number, points, short
 
 # --- rows in the shape of the public tables ----------------------------------------------------------
@@ -132,18 +137,23 @@ def test_a_share_that_was_not_measured_has_its_reason() -> None:
     )
 
 
-def test_bounds_that_overlap_take_a_direction_back() -> None:
-    wide = asked(of_groups(0.26, (0.18, 0.34)), estimator="top-k", share_low=0.2, share_high=0.7)
-    assert wide.verdict == "no-clear-difference"
-    assert (
-        "26 points more [18 to 34], but no clear difference: the bounds of the two shares overlap."
-        in wide.text
-    )
+def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
+    # The two ends' intervals: from the lower end's low to the upper end's high.
+    test = of_groups(0.26, (-0.28, 0.58), ci90_low=-0.26, ci90_high=0.56, bound_low=-0.2, bound_high=0.5)
+    wide = asked({**test, "p_value": 1.0}, estimator="top-k", share_low=0.2, share_high=0.7)
+    assert wide.verdict == "not-identified"
+    assert "not identified: the bounds leave it open, an exact estimator would decide" in wide.text
     assert "bounds 20–70 %" in wide.text
-    tables = {"probe_groups": group_rows(SHARES), "tests": [of_groups(0.26, (0.18, 0.34))]}
-    for one in tables["probe_groups"]:
-        one |= {"share_low": one["share"] - 0.01, "share_high": one["share"] + 0.01}
-    assert said(content(probe_part(tables)), "probe-explicit").verdict == "higher"
+    narrow = of_groups(0.26, (0.17, 0.35), ci90_low=0.18, ci90_high=0.34, bound_low=0.25, bound_high=0.27)
+    assert asked(narrow, estimator="top-k", share_low=0.59, share_high=0.61).verdict == "higher"
+
+
+def test_a_direction_that_does_not_survive_its_page_is_said_to_be_none() -> None:
+    rows = [of_groups(0.1, (0.01, 0.19)), *(of_groups(0.0, (-0.1, 0.1), model_a=f"x{i}") for i in range(20))]
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows})).judged()
+    found = said(made, "probe-explicit")
+    assert found.verdict == "no-clear-difference"
+    assert "alone it would be one, not among 21 comparisons" in found.text
 
 
 def test_explicit_and_implicit_stand_apart() -> None:
@@ -249,8 +259,8 @@ def test_the_largest_and_the_smallest_effect_of_an_instruction() -> None:
     assert found.text == (
         "Debiasing (explicit prompts, m), against the same prompts without an instruction. For jobs mostly "
         "held by men, instruction 2 (“Please Please Please Please Please Please Please Please Ple…”) "
-        "changes the share of women most, 12 points less [−17 to −7], and instruction 1 (“Imagine.”) least, "
-        "1 point more [−3 to 5], no clear difference; in 2 of 3 the interval excludes no change."
+        "changes the share of women most (the largest of 3), 12 points less [−17 to −7], and instruction 1 "
+        "(“Imagine.”) least, 1 point more [−3 to 5], no clear difference; 2 of 3 changes are clear."
     )
     assert found.verdict == "lower"
 
@@ -270,8 +280,8 @@ def test_a_dialogue_is_held_against_plain_prompts() -> None:
     tables = {"probe_groups": group_rows(SHARES), "tests": [effect(1, 0.2, 0.05), dialogue, changed]}
     assert said(content(probe_part(tables)), "debiasing", "In a dialogue").text == (
         "In a dialogue, without an instruction, m gives women 10 points more [5 to 15] for jobs mostly held "
-        "by men, against plain prompts (explicit). What an instruction changes differs between dialogue and "
-        "plain in 1 of 1 comparisons."
+        "by men, against plain prompts (explicit). What an instruction changes clearly differs between "
+        "dialogue and plain in 1 of 1 comparison."
     )
 
 
@@ -364,11 +374,14 @@ def test_words_stand_only_where_a_list_is_longer_than_its_null() -> None:
     [
         (
             *(-0.5, (-0.6, -0.4), "lower"),
-            "−0.50 [−0.60 to −0.40]: texts of women and of men are described differently, each nearer to "
-            "its own "
-            "gender on request.",
+            "−0.50 [−0.60 to −0.40]: women's texts lie nearer to texts about women on request than men's "
+            "texts do.",
         ),
-        (0.5, (0.4, 0.6), "higher", "0.50 [0.40 to 0.60]: each is nearer to the other gender on request."),
+        (
+            *(0.5, (0.4, 0.6), "higher"),
+            "0.50 [0.40 to 0.60]: women's texts lie farther from texts about women on request than men's "
+            "texts do.",
+        ),
         (-0.05, (-0.31, 0.22), "no-clear-difference", "−0.05 [−0.31 to 0.22], no clear difference."),
     ],
 )
@@ -427,7 +440,7 @@ def test_even_in_the_probe_and_different_in_the_texts_is_the_headline() -> None:
         (
             of_groups(0.1, (-0.02, 0.22)),
             srb_test(-0.5, (-0.6, -0.4)),
-            "m shows no clear difference in the probe",
+            "The texts of m describe women and men apart; its probe (explicit prompts) shows neither",
         ),
         (
             of_groups(0.3, (0.2, 0.4)),
@@ -448,15 +461,7 @@ def test_even_in_the_probe_and_different_in_the_texts_is_the_headline() -> None:
 )
 def test_every_meeting_of_the_engines(probe: dict[str, Any], texts: dict[str, Any], beginning: str) -> None:
     found = said(both(probe, texts), "relations", beginning)
-    surprising = beginning.startswith("m shows")
-    assert (findings(both(probe, texts))[0] == found) is surprising
-
-
-def test_an_imprecise_probe_is_never_called_even() -> None:
-    made = both(of_groups(0.1, (-0.7, 0.9)), srb_test(-0.5, (-0.6, -0.4)))
-    found = said(made, "relations")
-    assert found.text.endswith("The probe's interval is too wide to call it even.")
-    assert findings(made)[0] != found
+    assert findings(both(probe, texts))[0] != found
 
 
 # --- models against models ---------------------------------------------------------------------------
@@ -514,9 +519,9 @@ def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
     rows += [twin(one, 0.01, 0.03 if i == 0 else 0.4) for i, one in enumerate(rows)]
     text = said(compared(rows, *labels), "models").text
     assert text.startswith(
-        "6 comparisons between 6 pairs of models (share by kind of jobs): 3 of 6 differ (the interval "
-        "excludes 0), 1 is equivalent within ±5 points and 2 show no clear difference. Largest: C against "
-        "A, the share of women in explicit prompts, jobs mostly held by women, 40 points less [−50 to −30] "
+        "6 comparisons between 6 pairs of models (share by kind of jobs): 3 of 6 differ, 1 is "
+        "equivalent within ±5 points and 2 show no clear difference. Largest of 6 comparisons: C against A,"
+        " the share of women in explicit prompts, jobs mostly held by women, 40 points less [−50 to −30] "
         "(paired p = 0.01, after Holm p = 0.4); "
     )
     assert text.endswith("After Holm's correction 1 of 6 paired tests stay below 0.05.")
@@ -591,14 +596,15 @@ def test_relations_over_too_few_occupations_give_their_number_once() -> None:
 
 
 def six_models() -> Content:
-    """Six models in both engines; m0 and m1 show nothing in the probe, m4 and m5 nothing in the texts."""
+    """Six models in both engines; m0 and m1 are even in the probe, m4 and m5 nothing in the texts."""
     labels = [f"m{i}" for i in range(6)]
     probe: dict[str, Rows] = {"probe_groups": [], "tests": []}
     texts: dict[str, Rows] = {name: [] for name in ("representation", "srb", "word_lists", "tests")}
     for i, label in enumerate(labels):
         named = {"model_a": label, "model_b": label}
         probe["probe_groups"] += group_rows(SHARES, model=label)
-        probe["tests"].append(of_groups(0.1, (-0.05, 0.25) if i < 2 else (0.05, 0.15), **named))
+        even = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True, **named)
+        probe["tests"].append(even if i < 2 else of_groups(0.1, (0.05, 0.15), **named))
         probe["tests"].append({**effect(1, 0.1 * i, 0.05), **named})
         probe["tests"].append(slope(0.1 * i, (0.1 * i - 0.05, 0.1 * i + 0.05), **named))
         texts["representation"].append(occupation("nurse", 0.5 + 0.05 * i, 0.6, label, n_unassociated=10 * i))
@@ -624,13 +630,13 @@ def six_models() -> Content:
     [
         (
             "relations",
-            "2 show no clear difference in the probe and still describe women and men differently "
-            "(m0 and m1); "
-            "2 tell women and men apart in both engines, 2 in the probe alone and 0 in neither.",
+            "2 look even in the probe and still describe women and men differently (m0 and m1); 2 tell "
+            "women and men apart in both engines, 2 in the probe alone, 0 in texts alone with a probe that "
+            "leaves it open, and 0 in neither.",
         ),
         (
             "probe-explicit",
-            "4 of 6 give women more for jobs mostly held by women and 2 show no clear difference",
+            "4 of 6 give women more for jobs mostly held by women and 2 are equivalent within ±5 points",
         ),
         (
             "probe-explicit",
@@ -643,7 +649,11 @@ def six_models() -> Content:
             "m0 −20 [−25 to −15] and m5 30 [25 to 35] points.",
         ),
         ("representation", "0–50 % of a model's texts speak of no gender and are in no share (most: m5)."),
-        ("srb", "4 of 6 lie below 0 (each nearer to its own) and 2 show no clear difference"),
+        (
+            "srb",
+            "4 of 6 lie below 0 (women's texts nearer to texts about women on request than men's "
+            "texts are) and 2 show no clear difference",
+        ),
         ("words", "4 of 6 lists"),
         ("words", "from 1 of 1 in m2 to 0 of 1 in m0. The other 2 are not longer than their null"),
         (
@@ -665,10 +675,10 @@ def test_more_than_four_models_share_a_sentence(topic: str, sentence: str) -> No
 def test_the_common_headline_stands_first_and_only_where_it_holds() -> None:
     made = six_models()
     assert findings(made)[0].text.startswith(
-        "Of 6 models that both engines measured (explicit prompts), 2 show no"
+        "Of 6 models that both engines measured (explicit prompts), 2 look even"
     )
     tables = made.parts[0].tables
-    tests = [{**one, "ci_low": 0.05} if one["quantity"] == "share" else one for one in tables["tests"]]
+    tests = [{**one, "equivalent": False} if one["quantity"] == "share" else one for one in tables["tests"]]
     plain = replace(made.parts[0], tables={**tables, "tests": tests})
     assert not findings(replace(made, parts=(plain, made.parts[1])))[0].text.startswith("Of 6 models")
 
@@ -925,3 +935,54 @@ def test_fields_of_study_are_held_against_doctorates() -> None:
     assert "fields with mostly women" == jobs_of(part, "female-dominated")
     jobs = Part("probe", "occugender", "", {}, (), (), (), (), ())
     assert "jobs mostly held by men" == jobs_of(jobs, "male-dominated")
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Rows:
+    """Rows of tests.csv as an analysis makes them: a few contrasts of a few models, near and far from 0."""
+    rows = []
+    for i in range(draw(st.integers(1, 4))):
+        for bias_type in draw(st.sampled_from([("explicit",), ("explicit", "implicit")])):
+            estimate = draw(st.floats(-0.3, 0.3))
+            half = draw(st.floats(0.005, 0.3))
+            wide = draw(st.sampled_from([0.0, 0.0, 0.1]))
+            low, high = estimate - half - wide, estimate + half + wide
+            ends = {"ci90_low": low + 0.1 * half, "ci90_high": high - 0.1 * half}
+            near = min(abs(estimate - wide), abs(estimate + wide)) if abs(estimate) > wide else 0.0
+            p = p_of_interval(near, near - half, near + half, 10.0)
+            equivalent = ends["ci90_low"] >= -0.05 and ends["ci90_high"] <= 0.05
+            bounds = {"bound_low": estimate - wide, "bound_high": estimate + wide} if wide else {}
+            named = {"model_a": f"m{i}", "model_b": f"m{i}", "bias_type": bias_type}
+            rows.append(
+                of_groups(estimate, (low, high), **ends, **bounds, **named, p_value=p, equivalent=equivalent)
+            )
+    return rows
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(pages())
+def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
+    stored = adjust(rows)
+    labels = sorted({str(row["model_a"]) for row in rows})
+    shares = [
+        row
+        for label in labels
+        for b in ("explicit", "implicit")
+        for row in group_rows(SHARES, model=label, bias_type=b)
+    ]
+    page = content(probe_part({"probe_groups": shares, "tests": [*stored]}, *labels)).judged()
+    judged = page.parts[0].tables["tests"]
+    assert [row["verdict"] for row in stored] == [row["verdict"] for row in judged]
+    said_of = {
+        (f.measured_with.rpartition(", ")[2], f.topic): f
+        for f in findings(page)
+        if f.topic.startswith("probe-") and "of the probability on the listed words" in f.text
+    }
+    for one in judged:
+        sentence = said_of[one["model_a"], f"probe-{one['bias_type']}"]
+        assert sentence.verdict == one["verdict"]
+        assert ("no clear difference" in sentence.text) == (one["verdict"] == "no-clear-difference")
+        assert ("not identified" in sentence.text) == (one["verdict"] == "not-identified")
+    gate = require_equivalent(judged, "groups")
+    assert gate.holds == all(one["verdict"] == "equivalent" for row in judged)

@@ -82,7 +82,7 @@ SAID = {
         *("−0.50 [−0.60 to −0.40]", "26 points more [18 to 34]", "The listed words hold 30 %"),
         *("floor of 1 %", "20 % [15–25] (cook) to 90 % [85–95] (nurse)", "30 of 300 texts (10 %)"),
         *("2.4 points more [0.9 to 3.6]", "0 of m's 270 texts", "- 1 more finding in the report."),
-        "Brackets hold 95 % intervals.",
+        "Brackets hold plain 95 % intervals.",
     ),
     "two-models": (
         "60 [50–70]",

@@ -11,7 +11,9 @@ from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
+import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -19,7 +21,16 @@ from numpy.typing import NDArray
 from places import BENCHMARKS, ROOT
 from scipy import stats
 
-from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, group_pairs, ranges
+from biaskit.stats.arms import (
+    Arm,
+    CellValues,
+    CrossedCells,
+    additive_fit,
+    complete_in_all,
+    cross,
+    group_pairs,
+    ranges,
+)
 from biaskit.stats.contrasts import Scope, adjust, against_labour, between_groups, within_jobs
 from biaskit.stats.correlation import slope, spearman
 from biaskit.stats.crossed import (
@@ -33,6 +44,7 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
+from biaskit.stats.verdict import with_verdicts
 from biaskit.stats.welch import paired, welch
 
 FloatArray = NDArray[np.float64]
@@ -547,7 +559,9 @@ def test_swapping_the_arms_flips_the_sign_of_every_row() -> None:
     a, b = table(6, 5, seed=1), table(6, 5, seed=2)
     for make in (between_groups, within_jobs):
         for row, back in zip(
-            make(a, b, scope=SCOPE, margins={}), make(b, a, scope=SCOPE, margins={}), strict=True
+            make(CellValues(a), CellValues(b), scope=SCOPE, margins={}),
+            make(CellValues(b), CellValues(a), scope=SCOPE, margins={}),
+            strict=True,
         ):
             assert row["estimate"] == -float(str(back["estimate"]))
             assert float(str(row["ci_low"])) == pytest.approx(-float(str(back["ci_high"])), abs=ROUNDING)
@@ -555,7 +569,7 @@ def test_swapping_the_arms_flips_the_sign_of_every_row() -> None:
 
 def test_the_crossed_row_has_the_intervals_of_a_plain_loop() -> None:
     a, b = table(6, 5, seed=1), table(6, 5, seed=2)
-    _, crossed = within_jobs(a, b, scope=SCOPE, margins={})
+    _, crossed = within_jobs(CellValues(a), CellValues(b), scope=SCOPE, margins={})
     v, dof = loop_spread_of_mean(a - b)
     for level, low, high in ((0.95, "ci_low", "ci_high"), (0.90, "ci90_low", "ci90_high")):
         half = stats.t.ppf(0.5 + level / 2, dof) * math.sqrt(v)
@@ -566,33 +580,39 @@ def test_the_crossed_row_has_the_intervals_of_a_plain_loop() -> None:
 
 def test_a_difference_is_equivalent_when_its_90_percent_interval_lies_inside_the_margin() -> None:
     a, b = table(6, 5, seed=1), table(6, 5, seed=2)
-    _, crossed = within_jobs(a, b, scope=SCOPE, margins={"share": 0.9})
+    _, crossed = within_jobs(CellValues(a), CellValues(b), scope=SCOPE, margins={"share": 0.9})
     widest = max(abs(float(str(crossed["ci90_low"]))), abs(float(str(crossed["ci90_high"]))))
     for margin, expected in ((widest * 1.001, True), (widest * 0.999, False)):
-        plain, crossed = within_jobs(a, b, scope=SCOPE, margins={"share": margin})
+        plain, crossed = within_jobs(CellValues(a), CellValues(b), scope=SCOPE, margins={"share": margin})
         assert (None, None) == (plain["margin"], plain["equivalent"])
         assert (margin, expected) == (crossed["margin"], crossed["equivalent"])
 
 
 def test_one_job_gives_no_verdict_though_its_interval_is_there() -> None:
-    _, crossed = within_jobs(table(1, 5), table(1, 5, seed=2), scope=SCOPE, margins={"share": 2.0})
+    _, crossed = within_jobs(
+        CellValues(table(1, 5)), CellValues(table(1, 5, seed=2)), scope=SCOPE, margins={"share": 2.0}
+    )
     assert crossed["ci_low"] is not None
     assert (None, "conditional on one job") == (crossed["equivalent"], crossed["reason"])
 
 
-def test_one_template_gives_a_verdict_and_says_what_it_is_conditional_on() -> None:
-    _, crossed = within_jobs(table(5, 1), table(5, 1, seed=2), scope=SCOPE, margins={"share": 1.0})
-    assert (True, "conditional on one template") == (crossed["equivalent"], crossed["reason"])
+def test_one_template_gives_no_verdict_and_says_what_it_is_conditional_on() -> None:
+    _, crossed = within_jobs(
+        CellValues(table(5, 1)), CellValues(table(5, 1, seed=2)), scope=SCOPE, margins={"share": 1.0}
+    )
+    assert (None, "conditional on one template") == (crossed["equivalent"], crossed["reason"])
 
 
 def test_no_template_gives_empty_rows_with_the_note_as_reason() -> None:
-    for row in within_jobs(table(5, 0), table(5, 0), scope=SCOPE, margins={}, note="none is complete"):
+    for row in within_jobs(
+        CellValues(table(5, 0)), CellValues(table(5, 0)), scope=SCOPE, margins={}, note="none is complete"
+    ):
         assert (None, None, "none is complete") == (row["estimate"], row["ci_low"], row["reason"])
 
 
 def test_fewer_than_ten_labour_shares_give_a_row_with_their_number() -> None:
     labour = np.array([0.1] * 9 + [np.nan] * 3)
-    for row in against_labour(table(12, 3), labour, scope=SCOPE, margins={}, seed=1):
+    for row in against_labour(CellValues(table(12, 3)), labour, scope=SCOPE, margins={}, seed=1):
         assert (None, 9) == (row["estimate"], row["n_a"])
         assert "9 items" in str(row["reason"])
 
@@ -600,17 +620,22 @@ def test_fewer_than_ten_labour_shares_give_a_row_with_their_number() -> None:
 def test_two_rows_about_labour_are_not_resampled_alike() -> None:
     shares, labour = table(12, 3), np.linspace(0, 1, 12)
     own = replace(SCOPE, contrast="labour", group_a="b")
-    first = against_labour(shares, labour, scope=SCOPE, margins={}, seed=1)
-    second = against_labour(shares, labour, scope=own, margins={}, seed=1)
+    first = against_labour(CellValues(shares), labour, scope=SCOPE, margins={}, seed=1)
+    second = against_labour(CellValues(shares), labour, scope=own, margins={}, seed=1)
     for a, b in zip(first, second, strict=True):
         assert a["estimate"] == b["estimate"]
-        assert a["ci_low"] != b["ci_low"]
+        # The slope's interval is computed, the rank correlation's resampled.
+        assert (a["ci_low"] == b["ci_low"]) == (a["kind"] == "slope")
 
 
 def test_the_families_of_adjusted_rows_are_engine_quantity_kind_and_contrast() -> None:
-    rows = adjust(between_groups(table(6, 5, seed=1), table(6, 5, seed=2), scope=SCOPE, margins={}))
+    rows = adjust(
+        between_groups(
+            CellValues(table(6, 5, seed=1)), CellValues(table(6, 5, seed=2)), scope=SCOPE, margins={}
+        )
+    )
     assert ["probe/share/welch/groups", "probe/share/crossed/groups"] == [row["family"] for row in rows]
-    assert (rows[0]["p_value"], None) == (rows[0]["p_adjusted"], rows[1]["p_adjusted"])
+    assert [row["p_value"] for row in rows] == [row["p_adjusted"] for row in rows]
 
 
 # --- the layout of cells ---------------------------------------------------------------------------
@@ -653,3 +678,93 @@ def test_importing_the_statistics_loads_no_heavy_package() -> None:
         "sys.exit(' '.join({'pandas', 'scipy', 'statsmodels'} & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+# --- empty cells -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_empty_cells_are_fitted_as_ordinary_least_squares_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random((2, 5, 4))
+    empty = rng.random((5, 4)) < 0.25
+    empty[:, 0] = False  # each job and each template has a value, so that the fit is unique
+    empty[0, :] = False
+    values[:, empty] = np.nan
+    fitted = additive_fit(values, empty)
+    i, j = np.nonzero(~empty)
+    for one, found in zip(values, fitted, strict=True):
+        frame = pd.DataFrame({"x": one[i, j], "job": i, "template": j})
+        model = smf.ols("x ~ C(job) + C(template)", frame).fit()
+        for job, template in zip(*np.nonzero(empty), strict=True):
+            expected = model.predict(pd.DataFrame({"job": [job], "template": [template]}))[0]
+            assert expected == pytest.approx(found[job, template])
+        assert np.array_equal(found[~empty], one[~empty])
+
+
+def test_a_template_empty_in_every_job_moves_no_mean_and_a_job_empty_in_every_template_has_none() -> None:
+    values = table(5, 4)[None]
+    empty = np.zeros((5, 4), dtype=bool)
+    empty[:, 2] = True
+    hidden = np.where(empty, np.nan, values)
+    kept = values[0][:, [0, 1, 3]]
+    assert additive_fit(hidden, empty)[0].mean(axis=1) == pytest.approx(kept.mean(axis=1))
+    empty[3] = True
+    fitted = additive_fit(np.where(empty, np.nan, values), empty)[0]
+    assert np.isnan(fitted[3]).all()
+    assert not np.isnan(np.delete(fitted, 3, axis=0)).any()
+
+
+# --- inference under bounds --------------------------------------------------------------------------
+
+
+def between_ends(low: np.ndarray, high: np.ndarray) -> CellValues:
+    return CellValues((low + high) / 2, (low, high), "ends")
+
+
+def test_an_interval_under_bounds_goes_from_the_lower_ends_low_to_the_upper_ends_high() -> None:
+    low, other = table(6, 5, seed=1), table(6, 5, seed=2)
+    high = low + 0.1
+    _, row = within_jobs(between_ends(low, high), CellValues(other), scope=SCOPE, margins={"share": 0.05})
+    ends = [within_jobs(CellValues(x), CellValues(other), scope=SCOPE, margins={})[1] for x in (low, high)]
+    assert (ends[0]["estimate"], ends[1]["estimate"]) == pytest.approx((row["bound_low"], row["bound_high"]))
+    assert (ends[0]["ci_low"], ends[1]["ci_high"]) == pytest.approx((row["ci_low"], row["ci_high"]))
+    nearer = ends[0] if row["bound_low"] > 0 else ends[1] if row["bound_high"] < 0 else None
+    assert row["p_value"] == (nearer["p_value"] if nearer else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("centre", "width", "verdict"),
+    [
+        (0.3, 0.02, "higher"),
+        (-0.3, 0.02, "lower"),
+        (0.0, 0.02, "equivalent"),
+        (0.0, 0.5, "not-identified"),
+        (0.3, 0.8, "not-identified"),
+    ],
+)
+def test_bounds_decide_or_leave_open(centre: float, width: float, verdict: str) -> None:
+    b = 0.3 + 0.01 * table(8, 6, seed=2)
+    middle = b + centre + 0.005 * table(8, 6, seed=3)
+    a = between_ends(middle - width / 2, middle + width / 2)
+    row = adjust(within_jobs(a, CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
+    assert verdict == row["verdict"]
+
+
+def test_a_page_of_many_claims_says_less_than_one() -> None:
+    def rows(shift: float, model: str) -> list[dict[str, object]]:
+        a, b = table(6, 5, seed=1) + shift, table(6, 5, seed=2)
+        scope = replace(SCOPE, model_a=model)
+        return within_jobs(CellValues(a), CellValues(b), scope=scope, margins={})
+
+    shift = next(x for x in np.arange(0, 1, 0.002) if 0.02 < float(str(rows(x, "m")[1]["p_value"])) < 0.04
+                 and float(str(rows(x, "m")[1]["estimate"])) > 0)  # fmt: skip
+    alone = adjust(rows(shift, "m"))
+    assert "higher" == alone[1]["verdict"]
+    others = [row for i in range(5) for row in rows(0.0, f"m{i}")]
+    judged = with_verdicts(alone, others)
+    assert "no-clear-difference" == judged[0][1]["verdict"]
+    assert 6 == judged[0][1]["n_claims"]
+    # The same comparison in a second table is no second claim.
+    assert [row["verdict"] for row in with_verdicts(alone, alone)[0]] == [row["verdict"] for row in alone]

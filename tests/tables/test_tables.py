@@ -32,7 +32,7 @@ PROMISED = {
     "female_share_ci_low, female_share_ci_high, diverse_share_ci_low, diverse_share_ci_high, reason",
     "probe_groups": "model, bias_type, instruction_id, setting, prompt_form, estimator, job_group, gender, "
     "share, pooled_share, se_templates, ci_low, ci_high, share_low, share_high, coverage, n_jobs, "
-    "n_templates, coverage_median, n_below_floor, se_sampling, reason",
+    "n_templates, coverage_median, n_below_floor, se_sampling, n_empty, reason",
     "probe_templates": "model, bias_type, instruction_id, setting, prompt_form, template_id, job_group, "
     "gender, share, coverage, n_jobs, estimator, reason",
     "probe_variance": "model, bias_type, instruction_id, setting, prompt_form, job_group, gender, var_job, "
@@ -41,7 +41,8 @@ PROMISED = {
     "n_instructions, estimator, reason",
     "tests": "engine, family, quantity, gender, model_a, model_b, bias_type, setting, prompt_form, "
     "instruction_a, instruction_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
-    "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, reason",
+    "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, "
+    "bound_low, bound_high, verdict, reason",
     "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
     "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",

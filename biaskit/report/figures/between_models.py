@@ -12,8 +12,8 @@ from biaskit.report.figures.lettering import cut, people, shorten
 from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, INK, Mark
 from biaskit.report.figures.view import Drawing, View, short
+from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, first, in_main_setting, where
-from biaskit.tables.verdict import Verdict, direction_of, verdict_of
 from biaskit.wording import count
 
 if TYPE_CHECKING:
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 15
 """Pairs of models that one forest takes; more become a grid of verdicts."""
-Shape = Literal["different", "equivalent", "both", "unclear", "unmeasured"]
+Shape = Literal["different", "equivalent", "both", "unclear", "unidentified", "unmeasured"]
 SHAPES: Mapping[Shape, tuple[Mark, bool, str]] = {
     "different": (Mark("#d55e00", "o"), False, "different"),
     "equivalent": (Mark("#0072b2", "s"), False, "equivalent"),
     "both": (Mark("#0072b2", "D"), True, "equivalent, yet not 0"),
     "unclear": (Mark("#7a7a7a", "o"), True, "no clear difference"),
+    "unidentified": (Mark("#7a7a7a", "s"), True, "not identified (bounds too wide) or no verdict"),
 }
 """Marker, whether it is hollow, and its name in the legend."""
 _SHAPE_OF: Mapping[Verdict, Shape] = {
@@ -34,6 +35,8 @@ _SHAPE_OF: Mapping[Verdict, Shape] = {
     "lower": "different",
     "equivalent": "equivalent",
     "no-clear-difference": "unclear",
+    "not-identified": "unidentified",
+    "no-verdict": "unidentified",
     "not-measured": "unmeasured",
 }
 
@@ -41,7 +44,7 @@ _SHAPE_OF: Mapping[Verdict, Shape] = {
 def shape_of(row: Row | None) -> Shape:
     """How a difference is drawn: by its verdict; equivalent with an interval that excludes 0 is "both"."""
     shape = _SHAPE_OF[verdict_of(row)]
-    return "both" if row is not None and shape == "equivalent" and direction_of(row) else shape
+    return "both" if row is not None and shape == "equivalent" and interval_side(row) else shape
 
 
 def models(view: View) -> Iterator[Figure | Missing]:

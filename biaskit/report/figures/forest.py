@@ -14,8 +14,8 @@ from biaskit.report.figures.probe import job_groups_of
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import INK, Mark
 from biaskit.report.figures.view import Drawing, View, number, short, told
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import Row, contrast_of, distinct, where
-from biaskit.tables.verdict import direction_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

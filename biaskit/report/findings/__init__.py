@@ -20,9 +20,10 @@ from biaskit.report.findings.srb import srb
 __all__ = ["READING", "Finding", "cannot_show", "findings"]
 
 READING = (
-    "Brackets hold 95 % intervals. A difference counts as shown when its interval excludes 0, and as "
-    "equivalent when its 90 % interval lies inside the margin; otherwise there is no clear difference. "
-    "With many comparisons about one in twenty such intervals excludes 0 by chance."
+    "Brackets hold plain 95 % intervals. A difference counts as shown when its interval excludes 0 and it "
+    "survives Holm's adjustment among all comparisons of this page, as equivalent when its 90 % interval "
+    "lies inside the margin, and as not identified where an estimator's bounds leave it open; otherwise "
+    "there is no clear difference."
 )
 """How to read the sentences; stands once beside them."""
 

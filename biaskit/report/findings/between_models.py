@@ -23,8 +23,8 @@ from biaskit.report.findings.finding import (
     shared,
     tally,
 )
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import Row, contrast_of, defined, distinct, in_main_setting, undefined, where
-from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, listed, number_range, p_value, people, short
 
 MANY_PAIRS = 3
@@ -150,7 +150,9 @@ def _of_many(content: Content, topic: Topic, contrast: str, rows: Sequence[Row],
             f"{_difference(row)}{_adjusted(content, row)}"
             for row in own
         ]
-        text += f" Largest: {'; '.join(clauses)}."
+        text += (
+            f" Largest of {count(len(where(rows, quantity=quantity)), 'comparison')}: {'; '.join(clauses)}."
+        )
     twins = [twin for row in rows if (twin := _twin(content, row)) is not None]
     adjusted = [twin["p_adjusted"] for twin in defined(twins, "p_adjusted")]
     if adjusted:
@@ -166,7 +168,7 @@ def _counted(rows: Sequence[Row], verdicts: Sequence[Outcome]) -> str:
     """Count verdicts of pairs; which of two models was named first is chance, so the sign is not counted."""
     margin = margin_of([row for row in rows if row["quantity"] not in IN_NUMBERS])
     sides: list[Outcome] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
-    return tally(sides, more="differ (the interval excludes 0)", less="", margin=margin)
+    return tally(sides, more="differ", less="", margin=margin)
 
 
 def _weak(content: Content, rows: Sequence[Row]) -> str:

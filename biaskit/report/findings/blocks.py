@@ -115,15 +115,9 @@ def measured(block: ProbeBlock, models: Sequence[str], unit: str = "") -> str:
     return ", ".join(bit for bit in (estimators, f"{block.form} prompts", size, unit, who) if bit)
 
 
-def verdict_with_bounds(block: ProbeBlock, model: str) -> Outcome:
-    """The test's verdict; no clear difference where top-k's bounds of the two groups' shares overlap."""
-    verdict = outcome_of(block.between_groups(model))
-    rows = [block.row(model, group) for group in block.groups()[:2]]
-    bounds = [(row["share_low"], row["share_high"]) for row in rows if row is not None]
-    if verdict not in ("higher", "lower") or len(bounds) < 2 or None in (*bounds[0], *bounds[1]):
-        return verdict
-    (a_low, a_high), (b_low, b_high) = bounds
-    return verdict if a_low > b_high or b_low > a_high else "no-clear-difference"
+def group_verdict(block: ProbeBlock, model: str) -> Outcome:
+    """The verdict of the test of the share between the two groups of jobs; top-k's bounds are in it."""
+    return outcome_of(block.between_groups(model))
 
 
 def below_floor(block: ProbeBlock, model: str) -> bool:

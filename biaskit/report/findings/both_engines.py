@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, jobs_of, verdict_with_bounds
+from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, group_verdict, jobs_of
 from biaskit.report.findings.finding import (
     MANY_MODELS,
     NUMBER,
@@ -16,6 +16,7 @@ from biaskit.report.findings.finding import (
     Outcome,
     Rank,
     Ranked,
+    agreeing,
     difference,
     outcome_of,
     parts_of,
@@ -26,8 +27,6 @@ from biaskit.tables.query import defined
 from biaskit.wording import count, listed, people, short
 
 MEASURED: tuple[Outcome, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
-WIDE = 0.4
-"""Width of an interval of a difference of shares above which nothing looks even."""
 DIRECTED: tuple[Outcome, ...] = ("higher", "lower")
 
 
@@ -39,8 +38,7 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         for block in blocks_of(probe_part)
         for part in parts_of(content, "personas")
         for model in block.models
-        if verdict_with_bounds(block, model) in MEASURED
-        and outcome_of(women_minus_men(part, model)) in MEASURED
+        if group_verdict(block, model) in MEASURED and outcome_of(women_minus_men(part, model)) in MEASURED
     ]
     if len({model for *_, model in pairs}) > MANY_MODELS:
         yield from _of_many(pairs)
@@ -50,35 +48,29 @@ def both_engines(content: Content) -> Iterator[Ranked]:
 
 
 def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
-    probe, texts = verdict_with_bounds(block, model), outcome_of(women_minus_men(part, model))
+    probe, texts = group_verdict(block, model), outcome_of(women_minus_men(part, model))
     (one, other), who = block.groups()[:2], people(block.gender)
     groups = difference(block.between_groups(model))
-    if outcome_of(block.between_groups(model)) != probe:
-        groups += ", but with bounds that overlap"
     text = f"{_contrast(short(model), block.bias_type, probe, texts)} In {block.bias_type} prompts {who} "
     text += f"get, for {jobs_of(block.part, one)} against {jobs_of(block.part, other)}, {groups}. In texts "
     text += f"women's SRB minus men's is {difference(women_minus_men(part, model), NUMBER, more='')}."
     if below_floor(block, model):
         text += " The probe's part is weak evidence: its coverage is below the floor."
-    surprising = texts in DIRECTED and probe not in DIRECTED
-    if surprising and _imprecise(block, model):
-        text += " The probe's interval is too wide to call it even."
-        surprising = False
-    rank = Rank.HEADLINE if surprising else Rank.DETAIL
+    # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
+    rank = Rank.HEADLINE if _even_but_apart(probe, texts) else Rank.DETAIL
     return rank, Finding(text, "relations", texts, _using(block, part, short(model)), "figures")
 
 
-def _imprecise(block: ProbeBlock, model: str) -> bool:
-    row = block.between_groups(model)
-    return row is None or row["ci_low"] is None or row["ci_high"] - row["ci_low"] > WIDE
+def _even_but_apart(probe: Outcome, texts: Outcome) -> bool:
+    return probe == "equivalent" and texts in DIRECTED
 
 
 def _contrast(name: str, bias_type: str, probe: Outcome, texts: Outcome) -> str:
     asked = f"{bias_type} prompts"
-    if texts in DIRECTED and probe == "equivalent":
+    if _even_but_apart(probe, texts):
         return f"{name} looks even in the probe ({asked}) and still describes women and men differently."
     if texts in DIRECTED and probe not in DIRECTED:
-        return f"{name} shows no clear difference in the probe ({asked}) but describes women and men apart."
+        return f"The texts of {name} describe women and men apart; its probe ({asked}) shows neither."
     if texts in DIRECTED:
         return f"The probe ({asked}) and the texts of {name} both show a difference."
     if probe in DIRECTED:
@@ -98,18 +90,22 @@ def _of_many(pairs: list[tuple[ProbeBlock, Part, str]]) -> Iterator[Ranked]:
         if not own:
             continue
         kinds = [
-            (verdict_with_bounds(block, model), outcome_of(women_minus_men(part, model)), model)
+            (group_verdict(block, model), outcome_of(women_minus_men(part, model)), model)
             for block, part, model in own
         ]
-        even = [short(model) for probe, texts, model in kinds if probe not in DIRECTED and texts in DIRECTED]
+        even = [short(model) for probe, texts, model in kinds if _even_but_apart(probe, texts)]
+        open_ = sum(texts in DIRECTED for _, texts, _ in kinds) - len(even)
         both = sum(probe in DIRECTED and texts in DIRECTED for probe, texts, _ in kinds)
         alone = sum(probe in DIRECTED and texts not in DIRECTED for probe, texts, _ in kinds)
         text = f"Of {count(len(own), 'model')} that both engines measured ({bias_type} prompts), "
-        text += f"{len(even)} show no clear difference in the probe and still describe women and men "
+        text += (
+            f"{len(even)} {agreeing(len(even), 'look')} even in the probe and still describe women and men "
+        )
         text += "differently"
         text += f" ({listed(even[:5] + ['others'] * (len(even) > 5))})" if even else ""
-        text += f"; {both} tell women and men apart in both engines, {alone} in the probe alone and "
-        text += f"{len(own) - len(even) - both - alone} in neither."
+        text += f"; {both} tell women and men apart in both engines, {alone} in the probe alone, "
+        text += f"{open_ - both} in texts alone with a probe that leaves it open, and "
+        text += f"{len(own) - len(even) - open_ - alone} in neither."
         using = _using(own[0][0], own[0][1], count(len(own), "model"))
         rank = Rank.HEADLINE if even else Rank.DETAIL
         yield rank, Finding(text, "relations", "shown", using, "figures")

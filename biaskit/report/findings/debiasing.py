@@ -23,8 +23,8 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.runs.collection import Part
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import Row, defined, distinct, grouped, where
-from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, listed, people, short
 
 
@@ -93,10 +93,10 @@ def _extremes(block: ProbeBlock, rows: Sequence[Row]) -> str:
     shown = sum(direction_of(row) is not None for row in rows)
     if abs(most["estimate"]) == abs(least["estimate"]):
         text = f"For {jobs}, each of {len(rows)} instructions changes the share of {who} as much: "
-        return f"{text}{difference(most)}; in {shown} of {len(rows)} the interval excludes no change."
-    text += f"changes the share of {who} most, {difference(most)}, and "
+        return f"{text}{difference(most)}; {shown} of {len(rows)} changes are clear."
+    text += f"changes the share of {who} most (the largest of {len(rows)}), {difference(most)}, and "
     text += f"{_name(block.part, least['instruction_a'])} "
-    return f"{text}least, {difference(least)}; in {shown} of {len(rows)} the interval excludes no change."
+    return f"{text}least, {difference(least)}; {shown} of {len(rows)} changes are clear."
 
 
 def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> Finding:
@@ -165,8 +165,8 @@ def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     own = defined(where(effects, model_a=model), "estimate")
     if own:
         shown = sum(direction_of(row) is not None for row in own)
-        text += f" What an instruction changes differs between dialogue and plain in {shown} of {len(own)} "
-        text += "comparisons."
+        text += f" What an instruction changes clearly differs between dialogue and plain in {shown} of "
+        text += f"{count(len(own), 'comparison')}."
     verdicts = [outcome_of(row) for row in known]
     text += noted(known)
     yield Rank.DETAIL, Finding(text, "debiasing", shared(verdicts), measured(block, [model]), "tables")

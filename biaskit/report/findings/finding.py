@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 
 from biaskit.report.content import Content
 from biaskit.runs.collection import Part
+from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, contrast_of, defined, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
-from biaskit.tables.verdict import Verdict, direction_of, verdict_of
 from biaskit.wording import listed, plain_number, points, points_range, short
 
 Topic = Literal[
@@ -78,10 +78,10 @@ def parts_of(content: Content, engine: str) -> Iterator[Part]:
 
 
 def outcome_of(row: Row | None) -> Outcome:
-    """The verdict of a row; an estimate without an interval is a number shown."""
+    """The verdict of a row; an estimate without an interval, or without a verdict, is a number shown."""
     known = row is not None and row["estimate"] is not None
     verdict = verdict_of(row)
-    return "shown" if known and verdict == "not-measured" else verdict
+    return "shown" if known and verdict in ("not-measured", "no-verdict") else verdict
 
 
 def shared(verdicts: Sequence[Outcome]) -> Outcome:
@@ -105,6 +105,13 @@ POINTS = Unit(points, points_range, points)
 NUMBER = Unit(plain_number, lambda low, high: f"{plain_number(low)} to {plain_number(high)}", plain_number)
 
 
+WITHOUT_DIRECTION: Mapping[Verdict, str] = {
+    "no-clear-difference": ", no clear difference",
+    "not-identified": ", not identified: the bounds leave it open, an exact estimator would decide",
+    "no-verdict": ", no verdict",
+}
+
+
 def difference(row: Row | None, unit: Unit = POINTS, *, more: str = "more", less: str = "less") -> str:
     """Phrase a row: its size, direction and interval, and what follows; or why nothing was measured.
 
@@ -121,12 +128,17 @@ def difference(row: Row | None, unit: Unit = POINTS, *, more: str = "more", less
     if row["ci_low"] is None:
         return f"{size} (no interval: {reason_of(row)})"
     text = f"{size} [{unit.ends(row['ci_low'], row['ci_high'])}]"
-    if row["equivalent"]:
+    verdict = verdict_of(row)
+    if verdict == "equivalent":
         ends = unit.ends(row["ci90_low"], row["ci90_high"])
-        yet = "yet " if direction_of(row) else ""
+        yet = "yet " if interval_side(row) else ""
         text += f", {yet}equivalent within ±{unit.margin(row['margin'])} (90 % interval {ends})"
-    elif direction_of(row) is None:
-        text += ", no clear difference"
+    elif verdict == "no-clear-difference" and interval_side(row):
+        n = row.get("n_claims") or 0
+        among = f"{n} comparisons" if n > 1 else "the comparisons of its tables"
+        text += f", no clear difference: alone it would be one, not among {among}"
+    else:
+        text += WITHOUT_DIRECTION.get(verdict, "")
     return text
 
 
@@ -168,6 +180,7 @@ def tally(
         "lower": less,
         "equivalent": f"are equivalent{margin}",
         "no-clear-difference": f"show no clear {unclear}",
+        "not-identified": "are not identified",
         "shown": "have no interval",
         "not-measured": "are not measured",
     }

@@ -10,9 +10,9 @@ from biaskit.report.findings.blocks import (
     above_floor,
     below_floor,
     blocks_of,
+    group_verdict,
     jobs_of,
     measured,
-    verdict_with_bounds,
 )
 from biaskit.report.findings.finding import (
     MANY_MODELS,
@@ -23,7 +23,6 @@ from biaskit.report.findings.finding import (
     difference,
     margin_of,
     noted,
-    outcome_of,
     parts_of,
     reason_of,
     shared,
@@ -81,10 +80,8 @@ def _shares_of_one(block: ProbeBlock, model: str) -> Finding:
     verdict: Outcome = "shown"
     if len(rows) > 1:
         test = block.between_groups(model)
-        verdict = verdict_with_bounds(block, model)
+        verdict = group_verdict(block, model)
         text += f": {difference(test)}"
-        if verdict == "no-clear-difference" and outcome_of(test) != verdict:
-            text += ", but no clear difference: the bounds of the two shares overlap"
         verdict = "shown" if verdict == "not-measured" else verdict  # the shares stand all the same
     weak = "Weak evidence. " if below_floor(block, model) else ""
     text = f"{weak}{text}. {_coverage(block, known)}{noted(known, 'share')}"
@@ -133,7 +130,7 @@ def _shares_of_many(block: ProbeBlock, models: Sequence[str]) -> Finding:
     spans = [_span(block, judged, group) for group in groups]
     text = f"{ASKED[block.bias_type]}, {count(len(judged), 'model')} give {who}, of the probability on the "
     text += f"listed words, {listed(spans)}"
-    verdicts = [verdict_with_bounds(block, model) for model in judged]
+    verdicts = [group_verdict(block, model) for model in judged]
     if len(groups) > 1:
         counted = tally(
             verdicts,

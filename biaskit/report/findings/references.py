@@ -24,8 +24,8 @@ from biaskit.report.findings.finding import (
     tally,
     tests,
 )
+from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row, defined, extremes, undefined, where
-from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
     fine_points,
@@ -115,7 +115,7 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
         if not tested:
             continue
         more, less, unclear = (
-            sum(direction_of(row) == way for row in tested) for way in ("higher", "lower", None)
+            sum(interval_side(row) == way for row in tested) for way in ("higher", "lower", None)
         )
         items = count(len(tested), "field" if are_fields(block.part) else "job")
         text = f"Against parity ({block.bias_type} prompts): of {items}, {short(model)} "

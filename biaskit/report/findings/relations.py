@@ -19,9 +19,9 @@ from biaskit.report.findings.finding import (
     shared,
     tally,
 )
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.quantities import BETWEEN_ENGINES, RELATIONS, relation
 from biaskit.tables.query import Row, contrast_of, defined, distinct, extremes, grouped, undefined, where
-from biaskit.tables.verdict import direction_of
 from biaskit.wording import count, plain_number, short
 
 GAP_NAMES = {

@@ -25,8 +25,8 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.runs.collection import Part
+from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
-from biaskit.tables.verdict import direction_of
 from biaskit.wording import (
     count,
     listed,

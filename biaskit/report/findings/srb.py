@@ -51,7 +51,7 @@ def srb(content: Content) -> Iterator[Ranked]:
 
 
 def women_minus_men(part: Part, model: str) -> Row | None:
-    """The paired test of women's SRB against men's over occupations; negative: each nearer to its own."""
+    """The paired test of women's SRB against men's over occupations (docs/methods.md#persona-tests)."""
     return first(tests(part.tables.get("tests", ()), "srb", "paired", "genders"), model_a=model)
 
 
@@ -69,11 +69,9 @@ def _using(part: Part, models: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _meaning(verdict: Outcome) -> str:
-    if verdict == "lower":
-        return (
-            ": texts of women and of men are described differently, each nearer to its own gender on request"
-        )
-    return ": each is nearer to the other gender on request" if verdict == "higher" else ""
+    """What a difference says; that each lies nearer to its own gender would be more than it shows."""
+    near = {"lower": "nearer to", "higher": "farther from"}.get(verdict)
+    return f": women's texts lie {near} texts about women on request than men's texts do" if near else ""
 
 
 def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
@@ -123,7 +121,9 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
     found = [test for model in models if (test := women_minus_men(part, model)) is not None]
     verdicts = [outcome_of(test) for test in found]
     counted = tally(
-        verdicts, more="lie above 0 (nearer to the other gender)", less="lie below 0 (each nearer to its own)"
+        verdicts,
+        more="lie above 0",
+        less="lie below 0 (women's texts nearer to texts about women on request than men's texts are)",
     )
     text = f"{WHAT}Women's SRB minus men's in {count(len(models), 'model')}: {counted}"
     ends = sorted(defined(found, "estimate"), key=lambda test: test["estimate"])

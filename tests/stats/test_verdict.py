@@ -12,7 +12,8 @@ from biaskit.cli.compare import verdict as verdict_in_words
 from biaskit.compare.requirement import require_equivalent
 from biaskit.report.figures.between_models import shape_of
 from biaskit.report.findings.finding import difference, outcome_of
-from biaskit.tables.verdict import direction_of, verdict_of
+from biaskit.stats.crossed import p_of_interval
+from biaskit.stats.verdict import direction_of, interval_side, verdict_of
 
 Row = dict[str, Any]
 
@@ -21,6 +22,10 @@ def row_of(estimate: float | None, low: float | None, high: float | None, equiva
     return {
         "engine": "probe",
         "family": "probe/share/crossed/models",
+        "kind": "crossed",
+        "p_value": None
+        if estimate is None or low is None or high is None
+        else p_of_interval(estimate, low, high, 9.0),
         "model_a": "A",
         "model_b": "B",
         "estimate": estimate,
@@ -52,7 +57,7 @@ def rows(draw: st.DrawFn) -> Row:
         (row_of(0.12, 0.05, 0.19, False), "higher", "higher"),
         (row_of(-0.12, -0.19, -0.05, None), "lower", "lower"),
         (row_of(0.01, -0.02, 0.04, True), "equivalent", None),
-        (row_of(0.02, 0.01, 0.03, True), "equivalent", "higher"),
+        (row_of(0.02, 0.01, 0.03, True), "equivalent", None),
         (row_of(0.03, -0.04, 0.1, False), "no-clear-difference", None),
         (row_of(0.0, 1e-17, 0.1, False), "no-clear-difference", None),
         (row_of(0.0, -0.1, -1e-17, False), "no-clear-difference", None),
@@ -79,7 +84,7 @@ def test_every_reader_of_a_row_comes_to_the_same_verdict(row: Row) -> None:
     assert outcome_of(row) == ("shown" if shown else verdict)
 
     shapes = {"higher": "different", "lower": "different", "no-clear-difference": "unclear"}
-    apart = "both" if direction_of(row) else "equivalent"
+    apart = "both" if interval_side(row) else "equivalent"
     assert shape_of(row) == {**shapes, "equivalent": apart, "not-measured": "unmeasured"}[verdict]
 
     words = verdict_in_words(row)
