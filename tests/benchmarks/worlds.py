@@ -48,8 +48,8 @@ from biaskit import provenance  # noqa: E402
 from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
+from biaskit.stats.verdict import verdict_of  # noqa: E402
 from biaskit.tables.query import Row, contrast_of, where  # noqa: E402
-from biaskit.tables.verdict import verdict_of  # noqa: E402
 from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
