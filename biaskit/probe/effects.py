@@ -27,8 +27,9 @@ from biaskit.stats.arms import (
     rows_of_groups,
 )
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.contrasts import UNKNOWN_JOB, Row, adjust
 from biaskit.stats.crossed import (
+    Components,
     difference_interval,
     joined,
     se_over_templates,
@@ -304,6 +305,7 @@ def _group_rows(
         low, high, conditional = _share_ends(cells, interval, choices.seed, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
+        unknown = UNKNOWN_JOB if np.isnan(values).any() else None
         bounds = cells.ends if cells.tested == "ends" or empty else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
         se, few = (None, None) if inside.matched is None else se_of_mean(values, inside.matched[rows])
@@ -312,7 +314,7 @@ def _group_rows(
             "gender": gender,
             "share": _defined(values.mean()) if values.size else None,
             "pooled_share": pooled,
-            "se_templates": se_over_templates(values),
+            "se_templates": None if unknown else se_over_templates(values),
             "ci_low": low,
             "ci_high": high,
             "share_low": float(bounds[0].mean()) if bounds and values.size else None,
@@ -324,7 +326,7 @@ def _group_rows(
             "n_below_floor": int((coverage < floor).sum()) if coverage.size else None,
             "se_sampling": se,
             "n_empty": empty if block.estimator in (BOUNDED, "sampling") else None,
-            "reason": joined([inside.note, empty_of, conditional, no_mass, few]),
+            "reason": joined([inside.note, unknown, empty_of, conditional, no_mass, few]),
         }
 
 
@@ -354,7 +356,9 @@ def _defined(number: float) -> float | None:
 
 def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequence[str]) -> Iterator[Row]:
     for k, gender in enumerate(groups):
-        components = variance_components(inside.shares[k, rows].point)
+        values = inside.shares[k, rows].point
+        unknown = Components(None, None, None, UNKNOWN_JOB)
+        components = unknown if np.isnan(values).any() else variance_components(values)
         yield {
             **scope,
             "gender": gender,

@@ -9,7 +9,7 @@ import numpy as np
 
 from biaskit.stats.arms import CellValues, empty_note
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.correlation import rank_correlation, slope, slope_test, spearman
+from biaskit.stats.correlation import rank_correlation, slope, slope_test
 from biaskit.stats.crossed import (
     Spread,
     difference_interval,
@@ -28,6 +28,7 @@ Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 
+UNKNOWN_JOB = "a job without any share"
 BOUNDS_ALONE = "a point between bounds is not tested"
 MOST_EMPTY = 0.1
 """Above this part of empty cells in a group there is no verdict (docs/methods.md#empty-cells)."""
@@ -62,8 +63,8 @@ def between_groups(
     both rows are there, empty, with the note as reason.
     """
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
-    if not a.point.shape[1]:
-        return rows.empty("welch", "crossed")
+    if not a.point.shape[1] or _unknown(a, b):
+        return rows.empty("welch", "crossed", reason=UNKNOWN_JOB)
     if "ends" in (a.tested, b.tested):
         (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
@@ -86,8 +87,8 @@ def within_jobs(
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value the difference can have.
     """
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
-    if not a.point.size:
-        return rows.empty("paired", "crossed")
+    if not a.point.size or _unknown(a, b):
+        return rows.empty("paired", "crossed", reason=UNKNOWN_JOB)
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
     test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
@@ -97,8 +98,8 @@ def within_jobs(
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
     """One row of a − b that is shown and never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), {}, note)
-    if not a.point.size or not b.point.size:
-        return rows.empty("estimate")
+    if not a.point.size or not b.point.size or _unknown(a, b):
+        return rows.empty("estimate", reason=UNKNOWN_JOB)
     return [rows.of("estimate", TTest(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
 
 
@@ -133,17 +134,21 @@ def against_labour(
     if x.size < MIN_LABOUR_ITEMS:
         few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
         return rows.empty("slope", "spearman", reason=few)
-    if not shares.point.size:
-        return rows.empty("slope", "spearman")
     y = shares[known]
-    made = [rows.slope(x, y)]
-    if y.tested == "ends":
-        return [
-            *made,
-            rows.of("spearman", Resampled(float(spearman(x, y.point.mean(axis=1))), reason=BOUNDS_ALONE)),
-        ]
+    if not shares.point.size or _unknown(y):
+        return rows.empty("slope", "spearman", reason=UNKNOWN_JOB)
     rng = generator(seed, "tests", [*_identity(scope), "spearman"])
-    return [*made, rows.of("spearman", rank_correlation(x, y.point.mean(axis=1), rng=rng))]
+    found = rank_correlation(x, y.point.mean(axis=1), rng=rng)
+    if y.tested == "ends" and found.estimate is not None:
+        found = Resampled(found.estimate, reason=BOUNDS_ALONE)
+    elif _too_few([y]):
+        found = replace(found, p_value=None)
+    return [rows.slope(x, y), rows.of("spearman", found)]
+
+
+def _unknown(*arms: CellValues) -> bool:
+    """Whether a job has no share in any template, so that nothing of it can be fitted."""
+    return any(bool(np.isnan(arm.point).any()) for arm in arms)
 
 
 def _too_few(arms: Sequence[CellValues]) -> bool:
@@ -302,7 +307,8 @@ class _Rows:
         """The row of the slope of jobs' means on x `[I]`; between its bounds where the cells have ends."""
         means = y.point.mean(axis=1)
         if y.tested == "point":
-            return self.of("slope", slope_test(x, means))
+            test = slope_test(x, means)
+            return self.of("slope", replace(test, p_value=None, statistic=None) if _too_few([y]) else test)
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         rising = x >= x.mean()
         least, most = slope_test(x, np.where(rising, low, high)), slope_test(x, np.where(rising, high, low))
