@@ -390,13 +390,11 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
     directed = ("higher", "lower")
     return {
         "false direction": rate(bool(line["false"]) for line in of["null"]),
-        "equivalent at the margin": rate(
-            v == "equivalent" for line in of["margin"] for v in line["verdicts"]
-        ),
-        "power at 10 points": rate(v == "higher" for line in of["power"] for v in line["verdicts"]),
+        "equivalent at margin": rate(v == "equivalent" for line in of["margin"] for v in line["verdicts"]),
+        "power": rate(v == "higher" for line in of["power"] for v in line["verdicts"]),
         "shares held": held(lines, "share"),
         "differences held": held(lines, "groups", "models", "asymmetry", "labour"),
-        "null pages with a verdict": rate(
+        "nulls with a verdict": rate(
             any(v in (*directed, "equivalent", "no-clear-difference") for v in line["verdicts"])
             for line in of["null"]
         ),
