@@ -49,12 +49,13 @@ def command(run: str | None, output_format: str, **chosen: Any) -> None:
 
 
 def _content(result: CalibrationResult, table: Path) -> dict[str, Any]:
-    chosen = result.found.recommended
+    chosen, taken = result.found.recommended, result.found.prior
     return {
         "run": str(result.path),
         "model": result.found.model,
         "occupation": result.found.occupation,
         "recommended": None if chosen is None else {"alpha": chosen.alpha, "c": chosen.constant},
+        "prior": None if taken is None else {"alpha": taken.alpha, "c": taken.constant},
         "reason": result.found.reason,
         "study_file": None if result.study_file is None else str(result.study_file),
         "signature": result.signature,

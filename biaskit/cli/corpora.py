@@ -20,6 +20,7 @@ from biaskit.corpora.loaders import (
     load_items,
     load_templates,
     load_word_counts,
+    load_word_groups,
     load_word_list,
 )
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
@@ -181,6 +182,11 @@ def _counts(counts: Mapping[str, int]) -> Iterator[str]:
     yield f"and {len(counts) - _N_COUNTS:,} more words; {sum(counts.values()):,} tokens in all"
 
 
+def _word_groups(group_of: Mapping[str, str]) -> Iterator[str]:
+    for group in dict.fromkeys(group_of.values()):
+        yield f"{group}: {', '.join(word for word, own in group_of.items() if own == group)}"
+
+
 def _prices(prices: Sequence[PricedModel]) -> Iterator[str]:
     for entry in prices:
         price = f"{entry.price.input:6.2f} in, {entry.price.output:6.2f} out"
@@ -206,6 +212,7 @@ _KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], Iterable[str]]]
     "dialogue": (load_dialogue, _dialogue),
     "expressions": (load_expression_sets, _expressions),
     "words": (load_word_list, lambda words: [", ".join(words)]),
+    "word groups": (load_word_groups, _word_groups),
     "counts": (load_word_counts, _counts),
     "licence": (lambda source: read_source(source, "licence", ())[2], str.splitlines),
     "prices": (load_prices, _prices),

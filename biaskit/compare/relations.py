@@ -12,19 +12,16 @@ import numpy as np
 from biaskit.compare.gaps import Measure
 from biaskit.compare.pairs import SidePair
 from biaskit.compare.personas import unit_rows
-from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope
-from biaskit.stats.correlation import slope, spearman
+from biaskit.stats.correlation import rank_correlation, slope_test
 from biaskit.stats.crossed import joined
-from biaskit.stats.resampling import Resampled, bootstrap_of_units, generator
+from biaskit.stats.resampling import Resampled, generator
+from biaskit.stats.welch import TTest
 from biaskit.tables.io import columns
 from biaskit.tables.quantities import RELATIONS, relation
 
 ENGINE = "compare"
-KINDS: tuple[tuple[str, Callable[[FloatArray, FloatArray], FloatArray]], ...] = (
-    ("slope", slope),
-    ("spearman", spearman),
-)
+KINDS = ("slope", "spearman")
 
 
 def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
@@ -37,15 +34,14 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
         for y in measured:
             for x in measured:
                 if (y.gap, x.gap) == (of_y, of_x):
-                    for kind, statistic in KINDS:
-                        yield _relation(y, x, kind, statistic, margins, seed)
+                    for kind in KINDS:
+                        yield _relation(y, x, kind, margins, seed)
 
 
 def _relation(
     y: Measure,
     x: Measure,
     kind: str,
-    statistic: Callable[[FloatArray, FloatArray], FloatArray],
     margins: Mapping[str, float],
     seed: int,
 ) -> Row:
@@ -59,11 +55,11 @@ def _relation(
     ]
     if len(pairs) < MIN_LABOUR_ITEMS:
         few = f"{len(pairs)} occupations with both gaps, at least {MIN_LABOUR_ITEMS} are needed"
-        found = Resampled(None, reason=few)
+        found: TTest | Resampled = Resampled(None, reason=few)
     else:
-        numbers = np.array(pairs, dtype=np.float64)
-        key = [ENGINE, contrast, quantity, y.model, bias_type, form, kind]
-        found = bootstrap_of_units(statistic, numbers[:, 0], numbers[:, 1], rng=generator(seed, "tests", key))
+        of_x, of_y = np.array(pairs, dtype=np.float64).T
+        rng = generator(seed, "tests", [ENGINE, contrast, quantity, y.model, bias_type, form, kind])
+        found = slope_test(of_x, of_y) if kind == "slope" else rank_correlation(of_x, of_y, rng=rng)
     n_out = len(y.values) - len(pairs)
     note = f"{n_out} occupations without both gaps left out" if n_out else None
     row: Row = dict.fromkeys(column.name for column in columns("tests"))
@@ -81,6 +77,9 @@ def _relation(
         "instruction_a": "0" if bias_type else "",
         "instruction_b": "0" if bias_type else "",
         "estimate": found.estimate,
+        "statistic": getattr(found, "statistic", None),
+        "dof": getattr(found, "dof", None),
+        "p_value": found.p_value,
         "n_a": len(pairs),
         "reason": joined([note, found.reason]),
     }

@@ -86,6 +86,9 @@ _DIALOGUE = SourceLayout(
 _WORDS = SourceLayout(
     kind="words", table="word", required=("word",), from_line=lambda line: {"word": line.strip()}
 )
+_WORD_GROUPS = SourceLayout(
+    kind="word groups", table="group", required=("name", "reason", "words"), top=("left_in",)
+)
 _CATEGORIES = SourceLayout(kind="categories", table="word", required=("word", "category"), csv=True)
 
 
@@ -193,6 +196,17 @@ def load_categories(source: str | Path) -> dict[str, str]:
     return found
 
 
+def load_word_groups(source: str | Path) -> dict[str, str]:
+    """Word → name of its group, in file order: .toml with `[[group]]` tables; a word stands in one group."""
+    found: dict[str, str] = {}
+    for row in read_source_rows(source, _WORD_GROUPS).rows:
+        name, _ = label_of(row, "name"), text_of(row, "reason", required=True)
+        for word in texts_of(row, "words"):
+            if found.setdefault(word, name) != name:
+                raise CorpusError(f"{row.where}: {word!r} stands in two groups: {found[word]!r}, {name!r}.")
+    return found
+
+
 def load_word_counts(source: str | Path) -> dict[str, int]:
     """Word → how often it occurs, in file order: .csv with the header word,count."""
     where, _, text = read_source(source, "counts", (".csv",))
@@ -225,7 +239,7 @@ def _english_counts_of_nltk() -> dict[str, int]:
         why = "is not installed"
     except (OSError, BadZipFile) as error:
         why = f"cannot be read: {error}"
-    raise CorpusError(f"english_prior = nltk: NLTK's Brown corpus {why}. {_GET_BROWN}")
+    raise CorpusError(f"english_prior = nltk: NLTK's Brown corpus {why}. {_GET_BROWN}") from None
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:

@@ -12,7 +12,13 @@ from typing import Any
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
-from biaskit.personas.representation import ALL_TEMPLATES, decile_rows, nonbinary_summary, representation_rows
+from biaskit.personas.representation import (
+    ALL_TEMPLATES,
+    decile_rows,
+    nonbinary_summary,
+    refusal_rows,
+    representation_rows,
+)
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.srb.clusters import cluster_tables
@@ -42,12 +48,14 @@ from biaskit.runs.manifest import read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.io import write_table
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, grouped, where
+from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 1, "srb": 1, "clusters": 1}
+METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 2, "clusters": 1}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
-    *("associations", "association_validation", "representation", "deciles", "marked_words", "word_lists"),
+    *("associations", "association_validation", "refusals", "representation", "deciles"),
+    *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
 )
 HIGH_DROP_RATE = 0.2
@@ -142,12 +150,17 @@ def _make_tables(
     english = english_counts(study.english_prior)
     made.tables["associations"] = [_association(text, scoped) for text in documents.texts]
     made.tables["association_validation"] = validation(made.tables["associations"])
+    # Imported texts do not say how they ended.
+    refusals = [] if documents.imported else refusal_rows(documents.texts)
+    made.tables["refusals"] = refusals
+    made.notes += _refusal_notes(refusals)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
     made.notes += _representation_notes(representation, made)
+    tested = partial(test_rows, margins=study.margin, seed=study.seed, refusals=refusals)
     if scoped:
         made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-        made.tables["tests"] = test_rows([], representation, models=(), margins=study.margin, seed=study.seed)
+        made.tables["tests"] = tested([], representation, models=())
         return made
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
     made.tables |= {
@@ -164,9 +177,7 @@ def _make_tables(
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
     _score(documents, lists, study, made, watcher)
-    made.tables["tests"] = test_rows(
-        made.tables["srb"], representation, models=documents.models, margins=study.margin, seed=study.seed
-    )
+    made.tables["tests"] = tested(made.tables["srb"], representation, models=documents.models)
     return made
 
 
@@ -213,6 +224,21 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
         batch=None if documents.imported else (study.batch or study.per_gender),
         scopes=[(i.id if i else 0, "plain") for i in design.instructions] if design.templates else (),
     )
+
+
+def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """How many texts of a gender asked for are none: they leave lists, SRB and calibration."""
+    sums = {
+        gender: {name: sum(row[name] for row in own) for name in ("n_refused", "n_empty", "n_texts")}
+        for (gender,), own in grouped(rows, "specified_gender").items()
+    }
+    if any(n["n_refused"] or n["n_empty"] for n in sums.values()):
+        said = [
+            f"{n['n_refused']} refused or filtered and {n['n_empty']} empty of {n['n_texts']} about"
+            f" {people(gender)}"
+            for gender, n in sums.items()
+        ]
+        yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
 
 
 def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:

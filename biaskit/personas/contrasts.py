@@ -1,4 +1,7 @@
-"""Tests of one model's texts: SRB of women and men, share and labour (docs/methods.md#persona-tests)."""
+"""Tests of one model's texts: SRB of women and men, refusals, share and labour.
+
+See docs/methods.md#persona-tests.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from biaskit.personas.representation import labour_contrast
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.tables.query import Row, defined, where
+from biaskit.tables.query import Row, defined, grouped, where
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon")
+OF_REFUSALS = ("paired", "permutation")
 
 
 def test_rows(
@@ -22,10 +26,42 @@ def test_rows(
     models: Sequence[str],
     margins: Mapping[str, float],
     seed: int,
+    refusals: Sequence[Row],
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
     rows = [row for model in models if srb for row in _of_genders(model, srb, margins, seed)]
-    return adjust([*rows, *_against_labour(representation, margins, seed)])
+    rows += _against_labour(representation, margins, seed)
+    for (model,), own in grouped(refusals, "model").items():
+        rows += _of_refusals(model, own, margins, seed)
+    return adjust(rows)
+
+
+def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+    """Share of texts refused about one gender minus another's, over occupations; no rows where none is."""
+    if not any(row["n_refused"] for row in rows):
+        return
+    shares: dict[str, dict[str, float]] = {gender: {} for gender in GENDERS}
+    for row in rows:
+        shares[row["specified_gender"]][row["occupation"]] = row["refused_share"]
+    for one, other in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
+        common = sorted(shares[one].keys() & shares[other].keys())
+        if common:
+            yield from within_units(
+                *(np.array([shares[g][o] for o in common], dtype=np.float64) for g in (one, other)),
+                scope=Scope(
+                    engine="personas",
+                    contrast="genders",
+                    model_a=model,
+                    model_b=model,
+                    quantity="refused_share",
+                    group_a=one,
+                    group_b=other,
+                    unit="occupation",
+                ),
+                kinds=OF_REFUSALS,
+                margins=margins,
+                seed=seed,
+            )
 
 
 def _of_genders(model: str, srb: Sequence[Row], margins: Mapping[str, float], seed: int) -> Sequence[Row]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.personas.texts.association import NOT_ASSOCIATED
 from biaskit.personas.texts.documents import TextDocument
 from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
@@ -77,10 +76,8 @@ def _tallies(texts: Iterable[TextDocument], batch: int | None) -> dict[_Block, C
             continue
         block = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
         tally = tallies.setdefault(block, Counter())
-        refused = text.finish in NOT_ASSOCIATED
-        gender = None if refused or text.empty else text.gender
-        tally.update(["n_texts", f"n_{gender or 'unassociated'}"])
-        tally.update(n_refused=refused, n_empty=text.empty, n_cut=text.finish == "length")
+        tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
+        tally.update(n_refused=text.refused, n_empty=text.empty, n_cut=text.finish == "length")
     return tallies
 
 
@@ -157,6 +154,27 @@ def _mean(shares: Mapping[str, _Shares]) -> _Shares:
         mean_if_all([part.if_male for part in parts]),
         joined([part.reason and f"{template}: {part.reason}" for template, part in shares.items()]),
     )
+
+
+def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
+    """The rows of refusals.csv: how often a model refuses a text about a woman, a man, a non-binary person.
+
+    `texts` in study order; those whose prompt named a gender enter, refused meaning refused or filtered.
+    Returns: a row per model, occupation and gender asked for, with the Wilson interval of its share.
+    """
+    tallies: dict[tuple[str, str, str], Counter[str]] = {}
+    for text in texts:
+        if text.specified_gender is not None:
+            tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
+            tally.update(n_texts=1, n_refused=text.refused, n_empty=text.empty)
+    rows: list[Row] = []
+    for key, tally in tallies.items():
+        share = proportion(tally["n_refused"], tally["n_texts"])
+        low, high = share.ci95 or (None, None)
+        scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
+        counts = {name: tally[name] for name in ("n_texts", "n_refused", "n_empty")}
+        rows.append({**scope, **counts, "refused_share": share.estimate, "ci_low": low, "ci_high": high})
+    return rows
 
 
 LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)

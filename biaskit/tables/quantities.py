@@ -22,7 +22,16 @@ def relation(y: str, x: str) -> str:
 
 
 QUANTITIES = (
-    *("share", "asymmetry", "represented_share", "srb", "probe_gap", "represented_gap", "srb_spread"),
+    *(
+        "share",
+        "asymmetry",
+        "represented_share",
+        "refused_share",
+        "srb",
+        "probe_gap",
+        "represented_gap",
+        "srb_spread",
+    ),
     *(relation(y, x) for y, x in RELATIONS),
 )
 """Every quantity of tests.csv that a margin can be set for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
 from biaskit.personas.texts.names import names_among
-from biaskit.personas.words.calibration import Calibration
+from biaskit.personas.words.calibration import Calibration, MarkedList
 from biaskit.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of
@@ -72,8 +73,8 @@ def calibrate(
         out: the study file; by default calibrated.toml in the run's folder.
         settings: analysis keys such as c_rule, prior, tokenizer, names.
 
-    Writes calibration.csv to the run's tables and a study file with the recommended alpha and c, which
-    `--study` reads.
+    Writes calibration.csv to the run's tables and, unless no list is stable, a study file with alpha and c,
+    which `--study` reads: the recommended alpha, or 0.15 where none is clearly more stable.
     """
     path = run_path(run)
     manifest = read_manifest(path)
@@ -131,32 +132,26 @@ def _chosen(
 
 
 def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
-    """Alpha and c as a study that `--study` reads; none where nothing is recommended."""
+    """Alpha and c as a study that `--study` reads; none where no list is stable."""
     import tomli_w
 
-    if found.recommended is None:
+    if found.prior is None:
         return None
     content = {
         "name": name,
         "engine": "personas",
         "summary": f"alpha and c calibrated on {found.occupation} ({found.model})",
-        "alpha": found.recommended.alpha,
-        "c": found.recommended.constant,
+        "alpha": found.prior.alpha,
+        "c": found.prior.constant,
     }
     write_or_refuse(path, tomli_w.dumps(content).encode("utf-8"))
     return path
 
 
 def _notes(found: Calibration, one: TextComparison) -> list[str]:
-    notes = [f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})"]
-    if found.reason:
-        notes.append(found.reason)
-    if found.recommended is not None:
-        notes.append(
-            "stability is the mean Jaccard index of lists from two halves of the texts; short lists agree"
-            " more easily, so look at the numbers of words beside it"
-        )
-    return notes
+    decision = "recommended: " if found.recommended else "nothing is recommended: " if not found.prior else ""
+    texts = f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})"
+    return [texts, f"{decision}{found.reason}"]
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], **how: Any) -> TitledTable:
@@ -176,22 +171,32 @@ def _constants(found: Calibration) -> TitledTable:
     return _table(title, ("prior", "C", "first criterion words marked above it"), rows)
 
 
+def _n_marked(one: MarkedList) -> int:
+    return len(one.words or ())
+
+
 def _sweep(found: Calibration) -> TitledTable:
     rows = []
     for step in found.sweep:
         of_pair = {(one.gender, one.against): one for one in step.lists}
         pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
-        sizes = [str(len(one.words)) if one and one.words is not None else "–" for one in pairs]
-        common = [str(one.n_common) if one and one.n_common is not None else "–" for one in pairs]
+        counted = [
+            "/".join("–" if one is None or one.words is None else str(count(one)) for one in pairs)
+            for count in (_n_marked, attrgetter("n_beyond"), attrgetter("n_common"))
+        ]
+        stability = [_number(n, 3) for n in (step.stability, step.stability_shuffled)]
+        ends = f"{_number(step.stability_low, 2)} to {_number(step.stability_high, 2)}"
         best = found.recommended is not None and found.recommended.alpha == step.alpha
-        last = ("/".join(common), _number(step.stability, 3), "recommended" if best else "")
-        rows.append((f"{step.alpha:.2f}", _number(step.c, 4), *sizes, *last))
+        last = (stability[0], ends, stability[1], "recommended" if best else "")
+        rows.append((f"{step.alpha:.2f}", _number(step.c, 4), *counted, *last))
     return _table(
-        "Hybrid prior: marked words of women and of men at each alpha, C searched anew",
-        ("alpha", "C", "women", "men", "common words", "stability", ""),
+        "Hybrid prior: marked words of women/men at each alpha, C searched anew",
+        ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", ""),
         rows,
-        note="common words: marked words of the calibration list, women/men; calibration.csv has every pair"
-        " of genders, the words gained and lost, and every C that was tried.",
+        note="beyond: without gender words and names; common: words of the calibration list; stability: how"
+        " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
+        " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
+        " calibration.csv has every pair, the words gained and lost, and every C that was tried.",
         n_text=0,
     )
 

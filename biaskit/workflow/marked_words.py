@@ -13,6 +13,7 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.tokens import TokenisedTexts
+from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.lists import word_lists
 from biaskit.personas.words.log_odds import Prior
 from biaskit.wording import short
@@ -47,7 +48,8 @@ def marked_words(
 
     Returns gender, against, rank, word, z (positive: marked for `gender`), q_value, count_target,
     count_unmarked, documents_target, documents_unmarked, list_p_value (of the list's length against
-    shuffled genders); sorted by z within a list. A list that is undefined has no rows.
+    shuffled genders), is_gender_word, list_p_value_beyond (without gender words, which mark a gender whatever
+    the texts describe); sorted by z within a list. A list that is undefined has no rows.
     """
     import pandas as pd
 
@@ -71,14 +73,23 @@ def marked_words(
         prior=prior or Prior(),
         methods=(method,),
         n_shuffles=permutations,
+        left_out=says_gender(tokens.words, ()),
     )
     rows = [
-        {"gender": one.gender, "against": one.against, **asdict(marked), "list_p_value": one.p_value}
+        {
+            "gender": one.gender,
+            "against": one.against,
+            **asdict(marked),
+            "list_p_value": one.p_value,
+            "is_gender_word": is_gender_word(marked.word),
+            "list_p_value_beyond": one.p_value_beyond,
+        }
         for one in lists
         for marked in one.words
     ]
     columns = ["gender", "against", "rank", "word", "z", "q_value", "count_target", "count_unmarked"]
     columns += ["documents_target", "documents_unmarked", "list_p_value"]
+    columns += ["is_gender_word", "list_p_value_beyond"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -28,7 +28,7 @@ from biaskit.records import Dialogue, Expression, ExpressionSet, Instruction, It
 
 Write = Callable[[str, str | bytes], str]
 
-OURS = ("expressions", "fields-of-study", "gasp", "mattern", "occugender")
+OURS = ("expressions", "fields-of-study", "gasp", "gender-words", "mattern", "occugender")
 
 
 @pytest.fixture

@@ -170,13 +170,14 @@ def test_each_kind_of_run_has_its_tables_and_no_other(
     made: PersonasResult, quick: dict[str, Any], tmp_path: Path
 ) -> None:
     words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "tests"}
+    asked = {"refusals"}  # of imported texts nobody knows how they ended
     shares = {"representation", "deciles"}
 
     def names(run: Path) -> set[str]:
         return {path.stem for path in (run / "tables").glob("*.csv")}
 
     both = words | {"word_overlap", "association_validation"}
-    assert both | shares | {"srb_change", "clusters", "silhouette"} == names(made.path)
+    assert both | shares | asked | {"srb_change", "clusters", "silhouette"} == names(made.path)
     held = write_texts(tmp_path / "named.csv", named_texts(8))
     assert both == names(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
     kept = imported(held, quick, tmp_path / "kept").path
@@ -281,6 +282,34 @@ def test_refused_and_empty_texts_are_of_nobody_whatever_they_say(small: Path) ->
     )
     assert ("", "") == (refused["gender"], refused["rule_id"])
     assert "2 texts were refused or filtered and 1 are empty" in " ".join(analysis(run)["notes"])
+
+
+def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counted(small: Path) -> None:
+    run, rows = small, stored(small)
+    spoilt = [row for row in rows if (row["specified_gender"], row["occupation"]) == ("female", "nurse")][:3]
+    for row, finish in zip(spoilt, ("refusal", "filter", "stop"), strict=True):
+        row["finish_reason"], row["text"] = finish, "Sorry sorry sorry." if finish != "stop" else " \n"
+    store(run, rows)
+    analyse(run)
+    assert "sorry" not in {row["word"] for row in table(run, "marked_words")}
+    scope = {"occupation": "nurse", "origin": "specified", "method": "calibrated", "gender": "female"}
+    before = len([row for row in rows if (row["specified_gender"], row["occupation"]) == ("female", "nurse")])
+    assert str(before - 3) == one(table(run, "word_lists"), **scope, against="male")["n_target"]
+    refused = {r["specified_gender"]: r for r in only(table(run, "refusals"), occupation="nurse")}
+    counts = {gender: (row["n_refused"], row["n_empty"]) for gender, row in refused.items()}
+    assert {"female": ("2", "1"), "male": ("0", "0"), "nonbinary": ("0", "0")} == counts
+    assert float(refused["female"]["refused_share"]) == 2 / before
+    paired = only(table(run, "tests"), quantity="refused_share", kind="paired")
+    assert [("female", "male"), ("nonbinary", "female"), ("nonbinary", "male")] == [
+        (row["group_a"], row["group_b"]) for row in paired
+    ]
+    assert float(paired[0]["estimate"]) == pytest.approx(2 / before / int(paired[0]["n_a"]))
+    assert "2 refused or filtered and 1 empty of" in " ".join(analysis(run)["notes"])
+
+
+def test_where_nothing_is_refused_there_is_no_test_of_it(made: PersonasResult) -> None:
+    assert {"0"} == {row["n_refused"] for row in table(made, "refusals")}
+    assert not only(table(made, "tests"), quantity="refused_share")
 
 
 def documents_of(
@@ -461,6 +490,8 @@ def test_length_of_a_list_is_the_number_of_its_words(made: PersonasResult) -> No
         assert int(row["n_marked"]) == len(same)
         assert all(float(word["z"]) > 1.96 for word in same)
         assert int(row["n_target"]) == (16 if row["against"] == "" else 8)
+        beyond = [w for w in same if (w["is_name"], w["is_gender_word"]) == ("no", "no")]
+        assert int(row["n_marked_beyond"]) == len(beyond)
     assert all(row["is_pronoun"] == "yes" for row in words if row["word"] in ("she", "her", "he", "his"))
     assert not any(row["is_pronoun"] == "yes" for row in words if row["word"] in ("tender", "strong"))
 
@@ -478,6 +509,9 @@ def test_words_that_an_instruction_adds_and_takes_away(home: Path, tmp_path: Pat
             assert not {"she", "her", "he", "his"} & {row["word"] for row in listed_words}
             assert [str(i) for i in range(1, len(listed_words) + 1)] == [r["rank"] for r in listed_words]
             fair = one(listed_words, word=word)
+            beyond = {row["word"] for row in listed_words if row["is_gender_word"] == "no"}
+            assert str(len(beyond)) == fair["n_marked_beyond"]
+            assert float(fair["p_value_max_z_beyond"]) <= 0.05
             # 3 jobs, 3 templates and 4 draws, with the word twelve times in each text.
             assert ("36", "0", "432", "0") == tuple(
                 fair[name]

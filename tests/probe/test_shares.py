@@ -152,6 +152,18 @@ def test_with_a_word_boundary_a_longer_word_is_no_part_of_a_shorter_one() -> Non
     assert pytest.approx((0.1, 0.2, 0.1), abs=CLOSE) == cell_shares(CELL, stored, GROUPS).masses
 
 
+def test_with_a_word_boundary_a_chain_counts_its_longest_form_once() -> None:
+    # " Non-b" ends before a letter: it holds no " Non-binary", but " Non" holds both.
+    stored = row(
+        ("male", " Non", math.log(0.5), (7,)),
+        ("female", " Non-b", math.log(0.1), (7, 9, 2)),
+        ("diverse", " Non-binary", math.log(0.3), (7, 9, 2, 4)),
+    )
+    found = cell_shares(CELL, stored, GROUPS, word_boundary="word")
+    assert pytest.approx((0.1, 0.1, 0.3), abs=CLOSE) == found.masses
+    assert pytest.approx(0.5, abs=CLOSE) == found.coverage
+
+
 # --- other estimators than the exact one -------------------------------------------------------------
 
 

@@ -288,8 +288,8 @@ def personas_tables(
                                 "gender": gender,
                                 "against": against,
                                 "method": "calibrated",
-                                "n_marked": None if undefined else rnd.randrange(0, 40),
-                                "null_p95": None if undefined else rnd.uniform(0, 9),
+                                "n_marked_beyond": None if undefined else rnd.randrange(0, 40),
+                                "null_p95_beyond": None if undefined else rnd.uniform(0, 9),
                             }
                         )
         for side in ("female-dominated", "male-dominated"):
@@ -737,7 +737,12 @@ def test_deciles_scatter_nonbinary_and_lists_plot_the_tables(
         for r in tables["word_lists"]
         if (r["model"], r["gender"], r["origin"]) == ("A", "male", "specified")
     ]
-    expected = ("s", MALE, [r["null_p95"] for r in lists], [float(r["n_marked"]) for r in lists])
+    expected = (
+        "s",
+        MALE,
+        [r["null_p95_beyond"] for r in lists],
+        [float(r["n_marked_beyond"]) for r in lists],
+    )
     assert expected in markers(panels(drawn["word-lists"])[0])
 
 

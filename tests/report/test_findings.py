@@ -327,46 +327,85 @@ def test_occupations_without_a_share_are_counted_with_their_reason() -> None:
     assert " 1 occupation without a share (no text with an associated gender)." in found.text
 
 
-def word_list(name: str, gender: str, n: int | None, null: float | None = 4.0, **more: Any) -> dict[str, Any]:
+def word_list(
+    name: str, gender: str, n: int | None, null: float | None = 4.0, p: float = 0.005, **more: Any
+) -> dict[str, Any]:
+    """A list with n words beyond gender words, and two more."""
     against = "male" if gender == "female" else "female"
     scope = {"model": "m", "occupation": name, "origin": "associated", "gender": gender, "against": against}
-    return row("word_lists", **scope, method="calibrated", n_marked=n, null_p95=null, **more)
+    numbers = {"n_marked": None if n is None else n + 2, "null_p95": null, "n_marked_beyond": n}
+    numbers |= {"null_p95_beyond": null, "p_value_beyond": None if n is None else p}
+    return row("word_lists", **scope, method="calibrated", **numbers, **more)
 
 
 def word(name: str, gender: str, text: str, z: float, q: float = 0.2, **more: Any) -> dict[str, Any]:
     against = "male" if gender == "female" else "female"
     scope = {"model": "m", "occupation": name, "origin": "associated", "gender": gender, "against": against}
-    flags = {"is_pronoun": False, "is_name": False, **more}
+    flags = {"is_pronoun": False, "is_name": False, "is_gender_word": False, **more}
     return row("marked_words", **scope, method="calibrated", word=text, z=z, q_value=q, **flags)
 
 
-def test_words_stand_only_where_a_list_is_longer_than_its_null() -> None:
+def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_words() -> None:
     tables = {
         "word_lists": [
             word_list("nurse", "female", 9),
-            word_list("cook", "female", 5),
-            word_list("nurse", "male", 4),
+            word_list("cook", "female", 5, p=0.02),
+            word_list("clerk", "female", 5, p=0.045),  # longer by itself, not among four
+            word_list("nurse", "male", 4, p=0.2),
             word_list("pilot", "male", None, None, reason="not eligible"),
         ],
         "marked_words": [
-            word("nurse", "female", "she", 9.0, is_pronoun=True),
-            word("nurse", "female", "female", 8.0),
+            word("nurse", "female", "she", 9.0, is_pronoun=True, is_gender_word=True),
+            word("nurse", "female", "mother", 8.0, is_gender_word=True),
             word("nurse", "female", "maria", 7.0, is_name=True),
             word("nurse", "female", "caring", 3.0, 0.01),
             word("cook", "female", "warm", 2.5),
             word("nurse", "female", "warm", 2.0),
+            word("clerk", "female", "tidy", 4.0),
             word("nurse", "male", "strong", 6.0),
         ],
     }
     found = said(content(personas_part(tables)), "words")
     assert found.text == (
-        "2 of 3 lists of words that mark a gender in m's texts (gender not in the prompt, one list per "
-        "occupation and gender) are longer than their null (95 % of lists with shuffled genders); 1 is not "
-        "longer than their null, and their length says nothing. The longer lists hold, without pronouns, "
-        "names and the words by which texts were told apart: for women “warm” (2 occupations), “caring” "
-        "(nurse), 1 of 3 with q ≤ 0.05. 1 list not measured (not eligible)."
+        "3 of 4 lists of words that mark a gender in m's texts (gender not in the prompt, one list per "
+        "occupation and gender) hold more words than 95 % of lists with shuffled genders, all without gender "
+        "words and names; by chance about 0.2 would. Judged together (false discovery rate 5 %), 2 lists "
+        "stay longer: for women “warm” (2 occupations), “caring” (nurse), 1 of 3 with q ≤ 0.05. 1 list not "
+        "measured (not eligible)."
     )
-    assert "strong" not in found.text
+
+
+def test_lists_that_are_longer_with_gender_words_alone_say_nothing() -> None:
+    circular = [{**word_list("nurse", gender, 2, p=0.6), "n_marked": 9} for gender in ("female", "male")]
+    found = said(content(personas_part({"word_lists": circular})), "words")
+    assert "0 of 2 lists" in found.text
+    assert found.text.endswith("Judged together (false discovery rate 5 %), none stays longer.")
+
+
+def test_tables_of_an_older_version_have_no_words_beyond_gender_words() -> None:
+    old = [{**word_list("nurse", "female", 9), "n_marked_beyond": None, "p_value_beyond": None}]
+    found = said(content(personas_part({"word_lists": old})), "words")
+    assert found.verdict == "not-measured"
+    assert "biaskit analyze makes them again" in found.text
+
+
+def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
+    def refused(gender: str, n: int) -> dict[str, Any]:
+        return row(
+            "refusals", model="m", occupation="nurse", specified_gender=gender, n_texts=40, n_refused=n
+        )
+
+    difference = {"model_a": "m", "model_b": "m", "group_a": "female", "group_b": "male", "gender": None}
+    tests = [contrast_row("personas/refused_share/paired/genders", -0.2, (-0.3, -0.1), **difference)]
+    tables = {"refusals": [refused("female", 2), refused("male", 10)], "tests": tests}
+    found = said(content(personas_part(tables)), "representation", "Of the texts asked for")
+    assert found.text == (
+        "Of the texts asked for, m refuses 2 of 40 about women (5 %) and 10 of 40 about men (25 %). About "
+        "women against men, over occupations: 20 points less [−30 to −10]."
+    )
+    assert found.verdict == "lower"
+    none = content(personas_part({"refusals": [refused("female", 0), refused("male", 0)]}))
+    assert "refuses" not in " ".join(finding.text for finding in findings(none))
 
 
 @pytest.mark.parametrize(
@@ -609,7 +648,9 @@ def six_models() -> Content:
         probe["tests"].append(slope(0.1 * i, (0.1 * i - 0.05, 0.1 * i + 0.05), **named))
         texts["representation"].append(occupation("nurse", 0.5 + 0.05 * i, 0.6, label, n_unassociated=10 * i))
         texts["srb"].append({**score("nurse", "female", -0.2), "model": label})
-        texts["word_lists"].append({**word_list("nurse", "female", 3 * i), "model": label})
+        texts["word_lists"].append(
+            {**word_list("nurse", "female", 3 * i, p=0.005 if i > 1 else 0.9), "model": label}
+        )
         texts["tests"].append(labour_test(0.1 * (i - 2), (0.1 * i - 0.25, 0.1 * i - 0.15), **named))
         texts["tests"].append(srb_test(-0.2, (-0.3, -0.1) if i < 4 else (-0.5, 0.1), **named))
     related = [
@@ -655,7 +696,11 @@ def six_models() -> Content:
             "texts are) and 2 show no clear difference",
         ),
         ("words", "4 of 6 lists"),
-        ("words", "from 1 of 1 in m2 to 0 of 1 in m0. The other 2 are not longer than their null"),
+        (
+            "words",
+            "by chance about 0.3 would. Judged together (false discovery rate 5 %), 4 stay longer, from "
+            "1 of 1 in m2 to 0 of 1 in m0.",
+        ),
         (
             "debiasing",
             "6 models under 1 instruction, against none: For jobs mostly held by men: 5 of 6 give women more "

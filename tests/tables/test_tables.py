@@ -46,6 +46,8 @@ PROMISED = {
     "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
     "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
+    "refusals": "model, occupation, specified_gender, n_texts, n_refused, n_empty, refused_share, ci_low, "
+    "ci_high",
     "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, "
     "n_unassociated, "
     "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
@@ -53,16 +55,20 @@ PROMISED = {
     "labour_female_share, labour_year, reason",
     "deciles": "model, template_id, labour_side, decile_low, decile_high, n_occupations",
     "marked_words": "model, occupation, origin, gender, against, method, rank, word, z, q_value, "
-    "count_target, count_unmarked, documents_target, documents_unmarked, is_pronoun, is_name",
+    "count_target, count_unmarked, documents_target, documents_unmarked, is_pronoun, "
+    "is_name, is_gender_word",
     "word_lists": "model, occupation, origin, gender, against, method, n_marked, null_mean, null_p95, "
-    "p_value, p_value_max_z, n_target, n_unmarked, reason",
+    "p_value, p_value_max_z, n_target, n_unmarked, n_marked_beyond, null_p95_beyond, p_value_beyond, "
+    "p_value_max_z_beyond, reason",
     "word_overlap": "model, occupation, gender, word, place",
     "word_methods": "model, occupation, origin, gender, word, only_in",
     "instruction_words": "model, setting, prompt_form, instruction_id, marked_for, method, rank, "
     "word, z, q_value, "
-    "count_target, count_unmarked, documents_target, documents_unmarked",
+    "count_target, count_unmarked, documents_target, documents_unmarked, is_gender_word, n_marked_beyond, "
+    "null_p95_beyond, p_value_beyond, p_value_max_z_beyond",
     "calibration": "model, occupation, prior, c, alpha, gender, against, n_marked, n_criterion, n_common, "
-    "n_names, gained, lost, words_differing, stability, recommended, reason",
+    "n_names, gained, lost, words_differing, stability, recommended, n_marked_beyond, stability_low, "
+    "stability_high, stability_shuffled, reason",
     "srb": "model, occupation, gender, srb, distance_female, distance_male, n_candidates, "
     "n_target_female, n_target_male, n_oov, overlap_only, srb_matched, srb_seed_sd, vectors, "
     "null_mean, null_sd, p_value, srb_z, control, reason",
@@ -97,7 +103,7 @@ def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
 
 WITHOUT_REASON = (
     *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
-    *("instruction_words", "silhouette"),
+    *("instruction_words", "silhouette", "refusals"),
 )
 """Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
 

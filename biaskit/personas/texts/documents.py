@@ -12,7 +12,7 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling
-from biaskit.personas.texts.association import Association, associate_answer
+from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.provenance import canonical_json
@@ -47,8 +47,16 @@ class TextDocument:
 
     @property
     def gender(self) -> str | None:
-        """The gender its words count for: as asked (unless held out), else as associated."""
-        return self.specified_gender or self.association.gender
+        """The gender its words count for: as asked (unless held out), else as associated.
+
+        A text that was refused or is empty is of nobody.
+        """
+        return None if self.refused or self.empty else self.specified_gender or self.association.gender
+
+    @property
+    def refused(self) -> bool:
+        """Refused or filtered."""
+        return self.finish in NOT_ASSOCIATED
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ See docs/methods.md#calibration, Calibration; GAS(P) A.2.
 
 C says how weakly the prior holds the words back: the larger it is, the more words are marked, and at some
 C common words that differ by chance are among them. It is set just below that. Alpha, the share of the
-topic prior, is then chosen by how much the lists of two random halves of the texts agree.
+topic prior, is then chosen by how much the lists of two random halves of the texts agree, beyond gender words
+and beyond chance; where no alpha is clearly better than the papers', it stays.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError, nearest
+from biaskit.personas.words.gender_words import says_gender
 from biaskit.personas.words.log_odds import (
     DEFAULT_PRIOR,
     SPEAKER_WORDS,
@@ -28,6 +30,13 @@ from biaskit.personas.words.log_odds import (
     calibration_words,
     is_fixed,
     z_scores,
+)
+from biaskit.personas.words.stability import (
+    N_HALVINGS,
+    chance_corrected,
+    first_halves,
+    over_halvings,
+    shuffled_in_halves,
 )
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
@@ -45,8 +54,11 @@ N_PARTS = 16  # of a step of the grid: halved four times, 0.000625, the first wi
 ALPHAS = tuple(k / 20 for k in range(21))
 COMPARED = (0.0, 0.25, 0.5, 0.75, 1.0)  # the lines of GAS(P) Tables 3 and 5
 PAPER_ALPHA = 0.15
-N_HALVINGS = 20
-TIED = 1e-12  # stabilities that differ by a smaller part differ by rounding
+TIED = 1e-12  # stabilities that differ by less differ by rounding
+NOT_STABLE = (
+    "at no alpha do two halves of the texts mark the same words, gender words and names left out, clearly"
+    " more often than with shuffled genders"
+)
 
 Words = tuple[str, ...]
 
@@ -76,7 +88,7 @@ class MarkedList:
     gained: Words | None = None  # not in the list at the alpha before; None where that has none
     lost: Words | None = None
     differing: Words | None = None  # at `COMPARED` alone: not in all lists of these alphas
-    stability: float | None = None  # of this pair
+    n_beyond: int | None = None  # marked words but gender words and names
     reason: str | None = None
 
 
@@ -87,8 +99,18 @@ class Step:
     alpha: float
     c: float | None
     lists: tuple[MarkedList, ...]
-    stability: float | None = None  # mean over pairs
+    stability: float | None = None  # mean over pairs and halvings, as what follows
+    stability_low: float | None = None
+    stability_high: float | None = None
+    stability_shuffled: float | None = None  # with shuffled genders
+    by_halving: tuple[float, ...] = ()  # mean over pairs; NaN where a half has no list
     reason: str | None = None
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the lists agree clearly more than those of shuffled genders."""
+        low, shuffled = self.stability_low, self.stability_shuffled
+        return low is not None and shuffled is not None and low > max(shuffled, TIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +125,9 @@ class Calibration:
     topic: tuple[Step, ...]  # the topic prior alone, at every C of the grid
     english: tuple[Step, ...]
     sweep: tuple[Step, ...]  # the hybrid prior, at every alpha
-    recommended: Prior | None  # its alpha and c are what a study takes
-    reason: str | None = None  # why nothing is recommended
+    recommended: Prior | None  # clearly more stable than chance and than the papers' alpha
+    prior: Prior | None  # what a study takes: the recommended one, or the papers' alpha with its C
+    reason: str  # why
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of calibration.csv, one for each step and ordered pair of genders.
@@ -113,8 +136,8 @@ class Calibration:
 
         `prior` is `topic` (alpha 1) or `english` (alpha 0) for each prior alone at every C of the grid, with
         the numbers of words only; `hybrid` for each alpha at its C. `stability` is the mean over pairs, the
-        same in all rows of an alpha; `gained` and `lost` are against the alpha before (empty at 0);
-        `words_differing` stands at alpha 0, 0.25, 0.5, 0.75, 1.
+        same in all rows of an alpha, without gender words and names; `gained` and `lost` are against the
+        alpha before (empty at 0); `words_differing` stands at alpha 0, 0.25, 0.5, 0.75, 1.
         """
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
@@ -137,6 +160,10 @@ class Calibration:
                         "words_differing": _spaced(found.differing),
                         "stability": step.stability,
                         "recommended": chosen and prior == "hybrid",
+                        "n_marked_beyond": found.n_beyond,
+                        "stability_low": step.stability_low,
+                        "stability_high": step.stability_high,
+                        "stability_shuffled": step.stability_shuffled,
                         "reason": joined([found.reason, step.reason]),
                     }
 
@@ -166,19 +193,18 @@ def calibrate(
 
     Formula: `per-alpha`: at each alpha = 0, 0.05, …, 1 the largest C of 0.01, 0.02, …, 1 below the first at
         which a criterion word is marked for women against men or men against women, refined by halving to
-        1/1600; `interpolated`: alpha · C_topic + (1 − alpha) · C_english. Recommended is the alpha of the
-        largest stability, ties going to the one nearest 0.15, then to the smaller; stability is the
-        mean Jaccard index of the two halves' lists over 20 halvings of the documents within gender and
-        stratum, then over the ordered pairs.
+        1/1600; `interpolated`: alpha · C_topic + (1 − alpha) · C_english. Stability is the agreement of two
+        halves' lists corrected for chance (`chance_corrected`), without gender words and names, over 20
+        halvings of the documents within gender and stratum and over the ordered pairs. Recommended is the
+        alpha of the largest stability (ties: nearest 0.15, then the smaller) if the lower end of its interval
+        lies above what shuffled genders give, and that of its difference to 0.15 above 0.
     Arguments: counts `[n, W]`; labels `[n]`, genders; strata `[n]`, prompts; words `[W]` in alphabetical
         order; english `[W]`, counts of these words in general English; names, those of the words that are
         names; seed of the study; prior, of which rounding and scale are used.
     Returns: the lists at every step, and the recommended prior.
     Missing or empty input: no C where a criterion word is marked at 0.01, where women or men have no
-        texts or no calibration word. A halving whose halves both mark nothing, or in which r is undefined,
-        says nothing; a pair with less than half of its halvings left has no stability at this alpha, and
-        so the alpha has none; a pair that has none at any alpha is left out everywhere. Always with the
-        reason.
+        texts or no calibration word. A half in which r is undefined has no list; an alpha with less than half
+        of its halvings left has no stability. Always with the reason.
     Reference: docs/methods.md#calibration; GAS(P) A.2, where alpha was chosen by eye. Checked against a
     plain loop over
         all C.
@@ -187,10 +213,14 @@ def calibrate(
         raise StudyError(
             f"c_rule = {c_rule!r}: choose one of {', '.join(C_RULES)}.{nearest(c_rule, C_RULES)}"
         )
-    halves = first_halves(labels, strata, generator(seed, "calibration", (model, occupation)))
-    pairs = _contrasts(
-        counts, np.asarray(labels), halves, tuple(words), np.asarray(english), frozenset(names)
+    texts = _Halved(
+        counts,
+        np.asarray(labels),
+        strata,
+        first_halves(labels, strata, generator(seed, "calibration", (model, occupation))),
+        generator(seed, "calibration", (model, occupation, "shuffled")),
     )
+    pairs = _contrasts(texts, tuple(words), np.asarray(english), frozenset(names))
     at = {alpha: [_AtAlpha.of(pair, replace(prior, alpha=alpha)) for pair in pairs] for alpha in ALPHAS}
     alone = {alpha: _constant(at[alpha]) for alpha in (1.0, 0.0)}
     constants = {
@@ -199,8 +229,9 @@ def calibrate(
         else _constant(at[alpha])
         for alpha in ALPHAS
     }
-    sweep = _with_stability([_step(at[alpha], alpha, constants[alpha]) for alpha in ALPHAS])
-    best = _most_stable(sweep)
+    sweep = [_step(at[alpha], alpha, constants[alpha]) for alpha in ALPHAS]
+    best, is_clear, reason = _decision(sweep, list(constants.values()))
+    chosen = None if best is None else replace(prior, alpha=best.alpha, c=best.c)
     return Calibration(
         model=model,
         occupation=occupation,
@@ -210,8 +241,9 @@ def calibrate(
         topic=_on_grid(at[1.0], 1.0),
         english=_on_grid(at[0.0], 0.0),
         sweep=_with_neighbours(sweep),
-        recommended=None if best is None else replace(prior, alpha=best.alpha, c=best.c),
-        reason=_why_none(sweep, list(constants.values())) if best is None else None,
+        recommended=chosen if is_clear else None,
+        prior=chosen,
+        reason=reason,
     )
 
 
@@ -276,8 +308,9 @@ class _Contrast:
     is_fixed: BoolArray  # [W], on the fixed list of calibration words
     is_speaker: BoolArray  # [W], of that list those that mark who speaks
     is_name: BoolArray  # [W]
+    is_content: BoolArray  # [W], no gender word and no name
     counts: tuple[IntArray, IntArray]  # [W], of one gender and of the other
-    halves: tuple[IntArray, IntArray]  # [2, 20, W]: halves, halvings
+    halves: tuple[IntArray, IntArray]  # [2, 40, W]: halves, halvings as they are and with shuffled genders
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,17 +369,19 @@ class _AtAlpha:
                 criterion=_named(self.contrast.words, marked & self.criterion),
                 n_common=int((marked & self.common).sum()),
                 n_names=int((marked & self.contrast.is_name).sum()),
+                n_beyond=int((marked & self.contrast.is_content).sum()),
             )
             for (gender, against), marked in zip(pairs, self._marked(c), strict=True)
         ]
 
-    def stabilities(self, c: float) -> list[float | None]:
-        """How far the lists of two halves agree, in both directions; each half is its own topic."""
-        contrast = self.contrast
+    def agreements(self, c: float) -> FloatArray:
+        """How far two halves' lists agree, `[2, 40]`: directions, halvings; each half is its own topic."""
+        contrast, content = self.contrast, self.contrast.is_content
         prior = replace(self.prior, c=c)
         z = z_scores(*contrast.halves, words=contrast.words, english=contrast.english, prior=prior)
         defined = np.logical_not(np.isnan(z).any(axis=(0, 2)))
-        return [mean_jaccard(marked, defined) for marked in _both_ways(z, contrast.halves)]
+        found = [chance_corrected(marked[..., content]) for marked in _both_ways(z, contrast.halves)]
+        return np.where(defined, np.stack(found), np.nan)
 
 
 def _both_ways(z: FloatArray, counts: tuple[IntArray, IntArray]) -> tuple[BoolArray, BoolArray]:
@@ -358,77 +393,54 @@ def _named(words: Words, chosen: BoolArray) -> Words:
     return tuple(words[i] for i in np.flatnonzero(chosen))
 
 
-def _contrasts(
-    counts: csr_matrix,
-    labels: NDArray[np.str_],
-    first: BoolArray,
-    words: Words,
-    english: FloatArray,
-    names: Collection[str],
-) -> list[_Contrast]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Halved:
+    """The documents, their genders, and how they are halved."""
+
+    counts: csr_matrix  # [n, W]
+    labels: NDArray[np.str_]  # [n]
+    strata: Sequence[Hashable]  # [n]
+    first: BoolArray  # [20, n], in the first half
+    rng: np.random.Generator
+
+    def halves(self, pair: tuple[str, str]) -> list[IntArray]:
+        """Word counts of each gender of a pair, `[2, 40, W]`: halvings as they are, then genders shuffled."""
+        rows = np.flatnonzero(np.isin(self.labels, pair))
+        labels, first, counts = self.labels[rows], self.first[:, rows], self.counts[rows]
+        shuffled = shuffled_in_halves(labels, [self.strata[i] for i in rows.tolist()], first, self.rng)
+        genders = np.concatenate([np.tile(labels, (len(first), 1)), shuffled])
+        both = np.concatenate([first, first])
+        return [
+            np.stack([(half & (genders == gender)).astype(np.int64) @ counts for half in (both, ~both)])
+            for gender in pair
+        ]
+
+
+def _contrasts(texts: _Halved, words: Words, english: FloatArray, names: Collection[str]) -> list[_Contrast]:
     """Every pair of the genders present, with what does not change with alpha or C."""
-    if unknown := set(labels.tolist()) - set(GENDERS):
+    present = set(texts.labels.tolist())
+    if unknown := present - set(GENDERS):
         raise ValueError(f"genders {sorted(unknown)} are not of {GENDERS}")
-    halves = {}  # gender → [2, 20, W]
-    for gender in GENDERS:
-        if (own := labels == gender).any():
-            texts = counts[np.flatnonzero(own)]
-            halves[gender] = np.stack([half[:, own].astype(np.int64) @ texts for half in (first, ~first)])
     found = []
-    for one, other in itertools.combinations(halves, 2):
-        whole = [halves[gender][:, 0].sum(axis=0) for gender in (one, other)]
+    for pair in itertools.combinations([gender for gender in GENDERS if gender in present], 2):
+        halves = texts.halves(pair)
+        whole = [half[:, 0].sum(axis=0) for half in halves]
         here = np.flatnonzero(whole[0] + whole[1])
         own_words = tuple(words[i] for i in here)
         found.append(
             _Contrast(
-                genders=(one, other),
+                genders=pair,
                 words=own_words,
                 english=english[here],
                 is_fixed=is_fixed(own_words),
                 is_speaker=np.array([w in SPEAKER_WORDS for w in own_words], dtype=np.bool_),
                 is_name=np.array([w in names for w in own_words], dtype=np.bool_),
+                is_content=~says_gender(own_words, names),
                 counts=(whole[0][here], whole[1][here]),
-                halves=(halves[one][..., here], halves[other][..., here]),
+                halves=(halves[0][..., here], halves[1][..., here]),
             )
         )
     return found
-
-
-# --- halves --------------------------------------------------------------------------------------
-
-
-def first_halves(labels: Sequence[str], strata: Sequence[Hashable], rng: np.random.Generator) -> BoolArray:
-    """Halve the documents 20 times within gender and stratum: `[20, n]`, True in the first half.
-
-    The odd document of a stratum goes to either half by chance.
-    """
-    groups: dict[tuple[str, Hashable], list[int]] = {}
-    for document, key in enumerate(zip(labels, strata, strict=True)):
-        groups.setdefault(key, []).append(document)
-    first = np.zeros((N_HALVINGS, len(labels)), dtype=np.bool_)
-    for documents in groups.values():
-        ranks = rng.permuted(np.tile(np.arange(len(documents)), (N_HALVINGS, 1)), axis=1)
-        sizes = (len(documents) + rng.integers(0, 2, size=(N_HALVINGS, 1))) // 2
-        first[:, documents] = ranks < sizes
-    return first
-
-
-def mean_jaccard(marked: BoolArray, defined: BoolArray) -> float | None:
-    """Average the Jaccard index of the two halves' lists over halvings.
-
-    Formula: |A ∩ B| / |A ∪ B|, averaged over the halvings in which either half marks a word.
-    Arguments: marked `[2, halvings, W]`; defined `[halvings]`, whether both halves have a list at all.
-    Returns: 0 to 1; 1 = the halves always mark the same words.
-    Missing or empty input: None where fewer than half of the halvings are left: what two empty lists have
-        in common says nothing.
-    Reference: docs/methods.md#calibration-alpha.
-    """
-    in_both = np.count_nonzero(marked[0] & marked[1], axis=1)
-    in_either = np.count_nonzero(marked[0] | marked[1], axis=1)
-    kept = defined & (in_either > 0)
-    if kept.size == 0 or 2 * np.count_nonzero(kept) < kept.size:
-        return None
-    return float((in_both[kept] / in_either[kept]).mean())
 
 
 # --- from step to step ---------------------------------------------------------------------------
@@ -442,45 +454,35 @@ def _on_grid(contrasts: Sequence[_AtAlpha], alpha: float) -> tuple[Step, ...]:
 
 def _step(contrasts: Sequence[_AtAlpha], alpha: float, constant: Constant) -> Step:
     """The lists at one alpha and its C, each pair with its stability."""
-    lists: list[MarkedList] = []
-    for at in contrasts:
-        found = at.lists(constant.c)
-        if constant.c is not None:
-            stable = zip(found, at.stabilities(constant.c), strict=True)
-            found = [replace(one, stability=stability) for one, stability in stable]
-        lists += found
+    lists = tuple(found for at in contrasts for found in at.lists(constant.c))
     reason = constant.reason
     chance = {
         w for one in lists if {one.gender, one.against} == set(WOMEN_AND_MEN) for w in one.criterion or ()
     }
     if chance:  # with `interpolated` alone
         reason = f"criterion words marked: {' '.join(sorted(chance))}"
-    return Step(alpha, constant.c, tuple(lists), reason=reason)
+    step = Step(alpha, constant.c, lists, reason=reason)
+    return step if constant.c is None else _with_stability(step, contrasts)
 
 
-def _with_stability(steps: Sequence[Step]) -> list[Step]:
-    """Average the stability over the same pairs at every alpha, so that alphas can be compared.
-
-    A pair whose halves mark nothing at any alpha says nothing about alpha and is left out.
-    """
-    pairs = range(len(steps[0].lists))
-    silent = [p for p in pairs if all(step.lists[p].stability is None for step in steps)]
-    kept = [p for p in pairs if p not in silent]
-    return [_averaged(step, kept, silent) if step.c is not None else step for step in steps]
-
-
-def _averaged(step: Step, kept: Sequence[int], silent: Sequence[int]) -> Step:
-    values = [step.lists[pair].stability for pair in kept]
-    defined = [value for value in values if value is not None]
-    missing = [step.lists[pair] for pair in (*kept, *silent) if step.lists[pair].stability is None]
-    stability, reason = None, step.reason
-    if defined and len(defined) == len(values):
-        stability = math.fsum(defined) / len(defined)
-    if missing:
-        named = ", ".join(f"{found.gender}/{found.against}" for found in missing)
-        what = "no stability" if stability is None else "stability of the other pairs"
-        reason = joined([reason, f"{what}: most halvings mark no word for {named}"])
-    return replace(step, stability=stability, reason=reason)
+def _with_stability(step: Step, contrasts: Sequence[_AtAlpha]) -> Step:
+    """How far two halves agree at one alpha, over its pairs; the same halvings at every alpha."""
+    assert step.c is not None
+    agreements = np.concatenate([at.agreements(step.c) for at in contrasts]).mean(axis=0)  # [40]
+    observed, shuffled = agreements[:N_HALVINGS], over_halvings(agreements[N_HALVINGS:])
+    found = over_halvings(observed)
+    if found is None or shuffled is None:
+        return replace(
+            step, reason=joined([step.reason, "no stability: most halvings have a half without a list"])
+        )
+    return replace(
+        step,
+        stability=found.mean,
+        stability_low=max(-1.0, found.low),
+        stability_high=min(1.0, found.high),
+        stability_shuffled=shuffled.mean,
+        by_halving=tuple(observed.tolist()),
+    )
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -511,13 +513,41 @@ def _compared(lists: Sequence[MarkedList], steps: Sequence[Step]) -> list[Marked
     return result
 
 
+def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Step | None, bool, str]:
+    """Which alpha a study takes, whether it is clearly better than the papers', and why."""
+    if all(step.stability is None for step in steps):
+        return None, False, _why_none(steps, constants)
+    best = _most_stable([step for step in steps if step.beyond_chance])
+    if best is None:
+        most = _most_stable(steps)
+        assert most is not None
+        return None, False, f"nothing is stable: {NOT_STABLE}; the most stable, {_said(most)}"
+    paper = next(step for step in steps if step.alpha == PAPER_ALPHA)
+    if paper.stability is None:
+        return best, True, f"{_said(best)}; at {PAPER_ALPHA:g}: {paper.reason or 'no stability'}"
+    if best is paper:
+        return paper, False, f"the papers' alpha stays: the most stable is {_said(paper)}"
+    gain = over_halvings(np.subtract(best.by_halving, paper.by_halving))
+    if gain is None or gain.low <= 0:
+        return paper, False, f"the papers' alpha stays: {_said(best)} is not clearly above {_said(paper)}"
+    return best, True, f"{_said(best)} is clearly above {_said(paper)}"
+
+
+def _said(step: Step) -> str:
+    low, high, shuffled = step.stability_low, step.stability_high, step.stability_shuffled
+    return (
+        f"alpha {step.alpha:g} (stability {step.stability:.2f} [{low:.2f} to {high:.2f}], with shuffled"
+        f" genders {shuffled:.2f})"
+    )
+
+
 def _most_stable(steps: Sequence[Step]) -> Step | None:
     """The alpha of the largest stability; ties go to the one nearest 0.15, then to the smaller."""
     found = [(step.stability, step) for step in steps if step.stability is not None]
     if not found:
         return None
     largest = max(stability for stability, _ in found)
-    tied = [step for stability, step in found if stability >= largest * (1.0 - TIED)]
+    tied = [step for stability, step in found if stability >= largest - TIED]
     # In twentieths: 0.10 and 0.20 lie equally near 0.15, which their doubles do not say.
     return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha))
 

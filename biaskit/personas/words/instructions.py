@@ -11,8 +11,9 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
+from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.lists import WordList, word_lists
-from biaskit.personas.words.run_lists import is_pronoun, prior_of
+from biaskit.personas.words.run_lists import BEYOND, is_pronoun, names_of, prior_of
 from biaskit.records import NO_INSTRUCTION
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
@@ -27,13 +28,17 @@ def instruction_word_rows(
     english: Mapping[str, int],
     forms: Mapping[str, str],
 ) -> Iterator[Row]:
-    """instruction_words.csv: per model and instruction, all occupations together, pronouns left out."""
+    """instruction_words.csv: per model and instruction, all occupations together, pronouns left out.
+
+    The null shuffles which texts had the instruction, within template and occupation.
+    """
+    names = names_of(documents, study)
     for model in documents.models:
-        texts = [text for text in documents.texts if text.model == model and not text.empty]
+        texts = [text for text in documents.texts if text.model == model and not (text.empty or text.refused)]
         for number in sorted(
             {t.instruction_id for t in texts if t.instruction_id not in (None, NO_INSTRUCTION)}
         ):
-            for one in _lists(documents, study, english, model, number, texts):
+            for one in _lists(documents, study, english, model, number, texts, names[model]):
                 yield from _rows(one, model, number, forms.get(model, ""))
 
 
@@ -44,6 +49,7 @@ def _lists(
     model: str,
     number: int,
     texts: Sequence[TextDocument],
+    names: frozenset[str],
 ) -> list[WordList]:
     compared = [text for text in texts if text.instruction_id in (number, NO_INSTRUCTION)]
     counts, words = documents.tokens.counts(), documents.tokens.words
@@ -57,7 +63,8 @@ def _lists(
         seed=study.seed,
         row_key=[model, "instruction", str(number)],
         prior=prior_of(study),
-        n_shuffles=0,
+        n_shuffles=study.permutations,
+        left_out=says_gender(words, names),
     )
 
 
@@ -72,4 +79,6 @@ def _rows(marked_list: WordList, model: str, number: int, form: str) -> Iterator
             "marked_for": MARKED_FOR[marked_list.gender],
             "method": marked_list.method,
             **asdict(replace(marked, rank=rank)),
+            "is_gender_word": is_gender_word(marked.word),
+            **{name: getattr(marked_list, name) for name in BEYOND},
         }

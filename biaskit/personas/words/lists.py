@@ -7,7 +7,7 @@ with men, and where there are texts of non-binary people each gender with both o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -69,12 +69,18 @@ class WordList:
     null_p95: float | None = None
     p_value: float | None = None  # of the length
     p_value_max_z: float | None = None  # of the largest |z| over the words of either group
+    n_marked_beyond: int | None = None  # these four: without the words that `left_out` names, on both sides
+    null_p95_beyond: float | None = None
+    p_value_beyond: float | None = None
+    p_value_max_z_beyond: float | None = None
     reason: str | None = None
 
     @property
     def longer_than_null(self) -> bool | None:
-        """Whether the list is longer than 95 % of those with shuffled labels; None when undefined."""
-        return None if self.n_marked is None or self.null_p95 is None else self.n_marked > self.null_p95
+        """Whether more words beyond `left_out` are marked than in 95 % of shuffles; None when undefined."""
+        if self.n_marked_beyond is None or self.null_p95_beyond is None:
+            return None
+        return self.n_marked_beyond > self.null_p95_beyond
 
 
 def word_lists(
@@ -90,6 +96,7 @@ def word_lists(
     methods: Sequence[str] = METHODS,
     n_shuffles: int = N_SHUFFLES,
     elsewhere: Mapping[str, ArrayLike] | None = None,
+    left_out: ArrayLike | None = None,
 ) -> list[WordList]:
     """Make the lists of one comparison: female against male, male against female, each against `all`.
 
@@ -100,21 +107,23 @@ def word_lists(
     Arguments: counts `[documents, W]` of the compared texts in an order that does not depend on how they
         are stored; words `[W]` in alphabetical order; genders, strata `[documents]`; english `[W]`; seed of
         the study; row_key (model, occupation, origin); elsewhere: counts `[W]` per gender of texts that
-        enter the topic prior and are not compared (a prior over all occupations).
+        enter the topic prior and are not compared (a prior over all occupations); left_out `[W]`, the words
+        that numbers "beyond" leave out: gender words and names, by default none.
     Returns: one list per gender, `against` and method, in this order.
     Missing or empty input: a gender without texts, a group without calibration words or fewer than two
         words: `n_marked` None with the reason; shuffles that are undefined are left out and counted, and if
         more than half are, there is no null.
     Reference: docs/methods.md#marked-words and docs/methods.md#word-list-null.
     """
-    if counts.shape != (len(genders), len(words)) or np.shape(english) != (len(words),):
+    left_out = np.zeros(len(words), dtype=np.bool_) if left_out is None else np.asarray(left_out)
+    if counts.shape != (len(genders), len(words)) or {np.shape(english), left_out.shape} != {(len(words),)}:
         raise ValueError(f"counts {counts.shape} of {len(genders)} documents and {len(words)} words")
     unknown = set(genders) - set(GENDERS)
     if unknown:
         raise ValueError(f"genders are {', '.join(GENDERS)}; found {', '.join(sorted(unknown))}")
     lists: list[WordList] = []
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
-        texts = _select(counts, words, genders, strata, english, groups, elsewhere)
+        texts = _select(counts, words, genders, strata, english, groups, elsewhere, left_out)
         contrast = AGAINST_ALL if len(groups) > 2 else "/".join(groups)
         rng = generator(seed, "word_lists", [*row_key, contrast])
         lists += _lists_of(texts, prior, methods, rng, n_shuffles)
@@ -134,6 +143,7 @@ class _Texts:
     elsewhere: FloatArray  # [k, V]
     totals: FloatArray  # [k, V], how often a word occurs
     documents: FloatArray  # [k, V], in how many texts
+    left_out: BoolArray  # [V]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -148,6 +158,7 @@ def _select(
     english: ArrayLike,
     groups: tuple[str, ...],
     elsewhere: Mapping[str, ArrayLike] | None,
+    left_out: BoolArray,
 ) -> _Texts:
     from scipy.sparse import csr_matrix
 
@@ -170,6 +181,7 @@ def _select(
         elsewhere=outside[:, columns],
         totals=(some.T @ members.T).T,
         documents=((some > 0).astype(np.float64).T @ members.T).T,
+        left_out=left_out[columns],
     )
 
 
@@ -206,8 +218,8 @@ def _with_words(empty: WordList, texts: _Texts, log_odds: LogOdds, g: int, null:
     counts = list(texts.totals[:, None])  # one row each
     z = _z_of_pairs(log_odds, counts, texts.elsewhere)
     words = tuple(_marked_words(texts, z, g))
-    max_z = float(_statistics(z, counts, g).max_z[0])
-    return _beside_null(replace(empty, words=words, n_marked=len(words)), max_z, null)
+    observed = _statistics(z, counts, g, texts.left_out)
+    return _beside_null(replace(empty, words=words, n_marked=len(words)), observed, null)
 
 
 def _why_undefined(texts: _Texts, log_odds: LogOdds, g: int) -> str | None:
@@ -265,6 +277,8 @@ _PairZ = Mapping[tuple[int, int], FloatArray]  # genders g < h → z of g agains
 class _Statistics:
     length: IntArray  # [R]
     max_z: FloatArray  # [R], the largest |z|; NaN where the list is undefined
+    length_beyond: IntArray  # [R], these two: without the words left out
+    max_z_beyond: FloatArray
 
 
 def _others(groups: Sequence[object], g: int) -> list[int]:
@@ -302,12 +316,18 @@ def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
     return marked
 
 
-def _statistics(z: _PairZ, counts: Sequence[FloatArray], g: int) -> _Statistics:
+def _statistics(z: _PairZ, counts: Sequence[FloatArray], g: int, left_out: BoolArray) -> _Statistics:
     """Length of gender g's list and largest |z| over the words of any group, of each row."""
     against = [_z_of(z, g, h) for h in _others(counts, g)]
-    length = np.count_nonzero(_is_marked(against, counts[g]), axis=1)
-    total = against[0] if len(against) == 1 else np.sum(against, axis=0)
-    return _Statistics(length, np.maximum(total.max(axis=1), -total.min(axis=1)))
+    marked = _is_marked(against, counts[g])
+    total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
+    kept = np.flatnonzero(~left_out)
+    return _Statistics(
+        np.count_nonzero(marked, axis=1),
+        total.max(axis=1),
+        np.count_nonzero(marked[:, kept], axis=1),
+        total[:, kept].max(axis=1, initial=0.0),
+    )
 
 
 # --- the null ----------------------------------------------------------------------------------------
@@ -368,35 +388,39 @@ def _nulls(
         for one, of_method in zip(log_odds, found, strict=True):
             z = _z_of_pairs(one, counts, texts.elsewhere)
             for g in range(k):
-                of_method[g].append(_statistics(z, counts, g))
+                of_method[g].append(_statistics(z, counts, g, texts.left_out))
     return [[_joined(blocks) for blocks in of_method] for of_method in found]
 
 
 def _joined(blocks: Sequence[_Statistics]) -> _Statistics:
     if not blocks:
-        return _Statistics(np.zeros(0, dtype=np.int64), np.zeros(0))
-    return _Statistics(
-        np.concatenate([block.length for block in blocks]), np.concatenate([block.max_z for block in blocks])
-    )
+        lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return _Statistics(lengths, z, lengths, z)
+    return _Statistics(*(np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(_Statistics)))
 
 
-def _beside_null(found: WordList, max_z: float, null: _Statistics) -> WordList:
+def _beside_null(found: WordList, observed: _Statistics, null: _Statistics) -> WordList:
     """The list with its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
-    assert found.n_marked is not None
+    found = replace(found, n_marked_beyond=int(observed.length_beyond[0]))
     defined = ~np.isnan(null.max_z)
     n, n_left_out = int(defined.sum()), int((~defined).sum())
     reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
     if n == 0 or n < n_left_out:
         return replace(found, reason=f"{reason}: no null" if reason else "no shuffles")
-    length = null.length[defined]
-    n_as_long = int((length >= found.n_marked).sum())
-    n_as_large = int(reaches(null.max_z[defined], max_z).sum())
+    length, beyond = null.length[defined], null.length_beyond[defined]
+
+    def p(n_reached: NDArray[np.bool_]) -> float:
+        return (1 + int(n_reached.sum())) / (n + 1)
+
     return replace(
         found,
         null_mean=float(length.mean()),
         null_p95=float(np.percentile(length, 95)),
-        p_value=(1 + n_as_long) / (n + 1),
-        p_value_max_z=(1 + n_as_large) / (n + 1),
+        p_value=p(length >= observed.length[0]),
+        p_value_max_z=p(reaches(null.max_z[defined], float(observed.max_z[0]))),
+        null_p95_beyond=float(np.percentile(beyond, 95)),
+        p_value_beyond=p(beyond >= observed.length_beyond[0]),
+        p_value_max_z_beyond=p(reaches(null.max_z_beyond[defined], float(observed.max_z_beyond[0]))),
         reason=reason,
     )
 

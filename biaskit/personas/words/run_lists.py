@@ -12,6 +12,7 @@ from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument
 from biaskit.personas.texts.names import names_among
 from biaskit.personas.texts.tokens import letters
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.lists import WordList, compare_lists, overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, Prior, topic_share
 from biaskit.records import GENDERS, WOMEN_AND_MEN
@@ -20,6 +21,8 @@ from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 CALIBRATED = "calibrated"
+BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
+"""What is said of a list without gender words and names: columns of word_lists.csv, instruction_words.csv."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ def make_lists(
 ) -> RunLists:
     """The lists of every comparison, in study order (docs/methods.md#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words
+    names = names_of(documents, study)
+    left_out = {model: says_gender(words, own) for model, own in names.items()}
     of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
     compared = list(text_comparisons(documents, study))
     lists_of: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
@@ -84,11 +89,18 @@ def make_lists(
             prior=prior_of(study),
             n_shuffles=study.permutations,
             elsewhere=_elsewhere(documents, compared, one) if study.prior_scope == "all" else None,
+            left_out=left_out[one.model],
         )
         lists_of[one.key] = one, tuple(lists)
     if progress:
         progress(len(compared), len(compared))
-    return RunLists(lists_of, _names(documents, study, lists_of), of_english)
+    return RunLists(lists_of, names, of_english)
+
+
+def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
+    """The names in each model's texts, among all words: shuffled lists hold others than observed ones."""
+    words, evidence = documents.tokens.words, documents.evidence
+    return {model: names_among(words, study.names, evidence.get(model)) for model in documents.models}
 
 
 def _none(reason: str) -> Iterator[WordList]:
@@ -115,21 +127,6 @@ def _elsewhere(
     }
 
 
-def _names(
-    documents: TextDocuments,
-    study: PersonasStudy,
-    lists_of: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]],
-) -> dict[str, frozenset[str]]:
-    """The names among each model's marked words, judged over all its texts."""
-    words: dict[str, set[str]] = {model: set() for model in documents.models}
-    for (model, _, _), (_, lists) in lists_of.items():
-        words[model] |= {marked.word for one in lists for marked in one.words}
-    return {
-        model: names_among(listed, study.names, documents.evidence.get(model))
-        for model, listed in words.items()
-    }
-
-
 # --- tables ------------------------------------------------------------------------------------------
 
 
@@ -151,12 +148,16 @@ def marked_word_rows(lists: RunLists) -> Iterator[Row]:
                     **asdict(marked),
                     "is_pronoun": is_pronoun(marked.word),
                     "is_name": marked.word in lists.names[model],
+                    "is_gender_word": is_gender_word(marked.word),
                 }
 
 
 def word_list_rows(lists: RunLists) -> Iterator[Row]:
     """word_lists.csv: how long each list is, beside its null."""
-    columns = ("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z")
+    columns = (
+        *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
+        *BEYOND,
+    )
     for (model, occupation, origin), (one, of_comparison) in lists.of.items():
         for made in of_comparison:
             n = (None, None) if one.reason else (made.n_target, made.n_unmarked)
@@ -236,7 +237,8 @@ def list_notes(lists: RunLists) -> Iterator[str]:
     if short:
         yield (
             f"{len(short)} of {len(made)} calibrated lists are not longer than 95 % of those with shuffled"
-            " genders: such a list says nothing by its length (word_lists.csv)"
+            " genders, both without gender words and names: such a list says nothing by its length"
+            " (word_lists.csv)"
         )
     few = [one for _, one in made if min(one.n_target, one.n_unmarked) < FEW_TEXTS]
     if few:

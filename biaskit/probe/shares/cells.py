@@ -156,14 +156,19 @@ def _token_ids(expressions: Sequence[Mapping[str, Any]]) -> tuple[TokenIds, ...]
 
 @lru_cache(maxsize=256)
 def _extensions_of(ids: tuple[TokenIds, ...], texts: tuple[str, ...], word_boundary: str) -> list[list[int]]:
-    found = shortest_extensions(ids)
     if word_boundary == "token":
-        return found
-    # With `word`, an expression already ends before a letter; only extensions past its word end are in it.
-    return [
-        [j for j in extensions if not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()]
-        for i, extensions in enumerate(found)
-    ]
+        return shortest_extensions(ids)
+    # With `word` a form ends before a letter, so only extensions past its word end are in it; and one that
+    # passes a shorter extension inside a word ("Non-binary" and "Non-b" of "Non") is not in that one.
+    n = range(len(ids))
+    inside = [[j for j in n if i != j and _goes_on_past_a_word(i, j, ids, texts)] for i in n]
+    return [[j for j in longer if not any(j in inside[k] for k in longer)] for longer in inside]
+
+
+def _goes_on_past_a_word(i: int, j: int, ids: tuple[TokenIds, ...], texts: tuple[str, ...]) -> bool:
+    """Whether expression j extends i, and i ends a word there."""
+    begins = len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]
+    return begins and not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()
 
 
 def as_json(log_prob: float) -> float | None:

@@ -32,20 +32,20 @@ _ORIGINS = (("associated", "gender not in the prompt", False), ("specified", "in
 def word_lists(view: View) -> Iterator[Figure | Missing]:
     """Length of each list of marked words against what shuffled labels give."""
     rows = [r for r in view.rows("word_lists", method="calibrated") if r["against"] in ("female", "male")]
-    shown = rows if defined(rows, "n_marked", "null_p95") else ()
-    reason = "No list of marked words has a null (table word_lists): too few texts, or no permutations."
+    shown = rows if defined(rows, "n_marked_beyond", "null_p95_beyond") else ()
+    reason = "No list has a null beyond gender words (table word_lists): too few texts, or no permutations."
     return view.charts(shown, "word-lists", "Marked words against chance", reason, _word_lists, size=9)
 
 
 def _word_lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:  # noqa: ARG001
-    known = defined(rows, "n_marked", "null_p95")
+    known = defined(rows, "n_marked_beyond", "null_p95_beyond")
     lacking = len(rows) - len(known)
-    widest_null = max([5.0, *(float(r["null_p95"]) for r in known)]) * 1.06
-    longest = max([5.0, *(float(r["n_marked"]) for r in known)]) * 1.06
+    widest_null = max([5.0, *(float(r["null_p95_beyond"]) for r in known)]) * 1.06
+    longest = max([5.0, *(float(r["n_marked_beyond"]) for r in known)]) * 1.06
     note = (
         f"n = {len(known)} lists of {len(distinct(rows, 'occupation'))} occupations; unit: words with z > "
-        "1.96; null: labels of the texts shuffled (its 95th percentile; no interval). Above the line: longer "
-        "than its null."
+        "1.96, without gender words and names; null: labels of the texts shuffled (its 95th percentile; no "
+        "interval). Above the line: longer than its null."
     )
     if lacking:
         note += f" {lacking} lists are not defined and not drawn."
@@ -59,7 +59,7 @@ def _word_lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawi
     for model, axes in panels:
         own = where(known, model=model)
         _lists_panel(axes, own, widest_null, longest)
-        longer = sum(row["n_marked"] > row["null_p95"] for row in own)
+        longer = sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in own)
         said.append(
             f"{cut(model)}: {longer} of {len(own)} lists are longer than their null's 95th percentile."
         )
@@ -74,7 +74,7 @@ def _word_lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawi
 def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: float) -> None:
     """One model's lists, above the line where they are longer than their null."""
     axes.set(xlim=(0, widest_null), ylim=(0, longest))
-    axes.set(xlabel="95th percentile of the null (words)", ylabel="marked words")
+    axes.set(xlabel="95th percentile of the null (words)", ylabel="marked words beyond gender words")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=True))
         axis.labelpad = 2
@@ -84,7 +84,7 @@ def _lists_panel(axes: Axes, rows: Sequence[Row], widest_null: float, longest: f
     for gender, _, mark in _MARKS:
         for origin, _, hollow in _ORIGINS:
             own = where(rows, gender=gender, origin=origin)
-            xs, ys = [r["null_p95"] for r in own], [r["n_marked"] for r in own]
+            xs, ys = [r["null_p95_beyond"] for r in own], [r["n_marked_beyond"] for r in own]
             axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, hollow=hollow, size=3.6))
 
 

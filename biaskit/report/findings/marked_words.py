@@ -1,4 +1,8 @@
-"""Which words mark women and men, beside what shuffled genders give (docs/methods.md#word-list-null)."""
+"""Which words mark women and men, beside what shuffled genders give (docs/methods.md#word-list-null).
+
+Gender words and names are left out: they mark a gender whatever the texts describe
+(docs/methods.md#gender-words).
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,16 @@ from biaskit.report.content import Content
 from biaskit.report.findings.finding import MANY_MODELS, Finding, Rank, Ranked, agreeing, parts_of, reasons_of
 from biaskit.report.findings.representation import texts_measured
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, defined, distinct, undefined, where
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.tables.query import Row, defined, distinct, grouped, undefined, where
 from biaskit.wording import count, people, short
 
 N_WORDS = 5
-ASSOCIATING = frozenset(
-    (
-        *("she", "her", "hers", "herself", "female", "mrs", "ms"),
-        *("he", "his", "him", "himself", "male", "mr"),
-        *("they", "their", "nonbinary", "theythem"),
-    )
-)
-"""Words by which a text was associated with a gender: of course they mark it.
-
-See docs/methods.md#gender-association.
-"""
-LEFT_OUT = "without pronouns, names and the words by which texts were told apart"
+SURE = 0.05
+"""False discovery rate at which lists judged together are called longer than chance."""
+LEFT_OUT = "without gender words and names"
+BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
+OLD_TABLES = "tables of an older biaskit; biaskit analyze makes them again"
 
 
 def marked_words(content: Content) -> Iterator[Ranked]:
@@ -42,29 +40,51 @@ def marked_words(content: Content) -> Iterator[Ranked]:
 
 
 def longer_than_null(row: Row) -> bool:
-    """Whether a list is longer than 95 % of those with shuffled genders."""
-    return row["n_marked"] is not None and row["null_p95"] is not None and row["n_marked"] > row["null_p95"]
+    """Whether a list holds more words beyond gender words than 95 % of those with shuffled genders."""
+    return bool(row["n_marked_beyond"] > row["null_p95_beyond"])
+
+
+def surely_longer(rows: Sequence[Row]) -> list[Row]:
+    """The lists that stay longer than chance where all of them are judged together (Benjamini-Hochberg)."""
+    q = benjamini_hochberg([row["p_value_beyond"] for row in rows])
+    return [row for row, value in zip(rows, q.tolist(), strict=True) if value <= SURE]
 
 
 def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     name, using = short(model), f"calibrated, {texts_measured(part, [model], [])}"
-    known = defined(lists, "n_marked")
+    known = defined(lists, *BEYOND)
     if not known:
-        text = f"Words that mark a gender in {name}'s texts: not measured ({reasons_of(lists)})."
+        text = f"Words that mark a gender in {name}'s texts: not measured ({_why_not(lists)})."
         return Finding(text, "words", "not-measured", using, "words")
-    longer = [row for row in known if longer_than_null(row)]
-    rest = len(known) - len(longer)
-    text = f"{len(longer):,} of {count(len(known), 'list')} of words that mark a gender in {name}'s texts "
-    text += f"(gender not in the prompt, one list per occupation and gender) {agreeing(len(longer), 'are')} "
-    text += f"longer than their null (95 % of lists with shuffled genders); {rest:,} "
-    text += f"{agreeing(rest, 'are')} not longer than their null, and their length says nothing."
-    clauses = [clause for gender in distinct(known, "gender") if (clause := _top(part, longer, gender))]
-    if clauses:
-        text += f" The longer lists hold, {LEFT_OUT}: {'; '.join(clauses)}."
+    text = f"{_longer(known)} of words that mark a gender in {name}'s texts (gender not in the prompt, one "
+    text += f"list per occupation and gender) {_more_than_chance(known)}."
+    sure = surely_longer(known)
+    if not sure:
+        text += " Judged together (false discovery rate 5 %), none stays longer."
+    else:
+        clauses = [clause for gender in distinct(known, "gender") if (clause := _top(part, sure, gender))]
+        text += f" Judged together (false discovery rate 5 %), {count(len(sure), 'list')} "
+        text += f"{agreeing(len(sure), 'stay')} longer: {'; '.join(clauses)}."
     if len(known) < len(lists):
         text += f" {count(len(lists) - len(known), 'list')} not measured "
-        text += f"({reasons_of([row for row in lists if row['n_marked'] is None])})."
+        text += f"({reasons_of(undefined(lists, *BEYOND))})."
     return Finding(text, "words", "shown", using, "words")
+
+
+def _longer(rows: Sequence[Row]) -> str:
+    return f"{sum(map(longer_than_null, rows)):,} of {count(len(rows), 'list')}"
+
+
+def _more_than_chance(rows: Sequence[Row]) -> str:
+    chance = f"{len(rows) / 20:.1f}" if len(rows) < 100 else f"{len(rows) / 20:,.0f}"
+    text = agreeing(
+        sum(map(longer_than_null, rows)), "hold more words than 95 % of lists with shuffled genders"
+    )
+    return f"{text}, all {LEFT_OUT}; by chance about {chance} would"
+
+
+def _why_not(lists: Sequence[Row]) -> str:
+    return OLD_TABLES if defined(lists, "null_p95") else reasons_of(lists)
 
 
 def _top(part: Part, longer: Sequence[Row], gender: str) -> str:
@@ -81,9 +101,8 @@ def _top(part: Part, longer: Sequence[Row], gender: str) -> str:
         "method": "calibrated",
     }
     found: dict[str, list[Row]] = {}
-    for row in where(part.tables.get("marked_words", ()), **scope):
-        own_word = not (row["is_pronoun"] or row["is_name"] or row["word"] in ASSOCIATING)
-        if row["occupation"] in own and own_word:
+    for row in where(part.tables.get("marked_words", ()), **scope, is_name=False, is_gender_word=False):
+        if row["occupation"] in own:
             found.setdefault(row["word"], []).append(row)
     if not found:
         return f"for {people(gender)} no word"
@@ -103,22 +122,24 @@ def _with_occupations(word: str, rows: Sequence[Row]) -> str:
 
 def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding:
     using = f"calibrated, {texts_measured(part, models, [])}"
-    known = defined(lists, "n_marked")
+    known = defined(lists, *BEYOND)
     if not known:
         text = f"Words that mark a gender in the texts of {count(len(models), 'model')}: not measured "
-        return Finding(f"{text}({reasons_of(lists)}).", "words", "not-measured", using, "words")
-    counts = {model: sum(longer_than_null(row) for row in where(known, model=model)) for model in models}
-    measured = {model: len(where(known, model=model)) for model in models}
-    with_lists = [model for model in models if measured[model]]
-    most = max(with_lists, key=lambda model: counts[model] / measured[model])
-    least = min(with_lists, key=lambda model: counts[model] / measured[model])
-    ends = [f"{counts[model]} of {measured[model]} in {short(model)}" for model in (most, least)]
-    longer = sum(counts.values())
-    text = f"{longer:,} of {count(len(known), 'list')} of words that mark a gender in the texts of "
-    text += f"{count(len(models), 'model')} (gender not in the prompt) are longer than their null (95 % of "
-    text += f"lists with shuffled genders), from {ends[0]} to {ends[1]}. The other {len(known) - longer:,} "
-    text += "are not longer than their null, and their length says nothing."
+        return Finding(f"{text}({_why_not(lists)}).", "words", "not-measured", using, "words")
+    sure, measured = grouped(surely_longer(known), "model"), grouped(known, "model")
+    counts = {model: len(sure.get((model,), ())) for (model,) in measured}
+    parts = {model: counts[model] / len(measured[model,]) for model in counts}
+    ends = [
+        f"{counts[m]} of {len(measured[m,])} in {short(m)}"
+        for m in (max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__))
+    ]
+    text = (
+        f"{_longer(known)} of words that mark a gender in the texts of {count(len(models), 'model')} (gender "
+    )
+    text += f"not in the prompt) {_more_than_chance(known)}. Judged together (false discovery rate 5 %), "
+    text += f"{sum(counts.values()):,} {agreeing(sum(counts.values()), 'stay')} longer, from {ends[0]} to "
+    text += f"{ends[1]}."
     if len(known) < len(lists):
-        missing = undefined(lists, "n_marked")
+        missing = undefined(lists, *BEYOND)
         text += f" {count(len(missing), 'list')} not measured ({reasons_of(missing)})."
     return Finding(text, "words", "shown", using, "words")

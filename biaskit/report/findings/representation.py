@@ -26,10 +26,21 @@ from biaskit.report.findings.finding import (
 )
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import direction_of
-from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
+from biaskit.tables.query import (
+    Row,
+    defined,
+    distinct,
+    extremes,
+    first,
+    grouped,
+    mean_over_prompts,
+    undefined,
+    where,
+)
 from biaskit.wording import (
     count,
     listed,
+    people,
     percent,
     percent_range,
     point_number,
@@ -58,6 +69,7 @@ def representation(content: Content) -> Iterator[Ranked]:
                 yield from _nonbinary(part, model, own)
         if len(models) <= MANY_MODELS:
             yield from _validation(part, models)
+            yield from _refusals(part, models)
 
 
 def occupations_of(part: Part) -> list[Row]:
@@ -214,6 +226,32 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Ranked]:
         Rank.DETAIL,
         Finding(text, "representation", "shown", texts_measured(part, [model], rows), "figures"),
     )
+
+
+def _refusals(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
+    """How often a text about each gender is refused; silent where none is."""
+    for model in models:
+        rows = where(part.tables.get("refusals", ()), model=model)
+        counts = {
+            gender: (sum(row["n_refused"] for row in own), sum(row["n_texts"] for row in own))
+            for (gender,), own in grouped(rows, "specified_gender").items()
+        }
+        if any(refused for refused, _ in counts.values()):
+            of = [
+                f"{n:,} of {m:,} about {people(gender)} ({percent(n / m)} %)"
+                for gender, (n, m) in counts.items()
+            ]
+            text = f"Of the texts asked for, {short(model)} refuses {listed(of)}."
+            found = tests(part.tables.get("tests", ()), "refused_share", "paired", "genders")
+            test = first(found, model_a=model, group_a="female", group_b="male")
+            if test is not None:
+                text += f" About women against men, over occupations: {difference(test)}."
+            yield (
+                Rank.DETAIL,
+                Finding(
+                    text, "representation", outcome_of(test), texts_measured(part, [model], []), "tables"
+                ),
+            )
 
 
 ASKED_FOR = {"female": "a woman", "male": "a man", "nonbinary": "a non-binary person"}

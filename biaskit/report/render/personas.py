@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.tables.query import Row, Tables, contrast_of, grouped, where
+from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
 
 TOP_WORDS = 10
 MOST_OCCUPATIONS = 12
@@ -125,10 +125,14 @@ def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
         own = [row for row in own if row["n_marked"] is not None]
         of_list: dict[tuple[str, ...], list[str]] = {}
         for row in where(words, origin=origin, method="calibrated"):
-            of_list.setdefault(_list_key(row), []).append(f"{row['word']}{'*' if row['is_name'] else ''}")
+            of_list.setdefault(_list_key(row), []).append(_in_list(row))
         title = f"Words that mark a gender, {said} (Calibrated Marked Words, z > 1.96)"
         many = len(grouped(own, "model", "occupation")) > MOST_OCCUPATIONS
         yield from (_common_words if many else _list_by_list)(title, own, of_list)
+
+
+def _in_list(row: Row) -> str:
+    return f"({row['word']})" if row["is_name"] or row["is_gender_word"] else str(row["word"])
 
 
 def _list_key(row: Row) -> tuple[str, ...]:
@@ -151,13 +155,17 @@ def _list_by_list(
             "marks": _marks,
             "first ten": lambda row: " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
             "words (null 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
-            "p": lambda row: number(row["p_value"], 3),
-            "p max|z|": lambda row: number(row["p_value_max_z"], 3),
+            "beyond (null 95 %)": lambda row: (
+                f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
+            ),
+            "p": lambda row: number(row["p_value_beyond"], 3),
+            "p max|z|": lambda row: number(row["p_value_max_z_beyond"], 3),
             "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
         },
         n_text=4,
-        note="null: lists with shuffled genders; p: of the list's length, p max|z|: of its strongest word;"
-        " (all): against both other genders; * a name.",
+        note="null: lists with shuffled genders; beyond: without gender words and names (in brackets), which"
+        " mark a gender whatever the texts describe; p: of the length beyond, p max|z|: of the strongest word"
+        " beyond; (all): against both other genders.",
     )
 
 
@@ -170,7 +178,7 @@ def _common_words(
         return " ".join(f"{word} {n}" for word, n in first) or "(none)"
 
     def beyond(rows: Sequence[Row]) -> int:
-        return sum(r["null_p95"] is not None and r["n_marked"] > r["null_p95"] for r in rows)
+        return sum(r["n_marked_beyond"] > r["null_p95_beyond"] for r in defined(rows, "null_p95_beyond"))
 
     yield from _table(
         title,
@@ -183,7 +191,8 @@ def _common_words(
             "beyond null": beyond,
         },
         n_text=3,
-        note="beyond null: lists longer than 95 % of those with shuffled genders; marked_words.csv has all.",
+        note="beyond null: lists that hold more words than 95 % of those with shuffled genders, both without"
+        " gender words and names (in brackets); marked_words.csv has all.",
     )
 
 
@@ -229,8 +238,13 @@ def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "marked for": lambda rows: rows[0]["marked_for"],
             "first ten": lambda rows: " ".join(row["word"] for row in rows[:TOP_WORDS]),
             "words": len,
+            "beyond (null 95 %)": lambda rows: (
+                f"{number(rows[0]['n_marked_beyond'], 0)} ({number(rows[0]['null_p95_beyond'], 0)})"
+            ),
+            "p": lambda rows: number(rows[0]["p_value_beyond"], 3),
         },
         n_text=4,
+        note="beyond: without gender words and names; null: texts shuffled over the instruction and none.",
     )
 
 
@@ -251,6 +265,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 _SHOWN = {
     ("srb", "genders"): "SRB, women minus men",
+    ("refused_share", "genders"): "texts refused",
     ("represented_share", "labour"): "share of women, texts minus labour",
     ("srb", "models"): "SRB",
     ("represented_share", "models"): "share of women",
@@ -264,7 +279,8 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
     def what(row: Row) -> str:
         key = (row["quantity"], contrast_of(row))
-        return _SHOWN[key] + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
+        asked = f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}" if key[0] == "refused_share" else ""
+        return _SHOWN[key] + asked + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
 
     yield from _table(
         "Tests over occupations",

@@ -29,14 +29,16 @@ from biaskit.personas.words.calibration import (
     calibrate,
     find_constant,
     first_halves,
-    mean_jaccard,
 )
+from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import Prior
+from biaskit.personas.words.stability import chance_corrected, over_halvings, shuffled_in_halves
 
 PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
 COLUMNS = [  # docs/reading.md#table-calibration
     "model", "occupation", "prior", "c", "alpha", "gender", "against", "n_marked", "n_criterion", "n_common",
-    "n_names", "gained", "lost", "words_differing", "stability", "recommended", "reason",
+    "n_names", "gained", "lost", "words_differing", "stability", "recommended", "n_marked_beyond",
+    "stability_low", "stability_high", "stability_shuffled", "reason",
 ]  # fmt: skip
 FIXED = {
     "the", "of", "and", "to", "a", "in", "for", "is", "on", "that", "by", "this", "with", "i", "you", "it",
@@ -358,44 +360,89 @@ def test_every_document_comes_into_either_half() -> None:
     assert ((share > 0) & (share < 1)).all()
 
 
-def test_the_jaccard_index_by_hand() -> None:
-    a = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], dtype=bool)
-    b = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]], dtype=bool)
-    # 1/3, 4/4, and two empty lists that say nothing: (1/3 + 1) / 2
-    assert pytest.approx(2 / 3, abs=1e-15) == mean_jaccard(np.stack([a, b]), np.ones(3, dtype=bool))
+def plain_phi(one: set[int], other: set[int], n_words: int) -> float:
+    """Nogueira, Sechidis and Brown's estimator by its definition, for the lists `one` and `other`."""
+    lists = [[int(word in chosen) for word in range(n_words)] for chosen in (one, other)]
+    variances = [np.var([row[word] for row in lists], ddof=1) for word in range(n_words)]
+    mean_length = np.mean([sum(row) for row in lists])
+    return float(1 - np.mean(variances) / (mean_length / n_words * (1 - mean_length / n_words)))
 
 
-def test_an_empty_list_against_another_is_0_and_mostly_empty_lists_are_undefined() -> None:
-    marked = np.zeros((2, 4, 3), dtype=bool)
-    every = np.ones(4, dtype=bool)
-    marked[0, 0] = True
-    assert mean_jaccard(marked, every) is None
-    marked[0, 1] = True
-    assert 0.0 == mean_jaccard(marked, every)
-    marked[:, 2:] = True
-    assert 0.5 == mean_jaccard(marked, every)
-    assert 1.0 == mean_jaccard(marked, np.array([False, False, True, True]))
+@given(st.sets(st.integers(0, 8)), st.sets(st.integers(0, 8)))
+def test_agreement_beyond_chance_is_the_published_estimator(one: set[int], other: set[int]) -> None:
+    marked = np.zeros((2, 1, 9), dtype=bool)
+    marked[0, 0, list(one)] = marked[1, 0, list(other)] = True
+    (found,) = chance_corrected(marked).tolist()
+    says_nothing = not one | other or len(one & other) == 9
+    assert pytest.approx(0.0 if says_nothing else plain_phi(one, other, 9), abs=1e-12) == found
+    assert -1 - 1e-12 <= found <= 1 + 1e-12
 
 
-def test_a_half_without_a_list_is_no_disagreement() -> None:
+def test_lists_drawn_at_random_agree_by_0_whatever_their_length() -> None:
+    rng = np.random.default_rng(1)
+    for length in (2, 8, 20):
+        ranks = np.argsort(rng.random((2, 4000, 40)), axis=-1)
+        assert abs(chance_corrected(ranks < length).mean()) < 0.01
+
+
+def test_the_interval_over_halvings_by_hand_and_what_has_none() -> None:
+    found = over_halvings(np.array([0.2, 0.4, np.nan, 0.6]))
+    assert found is not None
+    half = 4.302652729911275 * 0.2 * math.sqrt(1 / 3 + 1)  # t(0.975, 2), SD, Nadeau and Bengio
+    assert pytest.approx((0.4, 0.4 - half, 0.4 + half)) == (found.mean, found.low, found.high)
+    assert over_halvings(np.array([0.2, 0.4, np.nan, np.nan, np.nan])) is None
+    assert over_halvings(np.array([0.5])) is None
+
+
+def test_shuffled_genders_keep_their_numbers_in_each_half_and_prompt() -> None:
+    labels = np.array(["female", "male"] * 9 + ["female"] * 3)
+    strata = ["p"] * 10 + ["b"] * 11
+    first = first_halves(labels.tolist(), strata, np.random.default_rng(2))
+    shuffled = shuffled_in_halves(labels, strata, first, np.random.default_rng(3))
+    for row, half in zip(shuffled, first, strict=True):
+        before, after = (
+            Counter(zip(one.tolist(), strata, half.tolist(), strict=True)) for one in (labels, row)
+        )
+        assert before == after
+    assert (shuffled != labels).any()
+
+
+def test_a_half_without_a_list_is_left_out_and_the_reason_says_so() -> None:
     # The one text of women stands in one half: in the other r is undefined.
     found = run([("female", " ".join([WOMEN] * 30))] + [("male", MEN)] * 30)
-    assert all(one.stability is None for step in found.sweep for one in step.lists)
+    assert all(step.stability is None for step in found.sweep)
     assert any(one.words for step in found.sweep for one in step.lists)
+    assert "no stability: most halvings have a half without a list" == found.reason
 
 
-def test_two_equal_halves_have_a_stability_of_1() -> None:
+def test_two_equal_halves_are_stable_and_keep_the_alpha_of_the_paper() -> None:
     found = run(CORPUS)
-    defined = [step.stability for step in found.sweep if step.stability is not None]
-    assert defined
-    assert {1.0} == set(defined)
+    stable = [step for step in found.sweep if step.stability == 1.0]
+    assert len(stable) > 3
+    assert {(1.0, 1.0)} == {(step.stability_low, step.stability_high) for step in stable}
+    assert (None, 0.15) == (found.recommended, found.prior.alpha if found.prior else None)
+    assert found.reason.startswith("the papers' alpha stays: the most stable is alpha 0.15")
 
 
-def test_ties_go_to_the_alpha_of_the_paper() -> None:
-    found = run(CORPUS)
-    assert sum(step.stability == 1.0 for step in found.sweep) > 3
-    assert found.recommended is not None
-    assert 0.15 == found.recommended.alpha
+def test_lists_of_pronouns_and_names_alone_are_not_stable() -> None:
+    # With them the two halves always mark the same words.
+    common = "and the is in the the a a of works friend"
+    texts = [("female", f"she her anna {common}")] * 30 + [("male", f"he his otto {common}")] * 30
+    found = run(texts, names={"anna", "otto"})
+    assert {0} == {one.n_beyond for step in found.sweep for one in step.lists}
+    assert any(one.words for step in found.sweep for one in step.lists)
+    assert {0.0} == {step.stability for step in found.sweep}
+    assert (None, None) == (found.recommended, found.prior)
+    assert found.reason.startswith("nothing is stable: ")
+
+
+def test_texts_of_shuffled_genders_are_not_stable() -> None:
+    texts = graded()
+    genders = np.random.default_rng(4).permutation([gender for gender, _ in texts]).tolist()
+    found = run([(g, text) for g, (_, text) in zip(genders, texts, strict=True)], english=GRADED_ENGLISH)
+    assert found.prior is None
+    assert not any(step.beyond_chance for step in found.sweep)
+    assert run(texts, english=GRADED_ENGLISH).prior is not None
 
 
 def steps(**stability: float | None) -> list[Step]:
@@ -417,11 +464,40 @@ def test_of_tied_alphas_the_nearest_to_0_15_then_the_smaller_is_chosen() -> None
     assert best(steps(a15=None)) is None
 
 
-def test_stability_is_the_mean_over_pairs() -> None:
-    for step in run([*varied(60), *OTHERS]).sweep:
-        values = [found.stability for found in step.lists]
-        if step.stability is not None:
-            assert pytest.approx(math.fsum(v or 0 for v in values) / 6, abs=1e-15) == step.stability
+def judged(alpha: float, values: Sequence[float], shuffled: float = 0.0) -> Step:
+    found = over_halvings(np.array(values))
+    assert found is not None
+    numbers = (found.mean, found.low, found.high, shuffled)
+    return Step(alpha, 0.2, (), *numbers, tuple(values))
+
+
+NOISE = np.tile([-0.01, 0.01], 10)
+
+
+@pytest.mark.parametrize(
+    ("paper", "other", "shuffled", "chosen", "is_clear"),
+    [
+        (0.30, 0.60, 0.0, 0.9, True),
+        (0.59, 0.60, 0.0, 0.15, False),  # within the noise of the halvings
+        (0.30, 0.60, 0.7, None, False),  # no better than shuffled genders
+        (0.60, 0.30, 0.0, 0.15, False),
+        (0.00, 0.60, 0.0, 0.9, True),
+    ],
+)
+def test_an_alpha_must_be_clearly_above_chance_and_above_the_papers(
+    paper: float, other: float, shuffled: float, chosen: float | None, is_clear: bool
+) -> None:
+    made = [judged(0.15, paper + NOISE, shuffled), judged(0.9, other - NOISE, shuffled)]
+    best, clear, reason = calibration._decision(made, [])
+    assert (chosen, is_clear) == (best.alpha if best else None, clear)
+    assert ("nothing is stable" in reason) == (chosen is None)
+
+
+def test_where_the_papers_alpha_has_no_c_the_most_stable_is_taken() -> None:
+    paper = Step(0.15, None, (), reason="criterion words marked at C = 0.01: and")
+    best, clear, reason = calibration._decision([paper, judged(0.9, 0.5 + NOISE)], [])
+    assert (0.9, True) == (best.alpha if best else None, clear)
+    assert reason.endswith("at 0.15: criterion words marked at C = 0.01: and")
 
 
 def test_each_half_is_its_own_corpus() -> None:
@@ -432,40 +508,23 @@ def test_each_half_is_its_own_corpus() -> None:
     assert c is not None
     labels = [gender for gender, _ in texts]
     rng = calibration.generator(7, "calibration", ("m", "nurse"))
-    first = first_halves(labels, ["p"] * len(texts), rng)
-    ratios = []
-    for row in first:
+    words = sorted({word for _, text in texts for word in text.split()})
+    assert not any(map(is_gender_word, words))
+    agreement = []
+    for row in first_halves(labels, ["p"] * len(texts), rng):
         lists = []
         for half in (row, ~row):
             kept = [text for text, chosen in zip(texts, half, strict=True) if chosen]
-            lists.append(plain_marked(totals(kept, "female"), totals(kept, "male"), ENGLISH, 1.0, c)[0])
-        if lists[0] | lists[1]:
-            ratios.append(len(lists[0] & lists[1]) / len(lists[0] | lists[1]))
-    women = listed(step, "female", "male")
-    assert len(set(ratios)) > 1
-    assert pytest.approx(sum(ratios) / len(ratios), abs=1e-12) == women.stability
-
-
-def test_a_pair_whose_halves_mark_nothing_is_left_out_and_named() -> None:
-    pair = (
-        MarkedList("female", "male", ("she",), stability=0.5),
-        MarkedList("male", "female", (), stability=None),
-    )
-    found = calibration._with_stability([Step(0.1, 0.2, pair), Step(0.15, 0.2, pair)])
-    assert [0.5, 0.5] == [step.stability for step in found]
-    assert all("male/female" in (step.reason or "") for step in found)
-
-
-def test_an_alpha_that_lacks_one_pair_has_no_stability() -> None:
-    # The mean over fewer pairs would be compared with means over more.
-    both = [
-        MarkedList("female", "male", ("she",), stability=0.9),
-        MarkedList("male", "female", ("he",), stability=0.1),
-    ]
-    lacks = [both[0], replace(both[1], stability=None)]
-    found = calibration._with_stability([Step(0.1, 0.2, tuple(both)), Step(0.15, 0.2, tuple(lacks))])
-    assert [0.5, None] == [step.stability for step in found]
-    assert "no stability: most halvings mark no word for male/female" == found[1].reason
+            both = plain_marked(totals(kept, "female"), totals(kept, "male"), ENGLISH, 1.0, c)[0]
+            other = plain_marked(totals(kept, "male"), totals(kept, "female"), ENGLISH, 1.0, c)[0]
+            lists.append([{words.index(word) for word in one} for one in (both, other)])
+        pairs = [(lists[0][k], lists[1][k]) for k in (0, 1)]
+        agreement.append(
+            np.mean([plain_phi(*pair, len(words)) if set.union(*pair) else 0.0 for pair in pairs])
+        )
+    assert len(set(agreement)) > 1
+    assert pytest.approx(agreement, abs=1e-12) == step.by_halving
+    assert pytest.approx(np.mean(agreement), abs=1e-12) == step.stability
 
 
 # --- lists from alpha to alpha ----------------------------------------------------------------------
@@ -512,6 +571,7 @@ def test_common_words_and_names_are_counted_among_the_marked() -> None:
     assert tuple(sorted(marked)) == women.words
     assert (len(marked & common), len(marked & {"her", "kind", "she"})) == (women.n_common, women.n_names)
     assert 3 == women.n_names
+    assert len(marked - {"her", "kind", "she", "hers"}) == women.n_beyond
 
 
 # --- rows -------------------------------------------------------------------------------------------
@@ -529,12 +589,11 @@ def test_rows_have_the_columns_of_the_contract_and_one_key_each() -> None:
 
 
 def test_the_rows_of_one_alpha_are_recommended_and_no_row_of_a_prior_alone() -> None:
-    found = lively()[1]
-    assert found.recommended is not None
+    steps_of = lively()[1].sweep
+    best = max((s for s in steps_of if s.stability is not None), key=lambda s: s.stability or 0.0)
+    found = replace(lively()[1], recommended=Prior(alpha=best.alpha, c=best.c))
     chosen = [row for row in found.rows() if row["recommended"]]
-    assert [("hybrid", found.recommended.alpha, found.recommended.c)] * 2 == [
-        (row["prior"], row["alpha"], row["c"]) for row in chosen
-    ]
+    assert [("hybrid", best.alpha, best.c)] * 2 == [(row["prior"], row["alpha"], row["c"]) for row in chosen]
     topic_alone = replace(found, recommended=Prior(alpha=1.0, c=0.5))
     assert ["hybrid"] * 2 == [row["prior"] for row in topic_alone.rows() if row["recommended"]]
     assert max(s.stability for s in found.sweep if s.stability is not None) == chosen[0]["stability"]
@@ -542,8 +601,7 @@ def test_the_rows_of_one_alpha_are_recommended_and_no_row_of_a_prior_alone() -> 
 
 def test_the_recommended_prior_marks_no_criterion_word_of_women_and_men() -> None:
     for texts, found in ((CORPUS, run(CORPUS)), lively()):
-        prior = found.recommended
-        assert prior is not None
+        prior = found.prior or Prior(c=at(found, 0.15).c)
         assert prior.c is not None
         women, men = totals(texts, "female"), totals(texts, "male")
         assert not plain_criterion(women, men, ENGLISH, prior.alpha, prior.c)
@@ -586,7 +644,7 @@ def test_an_unknown_rule_is_an_error_with_the_nearest() -> None:
 @pytest.mark.parametrize("texts", [[], CORPUS[:30], [*CORPUS[:30], *OTHERS]])
 def test_without_women_and_men_there_is_no_c(texts: list[tuple[str, str]]) -> None:
     found = run(texts)
-    assert (None, None) == (found.c_topic.c, found.recommended)
+    assert (None, None) == (found.c_topic.c, found.prior)
     assert "C takes texts of women and of men" == found.reason
     assert len({(text[0]) for text in texts}) * (len({text[0] for text in texts}) - 1) * 221 == len(
         list(found.rows())
@@ -595,7 +653,7 @@ def test_without_women_and_men_there_is_no_c(texts: list[tuple[str, str]]) -> No
 
 def test_texts_without_calibration_words_have_no_c_and_say_whose() -> None:
     found = run([("female", "she nurse")] * 3 + [("male", "strong the")] * 3)
-    assert found.recommended is None
+    assert found.prior is None
     assert "no calibration word in the texts of female" == found.reason
     rows = list(found.rows())
     assert all(row["n_marked"] is None and row["reason"] for row in rows)
@@ -608,8 +666,8 @@ def test_empty_texts_are_texts_without_calibration_words() -> None:
 
 def test_texts_that_mark_nothing_have_a_c_of_1_and_no_recommendation() -> None:
     found = run([("female", "the and")] * 4 + [("male", "the and")] * 4)
-    assert (1.0, None) == (found.c_topic.c, found.recommended)
-    assert "no stability: most halvings mark no word for female/male, male/female" == found.reason
+    assert (1.0, None) == (found.c_topic.c, found.prior)
+    assert "nothing is stable" in found.reason
 
 
 def test_an_unknown_gender_is_refused() -> None:
@@ -635,8 +693,9 @@ def test_rounding_and_scale_of_the_study_are_searched_with_and_kept() -> None:
     for options in ({"rounding": "released"}, {"scale": "rates"}):
         found = run(texts, prior=Prior(**options))
         assert [step.c for step in exact.sweep] != [step.c for step in found.sweep]
-        assert found.recommended is not None
-        assert options.items() <= {k: getattr(found.recommended, k) for k in ("rounding", "scale")}.items()
+        found = run(CORPUS, prior=Prior(**options))
+        assert found.prior is not None
+        assert options.items() <= {k: getattr(found.prior, k) for k in ("rounding", "scale")}.items()
 
 
 # --- the real personas ------------------------------------------------------------------------------
@@ -687,6 +746,13 @@ def test_the_real_personas_as_measured() -> None:
     with_others = next(step.c for step in found.topic if any(one.criterion for one in step.lists))
     assert 0.04 == with_others
     assert all(not one.criterion for step in found.sweep for one in step.lists[:2])
+
+
+def test_the_real_personas_keep_the_alpha_of_the_paper() -> None:
+    # The most stable list is that of alpha 1, as with the plain index, but not clearly.
+    found = calibrated_personas()
+    assert (None, 0.15) == (found.recommended, found.prior.alpha if found.prior else None)
+    assert all(step.beyond_chance for step in found.sweep)
 
 
 def test_all_alphas_are_twentieths() -> None:

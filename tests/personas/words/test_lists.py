@@ -303,6 +303,7 @@ def statistics(
     method: str,
     prior: Prior,
     elsewhere: Mapping[str, FloatArray] | None = None,
+    left_out: Sequence[str] = (),
 ) -> tuple[int, float]:
     """Length of the list and largest |z| of one row of counts `[gender, W]`, pair by pair."""
     of = dict(zip(dict.fromkeys(corpus.genders), counts, strict=True))
@@ -315,7 +316,39 @@ def statistics(
             found = z_scores(of[gender], of[other], topic=topic, **scope)  # type: ignore[arg-type]
             z.append(np.where(both > 0, found, 0.0))
     passed = [of[gender][i] > 0 and all(one[i] > THRESHOLD for one in z) for i in range(len(corpus.words))]
-    return sum(passed), float(np.abs(sum(z)).max())
+    kept = [i for i, word in enumerate(corpus.words) if word not in left_out]
+    return sum(passed[i] for i in kept), float(np.abs(sum(z))[kept].max())
+
+
+GENDERED = ("he", "she", "they")
+
+
+def left_out(corpus: Corpus) -> list[bool]:
+    return [word in GENDERED for word in corpus.words]
+
+
+def test_texts_that_differ_in_pronouns_alone_are_no_longer_than_chance_beyond_them() -> None:
+    rng = np.random.default_rng(3)
+    texts, genders = [], []
+    for i in range(80):
+        gender, own = (("female", "she"), ("male", "he"))[i % 2]
+        texts.append(" ".join([*rng.choice([f"w{k}" for k in range(80)], 40), *[own] * 6, "the", "a", "of"]))
+        genders.append(gender)
+    corpus = Corpus(tuple(texts), tuple(genders), ("p",) * 80)
+    for one in corpus.lists(left_out=left_out(corpus)):
+        assert one.p_value_max_z == 1 / 200  # circular: shuffled genders cannot follow she and he
+        assert one.p_value_max_z_beyond is not None
+        assert one.p_value_max_z_beyond > 0.05
+        assert one.n_marked is not None
+        assert one.n_marked - 1 == one.n_marked_beyond
+        assert one.longer_than_null is False
+
+
+def test_where_every_word_is_left_out_nothing_lies_beyond() -> None:
+    for one in TWO.lists(left_out=[True] * len(TWO.words), n_shuffles=9):
+        assert (0, 0.0, 1.0, 1.0) == (
+            one.n_marked_beyond, one.null_p95_beyond, one.p_value_beyond, one.p_value_max_z_beyond
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -332,7 +365,7 @@ def test_the_null_is_that_of_a_plain_loop_over_the_same_shuffles(
     elsewhere = {gender: (100.0 * i + 7) * corpus.total(gender) for i, gender in enumerate(genders)}
     elsewhere["female"][corpus.words.index("queen") if scope == "all" else 0] += 1e8
     choices = {"elsewhere": elsewhere} if scope == "all" else {}
-    found = corpus.lists(prior=prior, n_shuffles=60, **choices)
+    found = corpus.lists(prior=prior, n_shuffles=60, left_out=left_out(corpus), **choices)
     shuffled = shuffles(corpus, contrast, 60)
     for gender in genders:
         against = "all" if contrast == "all" else {"female": "male", "male": "female"}[gender]
@@ -347,6 +380,15 @@ def test_the_null_is_that_of_a_plain_loop_over_the_same_shuffles(
         assert (1 + sum(n >= length for n in lengths)) / 61 == one.p_value
         reached = sum(row[1] >= max_z * (1 - 1e-12) for row in null)
         assert (1 + reached) / 61 == one.p_value_max_z
+        scope = {"left_out": GENDERED, **choices}
+        length, max_z = statistics(corpus, observed, gender, method, prior, **scope)  # type: ignore[arg-type]
+        null = [statistics(corpus, shuffled[:, row], gender, method, prior, **scope) for row in range(60)]  # type: ignore[arg-type]
+        lengths = [row[0] for row in null]
+        assert length == one.n_marked_beyond
+        assert float(np.percentile(lengths, 95)) == pytest.approx(one.null_p95_beyond)
+        assert (1 + sum(n >= length for n in lengths)) / 61 == one.p_value_beyond
+        reached = sum(row[1] >= max_z * (1 - 1e-12) for row in null)
+        assert (1 + reached) / 61 == one.p_value_max_z_beyond
 
 
 def test_shuffles_are_shared_by_genders_and_methods_and_do_not_depend_on_the_blocks() -> None:
@@ -398,10 +440,11 @@ def test_genders_that_go_with_their_prompt_are_no_finding_since_shuffles_stay_wi
 
 
 def test_a_list_is_longer_than_its_null_only_above_the_95th_percentile() -> None:
-    found = WordList("female", "male", "calibrated", 9, 9, n_marked=5, null_mean=2.0, null_p95=5.0)
+    found = WordList("female", "male", "calibrated", 9, 9, n_marked=9, null_p95=5.0)
+    found = replace(found, n_marked_beyond=5, null_p95_beyond=5.0)
     assert found.longer_than_null is False
-    assert replace(found, n_marked=6).longer_than_null is True
-    assert replace(found, null_p95=None).longer_than_null is None
+    assert replace(found, n_marked_beyond=6).longer_than_null is True
+    assert replace(found, null_p95_beyond=None).longer_than_null is None
 
 
 # --- a prior over all occupations -----------------------------------------------------------------

@@ -1,0 +1,32 @@
+"""Which words name a gender by themselves (docs/methods.md#gender-words).
+
+Numbers "beyond gender words" leave them out: she, Mr and mother mark a gender whatever a text describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from biaskit.corpora.loaders import load_word_groups
+from biaskit.personas.texts.tokens import letters
+from biaskit.stats.arrays import BoolArray
+
+
+@cache
+def gender_words() -> Mapping[str, str]:
+    """Each gender word in letters a-z → its group in `corpora/gender-words`, which holds the reasons."""
+    return MappingProxyType(load_word_groups("corpus:gender-words/words.toml"))
+
+
+def is_gender_word(word: str) -> bool:
+    """Whether a token, of either tokenizer and in any case, is on the list: "she's" is read as "shes"."""
+    return letters(word) in gender_words()
+
+
+def says_gender(words: Sequence[str], names: Collection[str]) -> BoolArray:
+    """Which words numbers "beyond" leave out, `[W]`: gender words, and the `names` of a model's texts."""
+    return np.array([word in names or is_gender_word(word) for word in words], dtype=np.bool_)
