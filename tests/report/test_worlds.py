@@ -201,6 +201,7 @@ def test_where_men_truly_have_more_an_asymmetry_is_no_false_direction() -> None:
 # --- pages -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_of_pages_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out, said = tmp_path / "worlds.jsonl", []
     arguments = ["--out", str(out), "--kinds", "exact 6+6 jobs, 3", "--n", "1"]
@@ -218,6 +219,7 @@ def test_a_file_of_pages_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "| exact 6+6 jobs, 3 templates | " in said[0]
 
 
+@pytest.mark.slow
 def test_findings_of_a_world_are_those_of_its_report(tmp_path: Path) -> None:
     world = ProbeWorld.draw(ProbeKind(jobs=3, templates=3, models=2), 5)
     content = worlds.content_of(tmp_path, world, None)
@@ -225,6 +227,7 @@ def test_findings_of_a_world_are_those_of_its_report(tmp_path: Path) -> None:
     assert worlds.findings(content) == made.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "number"),
     [
@@ -248,21 +251,16 @@ def test_a_page_of_a_null_names_no_direction(kind: str, number: int) -> None:
     assert line["false"] == []
 
 
+@pytest.mark.slow
 def test_shares_that_bounds_leave_open_are_not_equivalent() -> None:
     line = worlds.page("top-k, women unlisted", "margin", 0)
     assert line["verdicts"] == ["not-identified"]
     assert all(low <= truth <= high for _, _, low, high, truth in line["intervals"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "number"), [("top-k, women unlisted", 0), ("sampling, coverage 0.05 follows", 3)]
 )
 def test_equal_shares_and_jobs_without_any_share_make_a_page(kind: str, number: int) -> None:
     assert "error" not in worlds.page(kind, "null", number)
-
-
-def test_intervals_of_small_designs_hold_the_truth() -> None:
-    lines = [worlds.page("exact 6+6 jobs, 3 templates", "null", number) for number in range(15)]
-    for what in ("share", "groups", "asymmetry"):
-        found = worlds.held(lines, what)
-        assert found.k >= 0.85 * found.n >= 10
