@@ -27,9 +27,8 @@ from biaskit.stats.arms import (
     rows_of_groups,
 )
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import UNKNOWN_JOB, Row, adjust
+from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
-    Components,
     difference_interval,
     joined,
     se_over_templates,
@@ -305,9 +304,9 @@ def _group_rows(
         low, high, conditional = _share_ends(cells, interval, choices.seed, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
-        unknown = UNKNOWN_JOB if np.isnan(values).any() else None
         bounds = cells.ends if cells.tested == "ends" or empty else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
+        unknown = bool(np.isnan(values).any())
         se, few = (None, None) if inside.matched is None else se_of_mean(values, inside.matched[rows])
         yield {
             **scope,
@@ -326,7 +325,7 @@ def _group_rows(
             "n_below_floor": int((coverage < floor).sum()) if coverage.size else None,
             "se_sampling": se,
             "n_empty": empty if block.estimator in (BOUNDED, "sampling") else None,
-            "reason": joined([inside.note, unknown, empty_of, conditional, no_mass, few]),
+            "reason": joined([inside.note, empty_of, conditional, no_mass, few]),
         }
 
 
@@ -357,8 +356,7 @@ def _defined(number: float) -> float | None:
 def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequence[str]) -> Iterator[Row]:
     for k, gender in enumerate(groups):
         values = inside.shares[k, rows].point
-        unknown = Components(None, None, None, UNKNOWN_JOB)
-        components = unknown if np.isnan(values).any() else variance_components(values)
+        components = variance_components(values[:0] if np.isnan(values).any() else values)
         yield {
             **scope,
             "gender": gender,

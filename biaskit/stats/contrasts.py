@@ -9,7 +9,7 @@ import numpy as np
 
 from biaskit.stats.arms import CellValues, empty_note
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.correlation import rank_correlation, slope, slope_test
+from biaskit.stats.correlation import rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import (
     Spread,
     difference_interval,
@@ -28,7 +28,8 @@ Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 
-UNKNOWN_JOB = "a job without any share"
+NO_TEMPLATE = "no template"
+NO_SHARE = "a job has no share in any template"
 BOUNDS_ALONE = "a point between bounds is not tested"
 MOST_EMPTY = 0.1
 """Above this part of empty cells in a group there is no verdict (docs/methods.md#empty-cells)."""
@@ -63,8 +64,10 @@ def between_groups(
     both rows are there, empty, with the note as reason.
     """
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
-    if not a.point.shape[1] or _unknown(a, b):
-        return rows.empty("welch", "crossed", reason=UNKNOWN_JOB)
+    if not a.point.shape[1]:
+        return rows.empty("welch", "crossed")
+    if _unknown(a, b):
+        return rows.empty("welch", "crossed", reason=NO_SHARE, bounds=_bounds(a, b))
     if "ends" in (a.tested, b.tested):
         (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
@@ -87,8 +90,10 @@ def within_jobs(
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value the difference can have.
     """
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
-    if not a.point.size or _unknown(a, b):
-        return rows.empty("paired", "crossed", reason=UNKNOWN_JOB)
+    if not a.point.size:
+        return rows.empty("paired", "crossed")
+    if _unknown(a, b):
+        return rows.empty("paired", "crossed", reason=NO_SHARE, bounds=_bounds(a, b))
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
     test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
@@ -98,9 +103,16 @@ def within_jobs(
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
     """One row of a − b that is shown and never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), {}, note)
-    if not a.point.size or not b.point.size or _unknown(a, b):
-        return rows.empty("estimate", reason=UNKNOWN_JOB)
+    if not a.point.size or not b.point.size:
+        return rows.empty("estimate")
+    if _unknown(a, b):
+        return rows.empty("estimate", reason=NO_SHARE, bounds=_bounds(a, b))
     return [rows.of("estimate", TTest(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
+
+
+def _unknown(a: CellValues, b: CellValues) -> bool:
+    """Whether a job is empty in every template, so that its share is not known."""
+    return bool(np.isnan(a.point).any() or np.isnan(b.point).any())
 
 
 def _mean(values: FloatArray) -> float:
@@ -128,27 +140,24 @@ def against_labour(
 
     Fewer than ten jobs with a labour share: both rows are there, empty, with their number as reason.
     """
-    known = ~np.isnan(labour)
+    known = ~np.isnan(labour) & ~np.asarray(np.isnan(shares.point).any(axis=1))
     x = labour[known]
     rows = _Rows(scope, (int(x.size), None), margins, note)
     if x.size < MIN_LABOUR_ITEMS:
         few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
         return rows.empty("slope", "spearman", reason=few)
+    if not shares.point.size:
+        return rows.empty("slope", "spearman")
     y = shares[known]
-    if not shares.point.size or _unknown(y):
-        return rows.empty("slope", "spearman", reason=UNKNOWN_JOB)
-    rng = generator(seed, "tests", [*_identity(scope), "spearman"])
-    found = rank_correlation(x, y.point.mean(axis=1), rng=rng)
-    if y.tested == "ends" and found.estimate is not None:
-        found = Resampled(found.estimate, reason=BOUNDS_ALONE)
-    elif _too_few([y]):
-        found = replace(found, p_value=None)
-    return [rows.slope(x, y), rows.of("spearman", found)]
-
-
-def _unknown(*arms: CellValues) -> bool:
-    """Whether a job has no share in any template, so that nothing of it can be fitted."""
-    return any(bool(np.isnan(arm.point).any()) for arm in arms)
+    made = [rows.slope(x, y)]
+    means = y.point.mean(axis=1)
+    if y.tested == "ends":
+        found = float(spearman(x, means))
+        alone = Resampled(None if np.isnan(found) else found, reason=BOUNDS_ALONE)
+        return [*made, rows.of("spearman", alone)]
+    ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
+    few = _too_few([y])
+    return [*made, rows.of("spearman", replace(ranks, p_value=None) if few else ranks, speaks=not few)]
 
 
 def _too_few(arms: Sequence[CellValues]) -> bool:
@@ -193,7 +202,7 @@ def _crossed(
     return tests[0] if len(tests) == 1 else _between(estimate, *tests)
 
 
-def _between(estimate: float, least: TTest, most: TTest) -> TTest:
+def _between(estimate: float | None, least: TTest, most: TTest) -> TTest:
     """What two ends say of the number between them (docs/methods.md#inference-under-bounds).
 
     The interval goes from the lower end's low to the upper end's high; the p-value is that of the end
@@ -272,9 +281,12 @@ class _Rows:
     margins: Mapping[str, float]
     note: str | None
 
-    def empty(self, *kinds: str, reason: str = "no template") -> list[Row]:
-        """A row without numbers for each kind."""
-        return [self.of(kind, Resampled(None, reason=None if self.note else reason)) for kind in kinds]
+    def empty(
+        self, *kinds: str, reason: str = NO_TEMPLATE, bounds: tuple[float, float] | None = None
+    ) -> list[Row]:
+        """A row without numbers for each kind, but for bounds where there are any."""
+        why = None if self.note and reason == NO_TEMPLATE else reason
+        return [self.of(kind, Resampled(None, reason=why), bounds=bounds) for kind in kinds]
 
     def pair(
         self,
@@ -307,12 +319,12 @@ class _Rows:
         """The row of the slope of jobs' means on x `[I]`; between its bounds where the cells have ends."""
         means = y.point.mean(axis=1)
         if y.tested == "point":
-            test = slope_test(x, means)
-            return self.of("slope", replace(test, p_value=None, statistic=None) if _too_few([y]) else test)
+            result, few = slope_test(x, means), _too_few([y])
+            return self.of("slope", replace(result, p_value=None) if few else result, speaks=not few)
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         rising = x >= x.mean()
         least, most = slope_test(x, np.where(rising, low, high)), slope_test(x, np.where(rising, high, low))
-        result = _between(float(slope(x, means)), least, most)
+        result = _between(slope_test(x, means).estimate, least, most)
         ends = None if least.estimate is None or most.estimate is None else (least.estimate, most.estimate)
         return self.of("slope", result, bounds=ends)
 
