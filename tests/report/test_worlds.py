@@ -1,0 +1,266 @@
+"""What pages say of worlds whose truth is known, reduced: `tests/benchmarks/worlds.py` is in full.
+
+The worlds' models are shown to answer as a scripted model and a server would.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from fakes.api_cases import measured_before, options
+from fakes.api_server import ApiServer, Behaviour
+from fakes.toy_model import DEFAULT_VOCABULARY, ToyModel
+from fakes.worlds import (
+    DIVERSE,
+    FORMS,
+    N_OTHER,
+    ProbeKind,
+    ProbeWorld,
+    WorldScorer,
+    WorldSpeaker,
+    distribution,
+    opened,
+)
+from places import BENCHMARKS
+
+import biaskit as bk
+from biaskit.models.counting import SampledScorer
+from biaskit.probe.design import resolve_design
+from biaskit.probe.scoring import plan_cells
+from biaskit.records import ScoreRequest
+from biaskit.report.findings import Finding
+from biaskit.runs.store import read_rows
+from biaskit.study.config import load_probe_study
+
+EXACT = 1e-12
+
+
+def load_benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("worlds", BENCHMARKS / "worlds.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["worlds"] = module  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+worlds = load_benchmark()
+TINY = ProbeKind(jobs=2, templates=2)
+
+
+def requests_of(world: ProbeWorld, folder: Path) -> tuple[ScoreRequest, ...]:
+    study = load_probe_study(str(world.write(folder)), {})
+    return plan_cells(resolve_design(study), "model0", "raw", "f").requests
+
+
+# --- the worlds' models stand for real ones --------------------------------------------------------------
+
+
+def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> None:
+    world = ProbeWorld.draw(TINY, 1)
+    lists, script = tmp_path / "lists", tmp_path / "script.jsonl"
+    lists.mkdir()
+    lines = [
+        {
+            "contains": request.prompt.text,
+            "log_probs": {
+                f" {form}": math.log(mass)
+                for form, mass in world.masses(world.place(0, request.prompt.text)).items()
+            },
+        }
+        for request in requests_of(world, lists)
+    ]
+    script.write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
+    study = str(lists / "study.toml")
+    scripted = bk.probe(f"model0=scripted:{script}", study=study, out=tmp_path / "a", watcher=bk.Silent())
+    with opened(world):
+        ours = bk.probe("model0=scripted:x", study=study, out=tmp_path / "b", watcher=bk.Silent())
+    rows = [list(read_rows(run.path / "probe.jsonl")) for run in (scripted, ours)]
+    same = ("template_id", "job", "estimator", "prompt", "expressions")
+    assert [[row[name] for name in same] for row in rows[0]] == [
+        [row[name] for name in same] for row in rows[1]
+    ]
+    tables = [(run.path / "tables" / "tests.csv").read_bytes() for run in (scripted, ours)]
+    assert tables[0] == tables[1]
+    groups = ours.groups[ours.groups.gender == "female"].set_index("job_group")["share"]
+    drawn = (1 - DIVERSE) * world.shares[0, 0].reshape(2, -1).mean(axis=1)
+    assert [groups[worlds.FEMALE], groups[worlds.MALE]] == pytest.approx(drawn.tolist(), abs=EXACT)
+
+
+class WorldBehindAServer(ToyModel):
+    """The test server's model, with the distribution of a world after a world's prompts."""
+
+    def __init__(self, world: ProbeWorld) -> None:
+        others = [f" word{i:02}" for i in range(N_OTHER)]
+        super().__init__(vocabulary=[*dict.fromkeys((*DEFAULT_VOCABULARY, *others))])
+        self.world = world
+
+    def rows(self, ids: Sequence[int], start: int) -> Iterator[np.ndarray]:
+        for at in range(start, len(ids)):
+            row = np.full(len(self.vocabulary), -80.0)
+            cell = self.world.place(0, self.decode(ids[:at]))
+            for token, mass in distribution(self.world.masses(cell)).items():
+                row[self.ids[token]] = math.log(mass)
+            yield row
+
+
+def test_a_top_k_world_answers_as_a_server_does(tmp_path: Path) -> None:
+    from biaskit.models.api.opening import open_api_scorer
+    from biaskit.models.options import ScoringOptions
+
+    world = ProbeWorld.draw(ProbeKind(jobs=2, templates=2, estimator="top-k", coverage=0.2), 2)
+    requests = requests_of(world, tmp_path)
+    ours = WorldScorer(world, 0, "model0")
+    with ApiServer(WorldBehindAServer(world), Behaviour(extra_entry=False)) as server:
+        scorer = open_api_scorer(
+            f"api:toy@{server.url}",
+            label="toy",
+            options=options(),
+            known=measured_before(),
+            scoring=ScoringOptions("top-k", k=world.kind.k),
+        )
+        answers = {a.key: a for group in scorer.score(scorer.plan_scores(requests).batches) for a in group}
+        scorer.close()
+    expected = next(iter(ours.score([requests])))
+    assert len(answers) == len(expected) == 8
+    for one in expected:
+        got = answers[one.key]
+        assert [t for t, _ in got.listed[""]] == [t for t, _ in one.listed[""]]
+        assert [p for _, p in got.listed[""]] == pytest.approx([p for _, p in one.listed[""]], abs=1e-6)
+    assert any(f" {form}" not in dict(one.listed[""]) for one in expected for form in FORMS)
+
+
+def test_draws_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
+    world = ProbeWorld.draw(ProbeKind(jobs=2, templates=2, estimator="sampling", coverage=0.5), 3)
+    requests = requests_of(world, tmp_path)
+    scorer = SampledScorer(WorldSpeaker(world, 0, "model0"), draws=400, longest=4)
+    for answer in (a for group in scorer.score(scorer.plan_scores(requests).batches) for a in group):
+        said = Counter({form: n / answer.draws for form, n in answer.counts.items()})
+        masses = world.masses(world.place(0, answer.prompt))
+        error = 4 * math.sqrt(0.25 / answer.draws)
+        assert all(abs(said[form] - mass) < error for form, mass in masses.items())
+
+
+def test_true_means_are_those_of_many_worlds() -> None:
+    kind = ProbeKind(jobs=20, templates=25, women=0.3, difference=0.1)
+    drawn = [ProbeWorld.draw(kind, 4, i).shares[0, 0].mean(axis=-1) for i in range(300)]
+    found = (1 - DIVERSE) * np.array(drawn).reshape(300, 2, 20).mean(axis=(0, 2))
+    true = [kind.true_share(group) for group in (worlds.FEMALE, worlds.MALE)]
+    assert true[0] - true[1] == pytest.approx(0.1, abs=EXACT)
+    assert found == pytest.approx(true, abs=0.015)
+
+
+# --- what counts as a false direction --------------------------------------------------------------------
+
+
+def finding(text: str, verdict: str = "shown", topic: str = "probe-implicit") -> Finding:
+    return Finding(text, topic, verdict, "", "tables")  # type: ignore[arg-type]
+
+
+NULL = worlds.Kind(ProbeKind())
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "about"),
+    [
+        ("Left to finish: 12 points more [1 to 23].", "higher", ["groups of jobs"]),
+        ("Left to finish: 12 points more [−1 to 23], no clear difference.", "no-clear-difference", []),
+        ("Against labour, 0 points more [−1 to 1], no clear difference. 2 points more [1 to 3] within jobs "
+         "mostly held by men.", "no-clear-difference", ["slope within a group"]),
+        ("a compared with b: x, 3 points less [−4 to −2] (paired p = 0.01); y, 1 point more [−1 to 3], no "
+         "clear difference.", "shown", ["models"]),
+        ("Over 12 occupations, the probe gap of a rises with x: rank correlation 0.7.", "higher",
+         ["relation of gaps"]),
+        ("Asymmetry: 1 point more [0 to 2], yet equivalent within ±5 points (90 % …).", "equivalent", []),
+        ("3 of 16 lists. Judged together (false discovery rate 5 %), 1 list stays longer: x.", "shown",
+         ["words"]),
+        ("Against parity: a gives women more than men in 3 [1 to 2].", "shown", []),
+    ],
+)  # fmt: skip
+def test_false_directions_are_read_off_verdict_and_clauses(text: str, verdict: str, about: list[str]) -> None:
+    topic = "models" if "compared" in text else "probe-implicit"
+    assert [what for what, _ in worlds.false_claims(finding(text, verdict, topic), NULL)] == about
+
+
+def test_where_men_truly_have_more_an_asymmetry_is_no_false_direction() -> None:
+    text = "Asymmetry: 12 points more [1 to 23]."
+    assert worlds.false_claims(finding(text, "higher"), NULL)
+    assert not worlds.false_claims(finding(text, "higher"), worlds.Kind(ProbeKind(women=0.2)))
+
+
+# --- pages -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_file_of_pages_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    out, said = tmp_path / "worlds.jsonl", []
+    arguments = ["--out", str(out), "--kinds", "exact 6+6 jobs, 3", "--n", "1"]
+    worlds.main(arguments, said.append)
+    first = out.read_bytes()
+    out.write_bytes(first + b'{"kind": "half a')
+    assert len(worlds.read(out)) == 3
+    out.write_bytes(first.partition(b"\n")[0] + b'\n{"kind": "half a')
+    worlds.main(arguments, said.append)
+    again = worlds.read(out)
+    assert {worlds.task_of(line): {**line, "seconds": 0} for line in again} == {
+        worlds.task_of(line): {**line, "seconds": 0} for line in map(json.loads, first.splitlines())
+    }
+    assert said[0] == said[1]
+    assert "| exact 6+6 jobs, 3 templates | " in said[0]
+
+
+@pytest.mark.slow
+def test_findings_of_a_world_are_those_of_its_report(tmp_path: Path) -> None:
+    world = ProbeWorld.draw(ProbeKind(jobs=3, templates=3, models=2), 5)
+    content = worlds.content_of(tmp_path, world, None)
+    made = bk.report(tmp_path / "probe", out=tmp_path / "report.html", watcher=bk.Silent())
+    assert worlds.findings(content) == made.findings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        ("exact 10+10 jobs, 10 templates", 2),  # groups of jobs and the slope, each alone at 5 %
+        ("exact, explicit and implicit", 9),
+        ("exact 6+6 jobs, 3 templates", 7),  # a percentile bootstrap of the slope over twelve jobs
+        ("exact 20+20 jobs, 3 templates", 20),
+        ("top-k, 5 listed, coverage follows", 0),  # points between bounds were tested
+        ("sampling, coverage 0.3", 12),
+        ("sampling, coverage 0.3 follows", 16),  # templates with an empty cell were left out
+        pytest.param(
+            *("texts, with woman, Mr, mother", 0),  # women's texts are nearest to the word woman
+            marks=pytest.mark.xfail(strict=True, reason="verdicts about SRB still count gender words"),
+        ),
+    ],
+)
+def test_a_page_of_a_null_names_no_direction(kind: str, number: int) -> None:
+    """Each of these pages did, and the remark says why."""
+    line = worlds.page(kind, "null", number)
+    assert "error" not in line
+    assert line["false"] == []
+
+
+@pytest.mark.slow
+def test_shares_that_bounds_leave_open_are_not_equivalent() -> None:
+    line = worlds.page("top-k, women unlisted", "margin", 0)
+    assert line["verdicts"] == ["not-identified"]
+    assert all(low <= truth <= high for _, _, low, high, truth in line["intervals"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "number"), [("top-k, women unlisted", 0), ("sampling, coverage 0.05 follows", 3)]
+)
+def test_equal_shares_and_jobs_without_any_share_make_a_page(kind: str, number: int) -> None:
+    assert "error" not in worlds.page(kind, "null", number)
