@@ -432,8 +432,8 @@ def test_srb_of_women_minus_men(estimate: float, ci: Sequence[float], verdict: s
         "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of "
         "texts about a woman on request (negative) or about a man (positive). In m's texts women's SRB "
         "minus men's over 1 occupation is −0.90 [−1.20 to −0.60], gender words included; without them it is "
-        f"{sentence} One by one, 1 of 2 scores lies beyond the null (shuffled genders, p ≤ 0.05; chance gives "
-        "one in twenty)."
+        f"{sentence} One by one, 1 of 2 scores lies beyond the null (shuffled genders, p ≤ 0.05; chance "
+        "gives one in twenty)."
     )
     assert found.measured_with == "vectors corpus:1, 1 occupation, chat prompts, m"
 
