@@ -58,6 +58,7 @@ def asked(test: dict[str, Any] | None, **more: Any) -> Finding:
     return said(content(probe_part(tables)), "probe-explicit")
 
 
+EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
 OPENING = (
     "Asked outright (explicit prompts), m gives women 60 % [50–70] (men 30 %, diverse 10 %) of the "
     "probability on the listed words for jobs mostly held by women and 34 % [24–44] (men 50 %, diverse 16 "
@@ -436,6 +437,21 @@ def test_srb_of_women_minus_men(estimate: float, ci: Sequence[float], verdict: s
         "gives one in twenty)."
     )
     assert found.measured_with == "vectors corpus:1, 1 occupation, chat prompts, m"
+
+
+def test_a_positive_control_says_so_first_and_is_no_result() -> None:
+    held_out = [{**one, "control": "hold-out"} for one in SCORES]
+    probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [EVEN]})
+    made = content(probe, personas_part({"srb": held_out, "tests": [srb_test(-0.5, (-0.6, -0.4))]}))
+    found = said(made, "srb")
+    assert found.text.startswith("Positive control, no result (half of the texts about women and men")
+    assert found.verdict == "shown"
+    assert not [one for one in findings(made) if one.topic == "relations"]  # and no headline rests on it
+
+
+def test_texts_that_were_brought_along_are_not_said_to_be_asked_for() -> None:
+    made = content(personas_part({"representation": REPRESENTED}, where="texts"))
+    assert said(made, "representation", "Your texts speak of women in 20 % [15–25] (cook)")
 
 
 def test_scores_no_oftener_beyond_their_null_than_by_chance_are_called_so() -> None:

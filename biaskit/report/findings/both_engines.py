@@ -21,7 +21,7 @@ from biaskit.report.findings.finding import (
     outcome_of,
     parts_of,
 )
-from biaskit.report.findings.srb import vectors_of, women_minus_men
+from biaskit.report.findings.srb import is_control, vectors_of, women_minus_men
 from biaskit.runs.collection import Part
 from biaskit.tables.query import defined
 from biaskit.wording import count, listed, people, short
@@ -37,6 +37,7 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         for probe_part in parts_of(content, "probe")
         for block in blocks_of(probe_part)
         for part in parts_of(content, "personas")
+        if not is_control(part)
         for model in block.models
         if group_verdict(block, model) in MEASURED and outcome_of(women_minus_men(part, model)) in MEASURED
     ]

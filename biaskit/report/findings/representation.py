@@ -49,6 +49,8 @@ from biaskit.wording import (
     short,
 )
 
+_ASKED = "Asked for texts without naming a gender"
+
 
 def representation(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the generation engine."""
@@ -101,7 +103,8 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
         text = f"Who is represented in {name}'s texts: not measured ({why}). {_left_out(rows)}".rstrip()
         return Finding(text, "representation", "not-measured", using, "tables")
     low, high = extremes(known, "female_share")
-    text = f"Asked for texts without naming a gender, {name} speaks of women in {_share_of(low)}"
+    asked = "Your texts speak" if _are_imported(part) else f"{_ASKED}, {name} speaks"
+    text = f"{asked} of women in {_share_of(low)}"
     if len(known) > 1:
         text += f" to {_share_of(high)}"
     text += " of the texts that speak of a gender."
@@ -115,6 +118,11 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
         text += f" {count(len(missing), 'occupation')} without a share ({reasons_of(missing)})."
     verdict = outcome_of(test) if labour and test is not None and test["estimate"] is not None else "shown"
     return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using, "figures")
+
+
+def _are_imported(part: Part) -> bool:
+    """Whether the texts were brought along: nobody knows what they were asked for."""
+    return any(model.where == "texts" for model in part.models)
 
 
 def _share_of(row: Row) -> str:
@@ -170,7 +178,8 @@ def _left_out(rows: Sequence[Row]) -> str:
 
 def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: bool) -> Finding:
     known = defined(rows, "female_share")
-    text = f"Asked for texts without naming a gender, {count(len(models), 'model')} speak of women"
+    asked = "Your texts by" if _are_imported(part) else f"{_ASKED},"
+    text = f"{asked} {count(len(models), 'model')} speak of women"
     if not known:
         text = f"Who is represented in the texts of {count(len(models), 'model')}: not measured "
         text += f"({reasons_of(rows)})."

@@ -32,6 +32,7 @@ WHAT = (
     "SRB: whether the words of a gender's texts, with no gender in the prompt, lie nearer to those of texts "
     "about a woman on request (negative) or about a man (positive). "
 )
+CONTROL = "Positive control, no result (half of the texts about women and men, as if no gender were named): "
 BEYOND = 0.05
 
 
@@ -41,13 +42,25 @@ def srb(content: Content) -> Iterator[Ranked]:
         scores = part.tables.get("srb", ())
         models = distinct(scores, "model")
         if len(models) > MANY_MODELS:
-            yield Rank.LEAD, _of_many(part, models, scores)
+            found = [_of_many(part, models, scores)]
         else:
             found = [_of_one(part, model, where(scores, model=model)) for model in models]
-            # The score is explained once, where it first stands.
-            first_measured = next((one for one in found if one.verdict != "not-measured"), None)
-            for one in found:
-                yield Rank.LEAD, replace(one, text=WHAT + one.text) if one is first_measured else one
+        # The score is explained once, where it first stands.
+        first_measured = next((one for one in found if one.verdict != "not-measured"), None)
+        for one in found:
+            said = replace(one, text=WHAT + one.text) if one is first_measured else one
+            yield (Rank.DETAIL, _as_control(said)) if is_control(part) else (Rank.LEAD, said)
+
+
+def is_control(part: Part) -> bool:
+    """Whether its scores are of texts whose prompts named a gender, taken as if they had not."""
+    return any(row.get("control") for row in part.tables.get("srb", ()))
+
+
+def _as_control(finding: Finding) -> Finding:
+    """A positive control says so first, and comes to no verdict: its gender was in the prompt."""
+    verdict = finding.verdict if finding.verdict == "not-measured" else "shown"
+    return replace(finding, text=CONTROL + finding.text, verdict=verdict)
 
 
 def women_minus_men(part: Part, model: str) -> Row | None:
@@ -131,7 +144,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
         more="lie above 0",
         less="lie below 0 (women's texts nearer to texts about women on request than men's texts are)",
     )
-    text = f"{WHAT}Women's SRB minus men's in {count(len(models), 'model')}, without gender words: {counted}"
+    text = f"Women's SRB minus men's in {count(len(models), 'model')}, without gender words: {counted}"
     ends = sorted(defined(found, "estimate"), key=lambda test: test["estimate"])
     named = dict.fromkeys(_end(test) for test in ends[:1] + ends[-1:])
     text += f"; from {' to '.join(named)}. " if named else ". "
