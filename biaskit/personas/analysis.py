@@ -16,6 +16,7 @@ from biaskit.personas.representation import (
     ALL_TEMPLATES,
     decile_rows,
     nonbinary_summary,
+    outcome_rows,
     refusal_rows,
     representation_rows,
 )
@@ -54,7 +55,7 @@ from biaskit.wording import listed, people
 METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
-    *("associations", "association_validation", "refusals", "representation", "deciles"),
+    *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
     *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
 )
@@ -152,7 +153,7 @@ def _make_tables(
     made.tables["association_validation"] = validation(made.tables["associations"])
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
-    made.tables["refusals"] = refusals
+    made.tables["text_outcomes"] = outcome_rows(refusals)
     made.notes += _refusal_notes(refusals)
     representation = _representation(documents, design)
     made.tables["representation"] = representation

@@ -207,13 +207,14 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=("model", "occupation", "template_id", "instruction_id", "setting"),
         ),
-        "refusals": TableSchema(
+        "text_outcomes": TableSchema(
             parts=(
-                *_texts("model", "occupation", "specified_gender"),
-                *_integers("n_texts", "n_refused", "n_empty"),
-                *_numbers("refused_share", "ci_low", "ci_high"),
+                *_texts("model", "occupation", "template_id", "origin", "specified_gender", "outcome"),
+                *_integers("n"),
+                *_numbers("share", "ci_low", "ci_high"),
+                *_END,
             ),
-            keys=("model", "occupation", "specified_gender"),
+            keys=("model", "occupation", "template_id", "origin", "specified_gender", "outcome"),
         ),
         "deciles": TableSchema(
             parts=(

@@ -170,7 +170,7 @@ def test_each_kind_of_run_has_its_tables_and_no_other(
     made: PersonasResult, quick: dict[str, Any], tmp_path: Path
 ) -> None:
     words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "tests"}
-    asked = {"refusals"}  # of imported texts nobody knows how they ended
+    asked = {"text_outcomes"}  # of imported texts nobody knows how they ended
     shares = {"representation", "deciles"}
 
     def names(run: Path) -> set[str]:
@@ -295,10 +295,12 @@ def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counte
     scope = {"occupation": "nurse", "origin": "specified", "method": "calibrated", "gender": "female"}
     before = len([row for row in rows if (row["specified_gender"], row["occupation"]) == ("female", "nurse")])
     assert str(before - 3) == one(table(run, "word_lists"), **scope, against="male")["n_target"]
-    refused = {r["specified_gender"]: r for r in only(table(run, "refusals"), occupation="nurse")}
-    counts = {gender: (row["n_refused"], row["n_empty"]) for gender, row in refused.items()}
-    assert {"female": ("2", "1"), "male": ("0", "0"), "nonbinary": ("0", "0")} == counts
-    assert float(refused["female"]["refused_share"]) == 2 / before
+    of_nurse = only(table(run, "text_outcomes"), occupation="nurse")
+    counts = {(row["specified_gender"], row["outcome"]): row["n"] for row in of_nurse}
+    others = {(gender, outcome): "0" for gender in ("male", "nonbinary") for outcome in ("declines", "empty")}
+    assert {("female", "declines"): "2", ("female", "empty"): "1", **others} == counts
+    declined = one(of_nurse, specified_gender="female", outcome="declines")
+    assert float(declined["share"]) == 2 / before
     paired = only(table(run, "tests"), quantity="refused_share", kind="paired")
     assert [("female", "male"), ("nonbinary", "female"), ("nonbinary", "male")] == [
         (row["group_a"], row["group_b"]) for row in paired
@@ -308,7 +310,7 @@ def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counte
 
 
 def test_where_nothing_is_refused_there_is_no_test_of_it(made: PersonasResult) -> None:
-    assert {"0"} == {row["n_refused"] for row in table(made, "refusals")}
+    assert {"0"} == {row["n"] for row in table(made, "text_outcomes")}
     assert not only(table(made, "tests"), quantity="refused_share")
 
 

@@ -393,19 +393,35 @@ def test_tables_of_an_older_version_have_no_words_beyond_gender_words() -> None:
 def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
     def refused(gender: str, n: int) -> dict[str, Any]:
         return row(
-            "refusals", model="m", occupation="nurse", specified_gender=gender, n_texts=40, n_refused=n
+            "text_outcomes",
+            model="m",
+            occupation="nurse",
+            specified_gender=gender,
+            outcome="declines",
+            n=n,
+            share=n / 40,
         )
 
     difference = {"model_a": "m", "model_b": "m", "group_a": "female", "group_b": "male", "gender": None}
     tests = [contrast_row("personas/refused_share/paired/genders", -0.2, (-0.3, -0.1), **difference)]
-    tables = {"refusals": [refused("female", 2), refused("male", 10)], "tests": tests}
+    asked = [
+        row("association_validation", model="m", specified_gender=gender, n_texts=40, n_correct=30,
+            n_incorrect=5, n_not_captured=5)
+        for gender in ("female", "male")
+    ]  # fmt: skip
+    tables = {
+        "text_outcomes": [refused("female", 2), refused("male", 10)],
+        "tests": tests,
+        "association_validation": asked,
+    }
     found = said(content(personas_part(tables)), "representation", "Of the texts asked for")
     assert found.text == (
         "Of the texts asked for, m refuses 2 of 40 about women (5 %) and 10 of 40 about men (25 %). About "
         "women against men, over occupations: 20 points less [−30 to −10]."
     )
     assert found.verdict == "lower"
-    none = content(personas_part({"refusals": [refused("female", 0), refused("male", 0)]}))
+    nothing = [refused("female", 0), refused("male", 0)]
+    none = content(personas_part({"text_outcomes": nothing, "association_validation": asked}))
     assert "refuses" not in " ".join(finding.text for finding in findings(none))
 
 

@@ -46,8 +46,8 @@ PROMISED = {
     "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
     "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
-    "refusals": "model, occupation, specified_gender, n_texts, n_refused, n_empty, refused_share, ci_low, "
-    "ci_high",
+    "text_outcomes": "model, occupation, template_id, origin, specified_gender, outcome, n, share, ci_low, "
+    "ci_high, reason",
     "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, "
     "n_unassociated, "
     "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
@@ -103,7 +103,7 @@ def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
 
 WITHOUT_REASON = (
     *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
-    *("instruction_words", "silhouette", "refusals"),
+    *("instruction_words", "silhouette"),
 )
 """Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
 

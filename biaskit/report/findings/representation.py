@@ -240,10 +240,13 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Ranked]:
 def _refusals(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
     """How often a text about each gender is refused; silent where none is."""
     for model in models:
-        rows = where(part.tables.get("refusals", ()), model=model)
+        rows = where(part.tables.get("text_outcomes", ()), model=model, outcome="declines")
+        asked = where(part.tables.get("association_validation", ()), model=model)
+        n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
         counts = {
-            gender: (sum(row["n_refused"] for row in own), sum(row["n_texts"] for row in own))
+            gender: (sum(row["n"] for row in own), n_texts[gender])
             for (gender,), own in grouped(rows, "specified_gender").items()
+            if n_texts.get(gender)
         }
         if any(refused for refused, _ in counts.values()):
             of = [

@@ -84,9 +84,9 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Is the gender of a text found?",
         "Texts whose prompt named a gender: how often the words of the text say the same.",
     ),
-    "refusals": (
-        "Texts refused, by the gender asked for",
-        "Refused and filtered texts whose prompt named a gender; such texts are in no list and no score.",
+    "text_outcomes": (
+        "Texts refused or empty, by the gender asked for",
+        "Texts whose prompt named a gender and that were refused, filtered or empty: they are in no list.",
     ),
     "word_lists": (
         "Lengths of the marked-word lists",
@@ -228,7 +228,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "stability_low": ("stability, 95 % from", ""),
     "stability_high": ("stability, 95 % to", ""),
     "stability_shuffled": ("stability, shuffled", "under shuffled gender labels"),
-    "refused_share": ("refused", "share of the texts asked for"),
+    "outcome": ("outcome", "declines: refused or filtered; empty"),
+    "n": ("texts", "with this outcome"),
     "null_mean": ("null mean", "mean under shuffled gender labels"),
     "null_p95": ("null 95 %", "95th percentile under shuffled gender labels"),
     "null_sd": ("null SD", "standard deviation under shuffled gender labels"),
