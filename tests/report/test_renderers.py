@@ -22,7 +22,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes.golden import golden
 from fakes.latex import check_latex
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import TESTS
 
@@ -203,7 +203,23 @@ def any_table(draw: st.DrawFn) -> TitledTable:
     return TitledTable(draw(WORDS), tuple(header), rows, draw(WORDS), n_text)
 
 
+OVER_WORDS = TitledTable(  # a heading over the words themselves once made the table a column too wide
+    "",
+    (
+        (Heading("00000000"), Heading(""), Heading("", 3), Heading("", 4), Heading("0000000〰一")),
+        tuple(
+            Heading(text)
+            for text in ("", "", "", "0⺀", "0000⺀", "0000000", "00000000", "000000⺀⺀", "00000000⺀", "")
+        ),
+    ),
+    (),
+    "",
+    1,
+)
+
+
 @settings(max_examples=150, deadline=None)
+@example(OVER_WORDS, 80)
 @given(any_table(), st.sampled_from([80, 100, 132]))
 def test_any_table_fits_the_terminal_and_loses_nothing(table: TitledTable, width: int) -> None:
     text = render_text(Document((table,)), width)

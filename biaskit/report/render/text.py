@@ -137,7 +137,7 @@ def _table(table: TitledTable, width: int) -> str:
 
 def _panels(grid: _Grid, width: int) -> list[_Grid]:
     """The whole table where it fits, else as many headings beside one another as do."""
-    lead = sum(column.least + GAP for column in grid.columns[: grid.n_text])
+    lead = sum(least + GAP for least in _least(grid)[: grid.n_text])
     room = width + GAP - min(lead, width // 2)
 
     def fits(block: list[int]) -> bool:
