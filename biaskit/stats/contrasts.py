@@ -120,8 +120,11 @@ def _mean(values: FloatArray) -> float:
 
 
 def _bounds(a: CellValues, b: CellValues) -> tuple[float, float] | None:
-    """Between what the exact difference of two means lies; None where every cell is a point."""
-    if a.ends is None and b.ends is None:
+    """Between what the exact difference of two means lies; None where points are tested.
+
+    Then the interval holds no bounds, and what empty cells leave open stands beside the shares alone.
+    """
+    if "ends" not in (a.tested, b.tested):
         return None
     (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
     return _mean(low_a) - _mean(high_b), _mean(high_a) - _mean(low_b)

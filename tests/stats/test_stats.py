@@ -768,3 +768,17 @@ def test_a_page_of_many_claims_says_less_than_one() -> None:
     assert 6 == judged[0][1]["n_claims"]
     # The same comparison in a second table is no second claim.
     assert [row["verdict"] for row in with_verdicts(alone, alone)[0]] == [row["verdict"] for row in alone]
+
+
+def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> None:
+    """Their bounds are in no interval of a difference, so they never make it "not identified"."""
+    a, b = table(12, 10, seed=1), table(12, 10, seed=2)
+    empty = np.zeros(a.shape, dtype=bool)
+    empty[0, :5] = True
+    counted = CellValues(a, (np.where(empty, 0.0, a), np.where(empty, 1.0, a)), "point", empty)
+    for make in (within_jobs, between_groups):
+        found = adjust(make(counted, CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
+        plain = adjust(make(CellValues(a), CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
+        assert (None, None) == (found["bound_low"], found["bound_high"])
+        assert {**plain, "reason": found["reason"]} == found
+        assert "no draw matched in 5 of 120 cells" in str(found["reason"])
