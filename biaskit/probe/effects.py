@@ -232,40 +232,42 @@ def _job_columns(
     columns: dict[str, FloatArray | None] = dict.fromkeys([*names, "coverage", *(x for y in ends for x in y)])
     if not inside.templates:
         return columns
-    whole = [inside.shares.point]
-    difference_ends = [None]
-    if inside.shares.tested == "ends" and inside.difference_ends is not None:
-        whole = [*inside.shares.low_and_high]
-        difference_ends = [*np.moveaxis(inside.difference_ends, -1, 0)]
-    means = _means(inside.shares.point, first, second)
+    designs: list[tuple[FloatArray, FloatArray | None]] = [(inside.shares.point, None)]
+    if inside.difference_ends is not None:
+        of_differences = np.moveaxis(inside.difference_ends, -1, 0)
+        designs = list(zip(inside.shares.low_and_high, of_differences, strict=True))
+    _, means = _with_difference(inside.shares.point, None, first, second)
     columns |= dict(zip(names, means, strict=True))
     columns["coverage"] = inside.coverage.mean(axis=-1)
-    found = []
-    for values, of_difference in zip(whole, difference_ends, strict=True):
-        between = values[first] - values[second] if of_difference is None else of_difference
-        centre = _means(values, first, second) if of_difference is None else None
-        cells = np.concatenate([values, [between]])
-        found.append(_job_intervals(block, cells, choices.seed, interval, centre))
+    found = [
+        _job_intervals(block, *_with_difference(*design, first, second), choices.seed, interval)
+        for design in designs
+    ]
     if found[0] is not None and found[-1] is not None:
         for (low, high), lows, highs in zip(ends, found[0][0], found[-1][1], strict=True):
             columns[low], columns[high] = lows, highs
     return columns
 
 
-def _means(shares: FloatArray, first: int, second: int) -> FloatArray:
-    """Means over templates `[groups + 1, I]` of the shares and, last, of the difference of two of them."""
+def _with_difference(
+    shares: FloatArray, difference: FloatArray | None, first: int, second: int
+) -> tuple[FloatArray, FloatArray]:
+    """Shares and, last, the difference of two of them: cells `[groups + 1, I, J]`, means `[groups + 1, I]`.
+
+    `difference`: ends of the cells' differences, which are joint; of points it follows from the shares.
+    """
     means = shares.mean(axis=-1)
-    return np.concatenate([means, [means[first] - means[second]]])
+    between = shares[first] - shares[second] if difference is None else difference
+    mean = means[first] - means[second] if difference is None else difference.mean(axis=-1)
+    return np.concatenate([shares, [between]]), np.concatenate([means, [mean]])
 
 
 def _job_intervals(
-    block: CrossedCells, cells: FloatArray, seed: int, interval: Interval, means: FloatArray | None
+    block: CrossedCells, cells: FloatArray, means: FloatArray, seed: int, interval: Interval
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
         return None
-    if means is None:
-        means = cells.mean(axis=-1)
     if interval == "bootstrap":
         low, high = np.empty_like(means), np.empty_like(means)
         for i, job in enumerate(block.jobs):

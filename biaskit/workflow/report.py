@@ -52,7 +52,8 @@ class Report:
         figures: the SVG, PNG and, where asked for, PDF files.
         latex: the tables of the papers, a file each, and one document that holds them all.
         findings: the page's sentences, most important first; each has `topic`, `verdict` (higher, lower,
-            equivalent, no-clear-difference, not-measured, shown), `text` and `measured_with`.
+            equivalent, no-clear-difference, not-identified, not-measured, shown), `text` and
+            `measured_with`.
         content: everything the page was made of.
         notes: what the page leaves out, so that it stays below its size.
     """

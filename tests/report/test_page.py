@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from fakes.page_contents import (
@@ -33,12 +33,15 @@ from fakes.page_contents import (
     ten_models,
 )
 
+from biaskit.cli import compare
 from biaskit.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, ExampleText, Span
+from biaskit.report.figures import between_models
 from biaskit.report.page import Page, labels, render_page
 from biaskit.report.page.drawing import UnfitDrawing, drawing
 from biaskit.report.page.foreign import LONGEST_TEXT, shown
 from biaskit.report.page.rendering import SECTIONS
+from biaskit.stats.verdict import Verdict
 from biaskit.tables.io import columns
 from biaskit.tables.schema import SCHEMAS
 
@@ -246,6 +249,14 @@ def test_every_column_and_table_has_words() -> None:
                 label, _ = labels.column(column.name, ("male", "female", "x"), ("female", "male"))
                 assert "_" not in label, column.name
                 assert column.name in labels.COLUMNS or label != column.name.replace("_", " "), column.name
+
+
+def test_every_verdict_has_words_wherever_it_is_shown() -> None:
+    """A verdict without words would stand on the page as a code, and in a figure as an error."""
+    verdicts = {*get_args(Verdict)}
+    assert verdicts == labels.VERDICTS.keys() - {"shown"}
+    assert verdicts == between_models._SHAPE_OF.keys()
+    assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == compare.NO_DIRECTION.keys()
 
 
 def test_the_rules_of_the_association_are_those_explained() -> None:

@@ -5,7 +5,7 @@
 
 Negative = closer to specified women. A raw score also measures how long the vectors were trained and how
 long the two target lists are, so beside it stand the plain overlap, the score at equal lengths, and where
-it lies among scores with shuffled labels: `srb_z` is what can be compared across vector models.
+it lies among scores with shuffled labels. `srb_z` says how strong the evidence is, and grows with the texts.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ VERDICTS: Mapping[str, str] = {
     "lower": "clear difference",
     "equivalent": "equivalent",
     "no-clear-difference": "no clear difference",
+    "not-identified": "not identified",
+    "no-verdict": "no verdict",
     "not-measured": "not measured",
     "shown": "",
 }
