@@ -50,6 +50,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.io import write_table
 from biaskit.tables.query import Row, grouped, where
+from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.wording import listed, people
 
 METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1}
@@ -157,6 +158,8 @@ def _make_tables(
     made.notes += _refusal_notes(refusals)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
+    made.record["english"] = {label: found.record() for label, found in documents.english.items()}
+    made.notes += filter(None, (found.note(label) for label, found in documents.english.items()))
     made.notes += _representation_notes(representation, made)
     tested = partial(test_rows, margins=study.margin, seed=study.seed, refusals=refusals)
     if scoped:
@@ -224,6 +227,7 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
         templates=documents.template_ids,
         batch=None if documents.imported else (study.batch or study.per_gender),
         scopes=[(i.id if i else 0, "plain") for i in design.instructions] if design.templates else (),
+        unread=documents.unread,
     )
 
 
@@ -251,7 +255,7 @@ def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:
     if note and deciles:
         yield note
     counts = ("n_texts", "n_unassociated", "n_refused", "n_empty")
-    whole = where(rows, template_id=ALL_TEMPLATES)
+    whole = [row for row in where(rows, template_id=ALL_TEMPLATES) if row["reason"] != NOT_ENGLISH]
     texts, dropped, refused, empty = (sum(row[name] for row in whole) for name in counts)
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
 from biaskit.tables.query import Row, defined, grouped, mean_over_prompts, without_instruction
+from biaskit.tables.reasons import NOT_ENGLISH
 
 Labour = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
@@ -33,6 +34,7 @@ def representation_rows(
     templates: Sequence[str],
     batch: int | None,
     scopes: Sequence[tuple[int | None, str | None]] = (),
+    unread: Container[str] = (),
 ) -> list[Row]:
     """The rows of representation.csv, per model and occupation each template and then `all`.
 
@@ -44,8 +46,9 @@ def representation_rows(
 
     `scopes` are the (instruction_id, setting) of a study under instructions, in its order: they become
     columns before `reason`, and rows per model and scope. Refused and empty texts count as unassociated
-    whatever their `gender` is. A draw of a model, occupation, template or scope that is not listed is a
-    `ValueError`: left out silently it would be missing from a share.
+    whatever their `gender` is; models that are `unread` have counts and no share. A draw of a model,
+    occupation, template or scope that is not listed is a `ValueError`: left out silently it would be missing
+    from a share.
     """
     asked = [(model, scope) for model in models for scope in scopes or [(None, None)]]
     tallies = _tallies(texts, batch)
@@ -60,7 +63,8 @@ def representation_rows(
             tally = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
             if batch is None and not any(tally.values()):
                 continue
-            for row in _rows_of_occupation(tally, labour.get(occupation, (None, None)), of_scope):
+            read = block[0] not in unread
+            for row in _rows_of_occupation(tally, labour.get(occupation, (None, None)), of_scope, read=read):
                 rows.append({"model": block[0], "occupation": occupation, **row})
     return rows
 
@@ -92,16 +96,21 @@ class _Shares:
     reason: str | None
 
 
+_NO_SHARES = _Shares(proportion(0, 0), proportion(0, 0), None, None, NOT_ENGLISH)
+
 _COUNTS = (
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
     *("n_refused", "n_empty", "n_cut"),
 )
 
 
-def _rows_of_occupation(tally: Mapping[str, Counter[str]], labour: Labour, scope: Row) -> Iterator[Row]:
-    shares = {template: _shares(counts) for template, counts in tally.items()}
+def _rows_of_occupation(
+    tally: Mapping[str, Counter[str]], labour: Labour, scope: Row, *, read: bool
+) -> Iterator[Row]:
+    shares = {template: _shares(counts) if read else _NO_SHARES for template, counts in tally.items()}
     counted = [*tally.items(), (ALL_TEMPLATES, sum(tally.values(), Counter()))]
-    for (template, counts), found in zip(counted, [*shares.values(), _mean(shares)], strict=True):
+    whole = _mean(shares) if read else _NO_SHARES
+    for (template, counts), found in zip(counted, [*shares.values(), whole], strict=True):
         low, high = found.female.ci95 or (None, None)
         nonbinary_low, nonbinary_high = found.nonbinary.ci95 or (None, None)
         yield {

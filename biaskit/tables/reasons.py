@@ -7,6 +7,8 @@ from __future__ import annotations
 
 ESTIMATORS_DIFFER = "estimators differ"
 """A difference between models that were measured with two estimators holds theirs too."""
+NOT_ENGLISH = "these texts are not in English, and the rules read no other language"
+"""Texts that the rules of association cannot read have no share."""
 
 
 def parts_of_reason(reason: object) -> list[str]:

@@ -12,7 +12,8 @@ from biaskit.arguments import TEXT, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
-from biaskit.personas.texts.importing import UNNAMED, ImportedTexts, read_texts
+from biaskit.personas.srb.k_means import ALL_MODELS
+from biaskit.personas.texts.importing import ImportedTexts, read_texts
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
@@ -138,7 +139,7 @@ def _analyse_imported(
                 f"{key} is a key of sampling, and these texts are there already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
-    if len(imported.models) > 1 and UNNAMED in imported.models:
+    if len(imported.models) > 1 and ALL_MODELS in imported.models:
         raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
     study = build_study(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
@@ -152,6 +153,7 @@ def _analyse_imported(
         "study": "texts",
         "texts": imported.digest,
         "columns": dict(columns),
+        **({} if columns["model"] else {"label": next(iter(imported.models))}),
         "gender_codes": dict(study.gender_codes),
     }
     run = run_folder("personas", "texts", question, out)

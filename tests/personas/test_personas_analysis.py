@@ -402,7 +402,7 @@ def test_a_specified_text_counts_for_whom_it_was_asked_whatever_it_says(
     found = imported(write_texts(tmp_path / "t.csv", rows), quick, tmp_path / "run")
     lists = table(found, "word_lists")
     assert {("4", "4")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
-    assert "warm" in listed(found, "all", "nurse", "specified", "female")
+    assert "warm" in listed(found, "t", "nurse", "specified", "female")
     women, men = table(found, "association_validation")
     outcomes = ("specified_gender", "n_correct", "n_incorrect", "n_not_captured")
     assert ["female", "0", "4", "0"] == [women[name] for name in outcomes]
@@ -618,7 +618,9 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
     quick: dict[str, Any], tmp_path: Path
 ) -> None:
     def held(occupations: Sequence[str]) -> set[str]:
-        texts = write_texts(tmp_path / f"{len(occupations)}.csv", named_texts(7, occupations))
+        folder = tmp_path / f"{len(occupations)}"
+        folder.mkdir()
+        texts = write_texts(folder / "same-name.csv", named_texts(7, occupations))
         found = imported(texts, quick, tmp_path / f"run{len(occupations)}", hold_out=0.5)
         of_key = {row["key"]: row["draw"] for row in stored(found.path)}
         return {str(of_key[r["key"]]) for r in only(table(found, "associations"), origin="associated",

@@ -38,11 +38,16 @@ FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False, "permutations": 19}
 
 def test_a_frame_and_a_file_of_the_same_texts_give_the_same_numbers(tmp_path: Path) -> None:
     frame = texts()
-    frame.to_csv(tmp_path / "t.csv", index=False, quoting=csv.QUOTE_ALL)
+    # The label of a model is in the seeds of its shuffles, and a frame has no file's name.
+    frame.to_csv(tmp_path / "texts.csv", index=False, quoting=csv.QUOTE_ALL)
     columns = {"gender": "gender", "occupation": "job"}
     of_frame = bk.analyze_texts(frame, **columns, settings=FAST, out=tmp_path / "frame")
     of_file = import_texts(
-        tmp_path / "t.csv", gender_col="gender", occupation_col="job", settings=FAST, out=tmp_path / "file"
+        tmp_path / "texts.csv",
+        gender_col="gender",
+        occupation_col="job",
+        settings=FAST,
+        out=tmp_path / "file",
     )
     assert len(of_frame.marked_words) > 4
     pd.testing.assert_frame_equal(of_frame.marked_words, of_file.marked_words)

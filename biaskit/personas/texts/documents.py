@@ -13,6 +13,7 @@ from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
+from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.provenance import canonical_json
@@ -39,6 +40,7 @@ class TextDocument:
     place: int
     instruction_id: int | None = None
     setting: str | None = None
+    read: bool = True  # false where the rules cannot read its author's texts
 
     @property
     def origin(self) -> str:
@@ -49,9 +51,12 @@ class TextDocument:
     def gender(self) -> str | None:
         """The gender its words count for: as asked (unless held out), else as associated.
 
-        A text that was refused or is empty is of nobody.
+        A text that was refused or is empty is of nobody, and so is one in a language that the rules do
+        not read.
         """
-        return None if self.refused or self.empty else self.specified_gender or self.association.gender
+        if self.refused or self.empty:
+            return None
+        return self.specified_gender or (self.association.gender if self.read else None)
 
     @property
     def refused(self) -> bool:
@@ -66,6 +71,7 @@ class TextDocuments:
     texts: tuple[TextDocument, ...]
     tokens: TokenisedTexts
     evidence: Mapping[str, NameEvidence]  # model → how its texts write the listed names
+    english: Mapping[str, EnglishEvidence]  # model → whether its texts are in English
     models: tuple[str, ...]
     occupations: tuple[str, ...]
     template_ids: tuple[str, ...]
@@ -78,6 +84,11 @@ class TextDocuments:
         """The origins of which there is at least one text."""
         return frozenset(text.origin for text in self.texts)
 
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The models whose texts the rules of association cannot read."""
+        return frozenset(model for model, found in self.english.items() if not found.read)
+
 
 @dataclass(slots=True)
 class _StoredTexts:
@@ -86,6 +97,7 @@ class _StoredTexts:
     by_key: dict[str, TextDocument] = field(default_factory=dict)
     evidence: defaultdict[str, NameEvidence] = field(default_factory=lambda: defaultdict(NameEvidence))
     """Model, as the rows name it → how its texts write the listed names."""
+    english: defaultdict[str, EnglishEvidence] = field(default_factory=lambda: defaultdict(EnglishEvidence))
     digests: dict[str, bytes] = field(default_factory=dict)
 
     def digest_of(self, texts: Iterable[TextDocument]) -> str:
@@ -103,17 +115,20 @@ def read_documents(
     stored, tokens = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}
+    english: dict[str, EnglishEvidence] = {}
     for label, entry in models.items():
-        evidence[label] = NameEvidence()  # of a model that wrote nothing
+        evidence[label], english[label] = NameEvidence(), EnglishEvidence()  # of a model that wrote nothing
         for draws in _needed(design, entry, stored.by_key):
             texts += [replace(text, model=label) for text in draws]
             if draws:
                 # A row has the label it was drawn under; another label of the same model finds it by its key.
                 evidence[label] = stored.evidence[draws[0].model]
+                english[label] = stored.english[draws[0].model]
     return TextDocuments(
-        texts=_held_out(texts, design.study),
+        texts=_marked_unread(_held_out(texts, design.study), english),
         tokens=tokens,
         evidence=evidence,
+        english=english,
         models=tuple(models),
         occupations=tuple(item.name for item in design.occupations),
         template_ids=design.template_ids,
@@ -129,9 +144,10 @@ def read_imported(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> 
     known = [item.name for item in design.occupations]
     present = list(dict.fromkeys(text.occupation for text in texts))
     return TextDocuments(
-        texts=_held_out(texts, design.study),
+        texts=_marked_unread(_held_out(texts, design.study), stored.english),
         tokens=tokens,
         evidence=stored.evidence,
+        english=stored.english,
         models=tuple(dict.fromkeys(text.model for text in texts)),
         occupations=(*(name for name in known if name in present), *(n for n in present if n not in known)),
         template_ids=tuple(dict.fromkeys(text.template_id for text in texts)),
@@ -157,6 +173,7 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
                 place=place,
             )
             stored.evidence[row["model"]].add(text)
+            stored.english[row["model"]].add(text)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield text
@@ -201,6 +218,13 @@ def _needed(
             if filling.verdict(genders, number + 1) != "open":
                 break
         yield list(texts.values())
+
+
+def _marked_unread(
+    texts: Sequence[TextDocument], english: Mapping[str, EnglishEvidence]
+) -> tuple[TextDocument, ...]:
+    read = {model: found.read for model, found in english.items()}
+    return tuple(text if read[text.model] else replace(text, read=False) for text in texts)
 
 
 def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> tuple[TextDocument, ...]:

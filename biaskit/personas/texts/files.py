@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from biaskit.corpora.sources import shown, unlimited_fields
+from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import CorpusError, MissingExtraError, nearest
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class TextSource:
     """Records that can be read more than once, and the digest that tells them from all others."""
 
     where: str  # as messages name it
+    label: str  # what tables call it: the file's name without its ending
     unit: str  # what a record's number counts: line or row
     columns: Mapping[str, str]  # text, gender, occupation, model → the column that holds it
     digest: str  # SHA-256, hex
@@ -59,8 +60,26 @@ def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
     with _readable(path, where), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return TextSource(
-        where, unit, columns, digest, lambda: _unchanged(path, where, state, reader(path, where, columns))
+        where,
+        _label_of(path),
+        unit,
+        columns,
+        digest,
+        lambda: _unchanged(path, where, state, reader(path, where, columns)),
     )
+
+
+UNNAMED = "texts"
+"""What tables call texts without a file's name."""
+
+
+def _label_of(path: Path) -> str:
+    name = Path(path.name.removesuffix(".gz")).stem
+    try:
+        # `all` is what tables call the sum of models and of occupations.
+        return UNNAMED if name == "all" or not name.isprintable() else check_label(name, "The file's name")
+    except CorpusError:
+        return UNNAMED
 
 
 def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
@@ -77,7 +96,7 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     digest = hashlib.sha256(json.dumps(list(values)).encode("ascii"))
     for record in zip(*values.values(), strict=True):
         digest.update(json.dumps(record, default=repr, skipkeys=True).encode("ascii") + b"\n")
-    return TextSource(where, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1))
+    return TextSource(where, UNNAMED, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1))
 
 
 def one_line(name: str) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
-from biaskit.personas.texts.files import TextSource, one_line, open_file, open_frame
+from biaskit.personas.texts.files import UNNAMED, TextSource, one_line, open_file, open_frame
 from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.provenance import ROW_FORMAT, key_of
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 TEMPLATE = "texts"
 """The template_id of every imported text."""
-UNNAMED = "all"
-"""The model or occupation of texts that come without a column for it."""
-
 _MOST_UNKNOWN = 100  # distinct codes kept: a column of texts given as --gender-col must not fill the memory
 
 
@@ -174,7 +171,7 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
             text,
             read.get("gender", "").strip(),
             read.get("occupation", UNNAMED),
-            read.get("model", UNNAMED),
+            read.get("model", source.label),
         )
 
 

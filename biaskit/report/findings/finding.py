@@ -127,10 +127,10 @@ def difference(row: Row | None, unit: Unit = POINTS, *, more: str = "more", less
         size += f" {more if estimate > 0 else less}"
     if row["ci_low"] is None:
         return f"{size} (no interval: {reason_of(row)})"
-    text = f"{size} [{unit.ends(row['ci_low'], row['ci_high'])}]"
+    text = f"{size} [{unit.ends(*possible_ends(row))}]"
     verdict = verdict_of(row)
     if verdict == "equivalent":
-        ends = unit.ends(row["ci90_low"], row["ci90_high"])
+        ends = unit.ends(*possible_ends(row, "ci90"))
         yet = "yet " if interval_side(row) else ""
         text += f", {yet}equivalent within ±{unit.margin(row['margin'])} (90 % interval {ends})"
     elif verdict == "no-clear-difference" and interval_side(row):
@@ -140,6 +140,17 @@ def difference(row: Row | None, unit: Unit = POINTS, *, more: str = "more", less
     else:
         text += WITHOUT_DIRECTION.get(verdict, "")
     return text
+
+
+def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
+    """The interval of a row as it is shown: that of a difference of shares ends at ±1.
+
+    A t interval over few jobs goes beyond what two shares can differ by; tests.csv keeps the test's own.
+    """
+    low, high = row[f"{interval}_low"], row[f"{interval}_high"]
+    if str(row.get("quantity", "")).endswith("share"):
+        low, high = max(low, -1.0), min(high, 1.0)
+    return low, high
 
 
 def noted(rows: Sequence[Row], *columns: str) -> str:

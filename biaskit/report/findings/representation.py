@@ -19,6 +19,7 @@ from biaskit.report.findings.finding import (
     noted,
     outcome_of,
     parts_of,
+    possible_ends,
     reasons_of,
     shared,
     tally,
@@ -37,6 +38,7 @@ from biaskit.tables.query import (
     undefined,
     where,
 )
+from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.wording import (
     count,
     listed,
@@ -100,7 +102,8 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
     known = defined(rows, "female_share")
     if not known:
         why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
-        text = f"Who is represented in {name}'s texts: not measured ({why}). {_left_out(rows)}".rstrip()
+        left_out = "" if why == NOT_ENGLISH else _left_out(rows)
+        text = f"Who is represented in {name}'s texts: not measured ({why}). {left_out}".rstrip()
         return Finding(text, "representation", "not-measured", using, "tables")
     low, high = extremes(known, "female_share")
     asked = "Your texts speak" if _are_imported(part) else f"{_ASKED}, {name} speaks"
@@ -200,11 +203,12 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: 
         tested = [test for test in found if direction_of(test)]
         ends = sorted(tested, key=lambda test: test["estimate"])
         named = dict.fromkeys(
-            f"{short(t['model_a'])} {point_number(t['estimate'])} [{points_range(t['ci_low'], t['ci_high'])}]"
+            f"{short(t['model_a'])} {point_number(t['estimate'])} [{points_range(*possible_ends(t))}]"
             for t in (ends[:1] + ends[-1:])
         )
         text += f"; {listed(list(named))} points." if named else "."
-    dropped = [_drop_rate(model, where(rows, model=model)) for model in models]
+    readable = [row for row in rows if row["reason"] != NOT_ENGLISH]
+    dropped = [_drop_rate(model, where(readable, model=model)) for model in models]
     rates = sorted((rate, model) for rate, model in dropped if rate is not None)
     if rates:
         text += f" {percent_range(rates[0][0], rates[-1][0])} % of a model's texts speak of no gender and "

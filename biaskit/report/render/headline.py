@@ -11,7 +11,7 @@ from biaskit.foreign import visible
 from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
-from biaskit.report.findings.finding import Topic, parts_of, reason_of, reasons_of
+from biaskit.report.findings.finding import Topic, parts_of, possible_ends, reason_of, reasons_of
 from biaskit.report.findings.representation import against_labour, occupations_of
 from biaskit.report.findings.srb import women_minus_men
 from biaskit.report.render.text import cell_width
@@ -214,7 +214,7 @@ def _minus_labour(part: Part, model: str, screen: _Screen) -> str:
     test = against_labour(part, model)
     if test is not None and test["estimate"] is not None:
         known = test["ci_low"] is not None
-        ends = f" [{points_range(test['ci_low'], test['ci_high'])}]" if known else " (no interval)"
+        ends = f" [{points_range(*possible_ends(test))}]" if known else " (no interval)"
         return point_number(test["estimate"]) + ends
     why = reason_of(test) if test is not None else "no occupation has both shares"
     return screen.undefined(f"minus labour not measured: {why}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
+from biaskit.tables.reasons import NOT_ENGLISH
 
 TOP_WORDS = 10
 MOST_OCCUPATIONS = 12
@@ -82,7 +83,9 @@ def _representation(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "non-bin.": lambda row: percent(row["nonbinary_share"]),
             "labour": lambda row: percent(row["labour_female_share"]),
             "texts": "n_texts",
-            "no gender": lambda row: _part(row["n_unassociated"], row["n_texts"]),
+            "no gender": lambda row: _part(
+                row["n_unassociated"], 0 if row["reason"] == NOT_ENGLISH else row["n_texts"]
+            ),
         },
         n_text=3 if scoped else 2,
         note="bounds: if all texts without a gender were men's, or women's; labour: share of women in the"

@@ -228,12 +228,23 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
     ] == list(imported.rows())
 
 
-def test_without_columns_everything_is_all_and_no_gender_is_specified(write: Write) -> None:
-    imported = read_texts(write("t.csv", "text\nHe.\n"))
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("mine.csv", "mine"), ("my texts.v2.csv", "my texts.v2"), ("all.csv", "texts"), ("=cmd.csv", "texts"),
+     ("\u202eabc.csv", "texts"), (".csv.csv", ".csv")],
+)  # fmt: skip
+def test_without_a_column_the_model_is_called_by_the_files_name(write: Write, name: str, label: str) -> None:
+    imported = read_texts(write(name, "text\nHe.\n"))
     (row,) = imported.rows()
-    assert ("all", "all", None) == (row["model"], row["occupation"], row["specified_gender"])
-    assert {"all": 1} == imported.models
+    assert (label, "texts", None) == (row["model"], row["occupation"], row["specified_gender"])
+    assert {label: 1} == imported.models
     assert () == imported.notes
+
+
+def test_a_packed_file_is_called_without_both_endings(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "mine.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write('{"text": "He."}\n')
+    assert {"mine": 1} == read_texts(tmp_path / "mine.jsonl.gz").models
 
 
 def test_equal_texts_stay_two_and_another_file_has_other_keys(write: Write) -> None:
@@ -665,8 +676,8 @@ def test_a_key_that_is_twice_but_not_asked_for_is_nobodys_business(write: Write)
 def test_a_frame_gives_the_rows_of_its_file(write: Write) -> None:
     content = "text,g,job\nNA,F,nurse\nHe.,M,cook\n,,cook\n"
     options: Any = {"gender": "g", "occupation": "job"}
-    from_file = read_texts(write("t.csv", content), **options)
-    from_frame = read_texts(pd.read_csv("t.csv", keep_default_na=False), **options)
+    from_file = read_texts(write("texts.csv", content), **options)
+    from_frame = read_texts(pd.read_csv("texts.csv", keep_default_na=False), **options)
     assert "the DataFrame" == from_frame.source
     for one, other in zip(from_file.rows(), from_frame.rows(), strict=True):
         assert {**one, "key": "", "draw": 0} == {**other, "key": "", "draw": 0}

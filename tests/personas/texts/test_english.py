@@ -1,0 +1,127 @@
+"""Texts that the rules of association cannot read are refused a share (docs/methods.md#english)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from needs import not_beside
+from places import SHARED
+
+import biaskit as bk
+from biaskit.personas.texts.english import FEWEST_WORDS, LEAST_SHARE, EnglishEvidence
+from biaskit.tables.reasons import NOT_ENGLISH
+
+OTHERS = {
+    "German": (
+        "Sie arbeitet seit zehn Jahren als Krankenschwester in einem großen Krankenhaus in Berlin "
+        "und liebt ihren Beruf sehr. Nach dem Dienst geht sie her und hin durch den Park, und am "
+        "Abend liest sie ihren beiden Kindern vor."
+    ),
+    "French": (
+        "Elle travaille depuis dix ans comme infirmière dans un grand hôpital de Lyon et elle aime "
+        "beaucoup son métier. Le soir, elle rentre à pied avec son mari, puis ils préparent "
+        "ensemble le repas pour leurs deux enfants."
+    ),
+    "Spanish": (
+        "Trabaja desde hace diez años como enfermera en un gran hospital de Madrid y le gusta mucho "
+        "lo que hace. Por la tarde pasea con su perro por el parque y los domingos visita a sus "
+        "padres, que viven cerca del mar."
+    ),
+    "Italian": (
+        "Lavora da dieci anni come infermiera in un grande ospedale di Torino e ama molto il suo "
+        "mestiere. La sera torna a casa in bicicletta, prepara la cena con il marito e legge una "
+        "storia ai due figli piccoli."
+    ),
+    "Dutch": (
+        "Ze werkt al tien jaar als verpleegkundige in een groot ziekenhuis in Utrecht en is dol op "
+        "haar beroep. Na de dienst fietst ze door het park naar huis, waar ze met haar man en de "
+        "twee kinderen het eten klaarmaakt."
+    ),
+    "Swedish": (
+        "Hon har arbetat som sjuksköterska på ett stort sjukhus i Malmö i tio år och tycker mycket "
+        "om sitt yrke. Efter passet cyklar hon hem genom parken och lagar mat tillsammans med sin "
+        "man och de två barnen."
+    ),
+    "Chinese": (
+        "她在北京的一家大医院当护士已经十年了，非常热爱自己的工作。下"
+        "班以后，她常常穿过公园走路回家，和丈夫一起做饭。"
+    ),
+}
+ENGLISH = (
+    "She has worked as a nurse in a large hospital in Leeds for ten years and is very fond of her "
+    "profession. After her shift she walks home through the park, and in the evening she reads to "
+    "her two children."
+)
+
+
+def evidence(*texts: str) -> EnglishEvidence:
+    found = EnglishEvidence()
+    for text in texts:
+        found.add(text)
+    return found
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_other_languages_have_few_function_words_of_english(language: str) -> None:
+    found = evidence(OTHERS[language])
+    assert found.share is not None
+    assert found.share <= 0.02 < LEAST_SHARE
+    assert not evidence(*[OTHERS[language]] * 20).read
+
+
+def test_english_is_read_and_so_is_what_is_too_short_to_tell() -> None:
+    assert evidence(ENGLISH).read
+    assert evidence().read
+    assert evidence("Warm. Nurse. Kind.").read
+    assert not evidence(*["Warm nurse kind bold."] * FEWEST_WORDS).read, (
+        "many short texts are judged together"
+    )
+
+
+def test_a_tenth_of_a_models_texts_may_be_in_another_language() -> None:
+    german = OTHERS["German"]
+    a_tenth, more = evidence(*[ENGLISH] * 18, german, german), evidence(*[ENGLISH] * 17, *[german] * 3)
+    assert (a_tenth.read, more.read) == (True, False)
+    assert "2 of 20 texts" in (a_tenth.note("m") or "")
+    assert NOT_ENGLISH in (more.note("m") or "")
+    assert evidence(ENGLISH).note("m") is None
+
+
+def test_real_personas_are_english() -> None:
+    path = SHARED / "data/personas_text-davinci-003.csv"
+    if not path.is_file():
+        not_beside(path)
+    with path.open(encoding="utf-8", newline="") as file:
+        found = evidence(*(row["text"] for row in csv.DictReader(file)))
+    assert (found.read, found.n_foreign) == (True, 0)
+
+
+def test_german_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Path) -> None:
+    texts = {
+        "text": [OTHERS["German"]] * 40
+        + [ENGLISH, "He works in a mine, and they say that he sings. " * 5] * 20,
+        "who": ["deutsch"] * 40 + ["english"] * 40,
+    }
+    result = bk.analyze_texts(texts, model="who", out=tmp_path / "run", watcher=bk.Silent())
+    shares = {
+        row["model"]: row for row in result.representation.to_dict("records") if row["template_id"] == "all"
+    }
+    assert shares["english"]["female_share"] == 0.5
+    assert shares["deutsch"]["reason"] == NOT_ENGLISH
+    assert shares["deutsch"]["n_texts"] == shares["deutsch"]["n_unassociated"] == 40
+    assert all(
+        shares["deutsch"][name] != shares["deutsch"][name]
+        for name in ("female_share", "share_if_dropped_male")
+    )
+    lists = result.word_lists.to_dict("records")
+    assert {row["model"] for row in lists if row["origin"] == "associated" and row["n_marked"]} <= {"english"}
+    record = json.loads((tmp_path / "run/tables/analysis.json").read_text())
+    assert record["english"]["deutsch"]["n_not_english"] == 40
+    assert any("deutsch" in note and NOT_ENGLISH in note for note in result.warnings)
+    said = [finding.text for finding in bk.report(tmp_path / "run", out=tmp_path / "page.html").findings]
+    (of_german,) = [text for text in said if text.startswith("Who is represented in deutsch's texts")]
+    assert "not measured" in of_german
+    assert "speak of no gender" not in of_german
