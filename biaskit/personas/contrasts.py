@@ -15,7 +15,7 @@ from biaskit.stats.contrasts import Scope, adjust, within_units
 from biaskit.tables.query import Row, defined, grouped, where
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
-AGAINST_LABOUR = ("paired", "wilcoxon")
+AGAINST_LABOUR = ("paired", "wilcoxon", "distance")
 OF_REFUSALS = ("paired", "permutation")
 
 
@@ -97,11 +97,14 @@ def _of_genders(
 
 
 def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    """Share of women in the texts minus their share in the labour force, over occupations."""
+    """Share of women in the texts minus their share in the labour force, over occupations.
+
+    A mean difference of 0 with every occupation 20 points off is no parity: the mean distance decides.
+    """
     for contrast in labour_contrast(representation):
         if not contrast.occupations and not defined(representation, "labour_female_share"):
             continue
-        yield from within_units(
+        rows = within_units(
             contrast.share,
             contrast.labour,
             scope=Scope(
@@ -118,3 +121,12 @@ def _against_labour(representation: Sequence[Row], margins: Mapping[str, float],
             seed=seed,
             note=contrast.note,
         )
+        yield from _parity_by_distance(rows)
+
+
+def _parity_by_distance(rows: Sequence[Row]) -> Iterator[Row]:
+    """Rows in which only that counts as equivalent whose mean distance lies inside the margin too."""
+    (apart,) = [row["ci90_high"] for row in rows if row["kind"] == "distance"]
+    for row in rows:
+        near = apart is not None and row["margin"] is not None and apart <= row["margin"]
+        yield {**row, "equivalent": near} if row["equivalent"] else row

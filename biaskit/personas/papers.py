@@ -343,7 +343,8 @@ def _clusters(rows: Sequence[Row]) -> Iterator[PaperTable]:
 
 _CLUSTERS = (
     "Clusters kept in every model: at least three occupation-gender pairs, and one gender has it in half as"
-    " many again as the other or more. #: occupations in whose women's or men's list a word of the cluster is"
+    " many again as the other or more; clusters.csv says how often swapped lists do the same (null_kept)."
+    " #: occupations in whose women's or men's list a word of the cluster is"
     " marked, counted once for each gender; % F, % M: how many of these are women's and men's. Gender not in"
     " the prompt. The released rule divides by the men's count (keep_rule = released); the colours are"
     " left out."

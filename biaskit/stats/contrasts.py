@@ -9,7 +9,7 @@ import numpy as np
 
 from biaskit.stats.arms import CellValues, empty_note
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.correlation import rank_correlation, slope_test, spearman
+from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import (
     Spread,
     difference_interval,
@@ -22,13 +22,16 @@ from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import Resampled, generator
 from biaskit.stats.swaps import SwapTest, swap_test
 from biaskit.stats.verdict import JUDGED, with_verdicts
-from biaskit.stats.welch import SignedRanks, TTest, paired, welch, wilcoxon
+from biaskit.stats.welch import SignedRanks, TTest, mean_distance, paired, welch, wilcoxon
 
 Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
+PARITY = 0.5
+OF_LABOUR = ("slope", "level", "distance", "spearman")
 
 NO_TEMPLATE = "no template"
+ONE_SIDE = "all labour shares lie on one side of 50 %"
 NO_SHARE = "a job has no share in any template"
 BOUNDS_ALONE = "a point between bounds is not tested"
 MOST_EMPTY = 0.1
@@ -139,20 +142,21 @@ def against_labour(
     seed: int,
     note: str | None = None,
 ) -> list[Row]:
-    """Rows slope and spearman of jobs' mean shares `[I, J]` on their labour shares `[I]`, NaN where unknown.
+    """Rows slope, level, distance and spearman of jobs' mean shares `[I, J]` and labour shares `[I]`.
 
-    Fewer than ten jobs with a labour share: both rows are there, empty, with their number as reason.
+    NaN is a labour share that is not known. Fewer than ten jobs with one: every row is there, empty, with
+    their number as reason.
     """
     known = ~np.isnan(labour) & ~np.asarray(np.isnan(shares.point).any(axis=1))
     x = labour[known]
     rows = _Rows(scope, (int(x.size), None), margins, note)
     if x.size < MIN_LABOUR_ITEMS:
         few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
-        return rows.empty("slope", "spearman", reason=few)
+        return rows.empty(*OF_LABOUR, reason=few)
     if not shares.point.size:
-        return rows.empty("slope", "spearman")
+        return rows.empty(*OF_LABOUR)
     y = shares[known]
-    made = [rows.slope(x, y)]
+    made = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
     means = y.point.mean(axis=1)
     if y.tested == "ends":
         found = float(spearman(x, means))
@@ -168,6 +172,12 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
     return any(
         arm.tested == "point" and arm.empty is not None and arm.empty.mean() > MOST_EMPTY for arm in arms
     )
+
+
+def _ends(least: TTest, most: TTest) -> tuple[float, float] | None:
+    if least.estimate is None or most.estimate is None:
+        return None
+    return least.estimate, most.estimate
 
 
 def _empty_note(arm: CellValues) -> str | None:
@@ -238,7 +248,7 @@ def within_units(
 ) -> list[Row]:
     """Rows of the named kinds for one number of the same units in two arms, a − b: a `[n]`, b `[n]`.
 
-    welch takes the arms as independent; paired, wilcoxon and permutation pair them unit by unit. Without a
+    welch takes the arms as independent; the others pair them unit by unit. Without a
     unit every row is there, empty, with the note as reason.
     """
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
@@ -248,6 +258,7 @@ def within_units(
         "welch": lambda: welch(a, b),
         "paired": lambda: paired(a, b),
         "wilcoxon": lambda: wilcoxon(a, b),
+        "distance": lambda: mean_distance(a, b),
         "permutation": lambda: swap_test(
             a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
         ),
@@ -328,8 +339,29 @@ class _Rows:
         rising = x >= x.mean()
         least, most = slope_test(x, np.where(rising, low, high)), slope_test(x, np.where(rising, high, low))
         result = _between(slope_test(x, means).estimate, least, most)
-        ends = None if least.estimate is None or most.estimate is None else (least.estimate, most.estimate)
-        return self.of("slope", result, bounds=ends)
+        return self.of("slope", result, bounds=_ends(least, most))
+
+    def level(self, x: FloatArray, y: CellValues) -> Row:
+        """The row of the line's height where x is one half, less one half: level apart from slope."""
+        if not x.min() <= PARITY <= x.max():
+            return self.empty("level", reason=ONE_SIDE)[0]
+        result = level_test(x, y.point.mean(axis=1), PARITY)
+        if y.tested == "point":
+            return self.of("level", replace(result, p_value=None) if _too_few([y]) else result)
+        low, high = (end.mean(axis=1) for end in y.low_and_high)
+        adds = level_weights(x, PARITY) >= 0
+        least, most = (level_test(x, np.where(adds, *ends), PARITY) for ends in ((low, high), (high, low)))
+        return self.of("level", _between(result.estimate, least, most), bounds=_ends(least, most))
+
+    def distance(self, x: FloatArray, y: CellValues) -> Row:
+        """The row of the mean distance of jobs' means from x."""
+        result = mean_distance(y.point.mean(axis=1), x)
+        if y.tested == "point":
+            return self.of("distance", result)
+        low, high = (end.mean(axis=1) for end in y.low_and_high)
+        nearest, farthest = np.clip(x, low, high), np.where(high - x > x - low, high, low)
+        least, most = mean_distance(nearest, x), mean_distance(farthest, x)
+        return self.of("distance", _between(result.estimate, least, most), bounds=_ends(least, most))
 
     def of(
         self,

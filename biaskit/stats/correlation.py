@@ -52,20 +52,46 @@ def slope_test(x: FloatArray, y: FloatArray) -> TTest:
     Reference: docs/methods.md#labour-slope; statsmodels does the arithmetic (`cov_type="HC3"`). At 10 to 20
         units a percentile bootstrap covers 89 to 93 % only.
     """
+    return _of_line(x, y, 1)
+
+
+def level_test(x: FloatArray, y: FloatArray, at: float) -> TTest:
+    """How far a least-squares line lies above the diagonal at one place: its level apart from its slope.
+
+    Formula: (line at x = `at`) − `at`, ± t × its HC3 standard error, n − 2 degrees of freedom.
+    Arguments: x, y `[n]`, n ≥ 3, in one unit.
+    Returns: the distance in that unit, t, p and the intervals; positive where the line lies above `at`.
+    Missing or empty input: as `slope_test`.
+    Reference: docs/methods.md#labour-slope.
+    """
+    return _of_line(x - at, y - at, 0)
+
+
+def level_weights(x: FloatArray, at: float) -> FloatArray:
+    """What each y of a least-squares line weighs in its value at x = `at`: `[n]`, sum 1, also negative.
+
+    Reference: docs/methods.md#labour-slope; a row of the hat matrix.
+    """
+    dx = x - x.mean()
+    weights: FloatArray = 1 / x.size + (at - x.mean()) * dx / np.square(dx).sum()
+    return weights
+
+
+def _of_line(x: FloatArray, y: FloatArray, which: int) -> TTest:
+    """Test the constant (0) or the slope (1) of a line."""
     import statsmodels.api as sm
 
-    estimate = float(slope(x, y))
-    if np.isnan(estimate):
+    if np.isnan(steepness := float(slope(x, y))):
         return TTest(None, reason="zero variance: no estimate")
     if not varies(y, y):
-        return TTest(estimate, reason="zero variance: no test")
+        return TTest(steepness if which else float(y[0]), reason="zero variance: no test")
     fit = sm.OLS(y, sm.add_constant(x)).fit(cov_type="HC3", use_t=True)
-    (low95, high95), (low90, high90) = (fit.conf_int(alpha)[1].tolist() for alpha in (0.05, 0.10))
+    (low95, high95), (low90, high90) = (fit.conf_int(alpha)[which].tolist() for alpha in (0.05, 0.10))
     return TTest(
-        estimate,
-        statistic=float(fit.tvalues[1]),
+        steepness if which else float(fit.params[0]),
+        statistic=float(fit.tvalues[which]),
         dof=float(fit.df_resid),
-        p_value=float(fit.pvalues[1]),
+        p_value=float(fit.pvalues[which]),
         ci95=(low95, high95),
         ci90=(low90, high90),
     )

@@ -94,6 +94,21 @@ def paired(a: FloatArray, b: FloatArray) -> TTest:
     )
 
 
+def mean_distance(a: FloatArray, b: FloatArray) -> TTest:
+    """How far the same units lie apart in two arms, whichever way.
+
+    Formula: the mean of d = |a − b|, ± t s_d/√n with n − 1 degrees of freedom, not under 0.
+    Arguments: a `[n]`, b `[n]`: the same units in the same order.
+    Returns: the mean distance, at least 0, with its intervals and without a test: noise in a or b alone
+        keeps it above 0, so it can show that the arms agree and never that they differ.
+    Missing or empty input: fewer than two units, or no variance: only the estimate, with the reason.
+    Reference: docs/methods.md#labour-slope.
+    """
+    found = paired(np.abs(a - b), np.zeros_like(a))
+    ci95, ci90 = ((max(ci[0], 0.0), ci[1]) if ci else None for ci in (found.ci95, found.ci90))
+    return TTest(found.estimate, dof=found.dof, ci95=ci95, ci90=ci90, reason=found.reason)
+
+
 @dataclass(frozen=True, slots=True)
 class SignedRanks:
     """A Wilcoxon signed-rank test of a − b; everything is None where the reason says why."""

@@ -324,12 +324,19 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_numbers("female_share"),
                 *_booleans("kept"),
                 *_texts("category"),
+                *_numbers("p_value", "null_kept"),
                 *_END,
             ),
             keys=("model", "cluster"),
         ),
         "silhouette": TableSchema(
-            parts=(*_integers("k"), *_numbers("silhouette"), *_booleans("chosen")), keys=("k",)
+            parts=(
+                *_integers("k"),
+                *_numbers("silhouette"),
+                *_booleans("chosen"),
+                *_numbers("silhouette_low", "silhouette_high"),
+            ),
+            keys=("k",),
         ),
     }
 )

@@ -45,6 +45,7 @@ def cluster_tables(
         k_rule=study.k_rule,
         variant="released" if study.keep_rule == "released" else "exact",
         categories=categories,
+        seed=study.seed,
     )
     notes += clustering.notes
     told = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")

@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError
+from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, told
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import FloatArray, IntArray
+from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.resampling import generator
 from biaskit.wording import first_words
 
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
@@ -32,8 +34,9 @@ ALL_MODELS = "all"
 """Stands in the column `model` of rows whose counts are summed over models."""
 SHORT_WORDS_KEPT = frozenset({"dr", "md"})
 FEWEST_WORDS = 4
-FEWEST_OCCUPATIONS = 3
 RANDOM_STATE = 42
+BEST, STARTS_OF_BEST = 3, 5
+"""How many values of k are tried from how many starts, to say how far chance decides between them."""
 STARTS = 10
 """Starts of k-means for the chosen k; the curve takes one, since ten on all its values take minutes."""
 WORDS_IN_A_NOTE = 20
@@ -54,6 +57,8 @@ class ClusterRow:
     # One verdict for all models; in rows of `ALL_MODELS` the 50 % rule on the sums alone.
     kept: bool | None = None
     category: str | None = None
+    p_value: float | None = None  # of |F − M| with the two lists of an occupation swapped at random
+    null_kept: float | None = None  # part of such swaps in which the model's rule holds
     reason: str = ""
 
 
@@ -64,6 +69,9 @@ class SilhouetteRow:
     k: int
     silhouette: float | None
     chosen: bool
+    # Over the first and four more starts, of the best three k; None elsewhere.
+    silhouette_low: float | None = None
+    silhouette_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,7 @@ def find_clusters(
     k_rule: KRule = "max",
     variant: Variant = "exact",
     categories: Mapping[str, str] | None = None,
+    seed: int = 1,
 ) -> Clustering:
     """Cluster the marked words, count the occupations of each cluster, and say which clusters are kept.
 
@@ -133,11 +142,11 @@ def find_clusters(
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(own), without, None, None, None, notes, reason)
-    rows = _judge(lists, clusters, variant, categories or {})
+    rows, kept = _judge(lists, clusters, variant, categories or {}, seed)
     per_cluster, n = len(rows) // len(clusters), len(clusters)
     n_kept = sum(row.kept is True for row in rows[::per_cluster])
     n_passing = sum(row.kept is True for row in rows[per_cluster - 1 :: per_cluster])
-    notes += _notes_on_clusters(curve, n, n_kept, n_passing)
+    notes += _notes_on_clusters(curve, n, kept, n_passing)
     return Clustering(rows, curve, len(own), without, n, n_kept, n_passing / n, notes, "")
 
 
@@ -174,23 +183,34 @@ def k_grid(n_words: int) -> tuple[int, ...]:
 def silhouette_curve(
     vectors: FloatArray, ks: Sequence[int], rule: KRule, *, given: bool = False
 ) -> tuple[tuple[SilhouetteRow, ...], int | None]:
-    """Mean silhouette (Euclidean) of k-means at each k, and the chosen k.
+    """Mean silhouette (Euclidean) of k-means at each k, from one start, and the chosen k.
 
+    One start is little: the best three k are tried from four more, and their range stands in the row.
     `given`: the only k is the user's own and stays chosen, with a silhouette or without.
     """
     from sklearn.metrics import pairwise_distances, silhouette_score
 
     is_small = len(vectors) <= DISTANCES_KEPT
     metric = "precomputed" if is_small else "euclidean"
-    found: list[tuple[int, float | None]] = []
+    ranges: dict[int, tuple[float, float]] = {}
     with _one_thread():
         points = pairwise_distances(vectors) if is_small else vectors
-        for k in ks:
-            labels = k_means(vectors, k)
+
+        def silhouette(k: int, start: int) -> float | None:
+            labels = k_means(vectors, k, random_state=start)
             defined = k <= len(np.unique(labels)) < len(labels)
-            found.append((k, float(silhouette_score(points, labels, metric=metric)) if defined else None))
-    chosen = ks[0] if given else choose_k(found, rule)
-    return tuple(SilhouetteRow(k, value, k == chosen) for k, value in found), chosen
+            return float(silhouette_score(points, labels, metric=metric)) if defined else None
+
+        found = [(k, silhouette(k, RANDOM_STATE)) for k in ks]
+        chosen = ks[0] if given else choose_k(found, rule)
+        known = [(k, value) for k, value in found if value is not None]
+        best = sorted(known, key=lambda pair: (pair[0] != chosen, -pair[1]))[:BEST]
+        for k, value in best:
+            others = [silhouette(k, RANDOM_STATE + i) for i in range(1, STARTS_OF_BEST)]
+            values = [value, *(other for other in others if other is not None)]
+            ranges[k] = min(values), max(values)
+    rows = (SilhouetteRow(k, value, k == chosen, *ranges.get(k, (None, None))) for k, value in found)
+    return tuple(rows), chosen
 
 
 def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | None:
@@ -209,7 +229,9 @@ def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | No
     return max(candidates, key=lambda pair: pair[1])[0] if candidates else None
 
 
-def k_means(vectors: FloatArray, k: int, *, n_init: int = 1) -> NDArray[np.int32]:
+def k_means(
+    vectors: FloatArray, k: int, *, n_init: int = 1, random_state: int = RANDOM_STATE
+) -> NDArray[np.int32]:
     """The cluster `[n]` of each row `(n, d)`; fewer than k clusters where rows are equal."""
     with _one_thread(), warnings.catch_warnings():
         from sklearn.cluster import KMeans
@@ -217,7 +239,7 @@ def k_means(vectors: FloatArray, k: int, *, n_init: int = 1) -> NDArray[np.int32
 
         # It says that fewer than k clusters came out; callers look for themselves.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(n_clusters=k, init="k-means++", n_init=n_init, random_state=RANDOM_STATE)
+        model = KMeans(n_clusters=k, init="k-means++", n_init=n_init, random_state=random_state)
         labels: NDArray[np.int32] = model.fit(vectors).labels_
     return labels
 
@@ -233,24 +255,6 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-def differs_by_half(n_female: int, n_male: int, *, variant: Variant = "exact") -> bool:
-    """The 50 % rule: |F − M| is at least half of the smaller count, and not zero.
-
-    Variant `released`: half of max(1, M), whichever is smaller. 6 women's lists to 4 men's pass, 4 to 6
-    do not.
-    """
-    base = max(1, n_male) if variant == "released" else min(n_female, n_male)
-    return n_female != n_male and 2 * abs(n_female - n_male) >= base
-
-
-def is_kept(counts: Sequence[tuple[int, int]], *, variant: Variant = "exact") -> bool:
-    """Whether a cluster's (F, M) of every model are 3 pairs or more and pass the 50 % rule.
-
-    The direction may differ between models.
-    """
-    return all(f + m >= FEWEST_OCCUPATIONS and differs_by_half(f, m, variant=variant) for f, m in counts)
-
-
 def _models(lists: WordsByGender) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for model, _, _ in lists))
 
@@ -262,37 +266,49 @@ def _groups(words: Sequence[str], labels: NDArray[np.int32]) -> list[tuple[str, 
     return [tuple(group) for group in members.values()]
 
 
-def _occupation_counts(lists: WordsByGender, clusters: Sequence[Sequence[str]]) -> IntArray:
-    """(n_clusters, n_models, 2): occupations whose women's, men's list holds a word of the cluster."""
+def _held(lists: WordsByGender, clusters: Sequence[Sequence[str]]) -> BoolArray:
+    """`[clusters, models, occupations, 2]`: whether the women's, men's list holds a word of the cluster."""
     cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
-    place = {model: i for i, model in enumerate(_models(lists))}
-    counts = np.zeros((len(clusters), len(place), len(WOMEN_AND_MEN)), dtype=np.int64)
-    for (model, _, gender), words in lists.items():
+    model_place = {model: i for i, model in enumerate(_models(lists))}
+    place = {occupation: i for i, occupation in enumerate(dict.fromkeys(o for _, o, _ in lists))}
+    held = np.zeros((len(clusters), len(model_place), len(place), len(WOMEN_AND_MEN)), dtype=np.bool_)
+    for (model, occupation, gender), words in lists.items():
         if gender in WOMEN_AND_MEN:
-            held = {cluster_of[word] for word in words if word in cluster_of}
-            counts[sorted(held), place[model], WOMEN_AND_MEN.index(gender)] += 1
-    return counts
+            found = sorted({cluster_of[word] for word in words if word in cluster_of})
+            held[found, model_place[model], place[occupation], WOMEN_AND_MEN.index(gender)] = True
+    return held
 
 
 def _judge(
-    lists: WordsByGender, clusters: Sequence[tuple[str, ...]], variant: Variant, categories: Mapping[str, str]
-) -> tuple[ClusterRow, ...]:
-    """Per cluster a row for each model, then one for `ALL_MODELS`."""
-    counts = _occupation_counts(lists, clusters)
-    totals = counts.sum(axis=1)
-    rows: list[ClusterRow] = []
+    lists: WordsByGender,
+    clusters: Sequence[tuple[str, ...]],
+    variant: Variant,
+    categories: Mapping[str, str],
+    seed: int,
+) -> tuple[tuple[ClusterRow, ...], str]:
+    """Per cluster a row for each model, then one for `ALL_MODELS`; and how many chance would keep."""
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
-    order = sorted(range(len(clusters)), key=lambda i: (-int(totals[i].sum()), clusters[i]))
-    for number, i in enumerate(order, 1):
-        per_model, summed = [(f, m) for f, m in counts[i].tolist()], totals[i].tolist()
-        kept = is_kept(per_model, variant=variant)
-        scopes = [(model, own, kept) for model, own in zip(_models(lists), per_model, strict=True)]
-        scopes.append((ALL_MODELS, summed, differs_by_half(*summed, variant=variant)))
-        category = _category(clusters[i], categories)
-        for model, (f, m), yes in scopes:
+    n_lists = _held(lists, clusters).sum(axis=(1, 2, 3)).tolist()
+    by_size = sorted(zip(n_lists, clusters, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    ordered = [words for _, words in by_size]
+    held, released = _held(lists, ordered), variant == "released"
+    counts = held.sum(axis=2)
+    kept = is_kept(counts[..., 0], counts[..., 1], released=released)
+    summed = counts.sum(axis=1)
+    passing = differs_by_half(summed[:, 0], summed[:, 1], released=released)
+    chance = chance_of(held, rng=generator(seed, "clusters", ordered), released=released)
+    rows: list[ClusterRow] = []
+    for i, words in enumerate(ordered):
+        category = _category(words, categories)
+        of_models = [*counts[i].tolist(), summed[i].tolist()]
+        for place, (model, (f, m)) in enumerate(zip((*_models(lists), ALL_MODELS), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
-            rows.append(ClusterRow(model, number, " ".join(clusters[i]), f, m, share, yes, category, reason))
-    return tuple(rows)
+            judged = bool(passing[i] if model == ALL_MODELS else kept[i])
+            of_chance = float(chance.p_value[i, place]), float(chance.kept[i, place])
+            rows.append(
+                ClusterRow(model, i + 1, " ".join(words), f, m, share, judged, category, *of_chance, reason)
+            )
+    return tuple(rows), told(int(kept.sum()), len(ordered), chance.n_kept)
 
 
 def _category(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
@@ -315,15 +331,26 @@ def _notes_on_words(
     return tuple(notes)
 
 
+def _silhouette(row: SilhouetteRow) -> str:
+    if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
+        return "no silhouette"
+    ends = f"{row.silhouette_low:.3f} to {row.silhouette_high:.3f}"
+    return f"silhouette {row.silhouette:.3f} ({ends} over {STARTS_OF_BEST} starts)"
+
+
 def _notes_on_clusters(
-    curve: Sequence[SilhouetteRow], n_clusters: int, n_kept: int, n_passing: int
+    curve: Sequence[SilhouetteRow], n_clusters: int, kept: str, n_passing: int
 ) -> tuple[str, ...]:
     chosen = next(row for row in curve if row.chosen)
-    value = "no silhouette" if chosen.silhouette is None else f"silhouette {chosen.silhouette:.3f}"
-    notes = [f"k = {chosen.k}: {value}"]
+    notes = [f"k = {chosen.k}: {_silhouette(chosen)}"]
+    low = chosen.silhouette_low
+    tried = [row for row in curve if not row.chosen and row.silhouette_high is not None]
+    rivals = [row for row in tried if low is not None and (row.silhouette_high or 0) >= low]
+    largest = all((row.silhouette or 0) <= (chosen.silhouette or 0) for row in tried)
+    if rivals and largest:
+        also = "; ".join(f"k = {row.k}, {_silhouette(row)}" for row in rivals)
+        notes.append(f"the starts of k-means decide between this k and others: {also}")
     if n_clusters < chosen.k:
         notes.append(f"only {n_clusters} clusters came out of k = {chosen.k}: words share their vectors")
-    notes.append(
-        f"{n_kept} of {n_clusters} clusters are kept; {n_passing} differ by half on counts summed over models"
-    )
+    notes.append(f"{kept}; {n_passing} differ by half on counts summed over models")
     return tuple(notes)

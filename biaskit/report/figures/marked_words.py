@@ -111,7 +111,7 @@ def _clusters(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     note = (
         f"n = {len(order)} of {len(kept)} kept clusters, {min(n)} to {max(n)} lists each (column n, all "
         "models); unit: share of women's lists among the lists that hold a word of the cluster, 0 to 1; "
-        "counts, so no interval."
+        "counts, so no interval; the rule keeps many clusters by chance (column null_kept)."
     )
     joint = len(view.models) > 1
     legend = [*view.entries(models), *([ALL] if joint else [])]

@@ -153,6 +153,14 @@ def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
     return low, high
 
 
+def apart(row: Row, units: str) -> str:
+    """Phrase a mean distance: jobs may lie far off in both directions and agree on average."""
+    if row["estimate"] is None:
+        return ""
+    ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""
+    return f"Whichever way, {units} lie {points(row['estimate'])}{ends} off on average, noise included."
+
+
 def noted(rows: Sequence[Row], *columns: str) -> str:
     """The reasons beside numbers that are defined all the same, each once: what was left out, conditional on.
 

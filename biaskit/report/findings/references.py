@@ -15,6 +15,7 @@ from biaskit.report.findings.finding import (
     Rank,
     Ranked,
     Unit,
+    apart,
     difference,
     noted,
     outcome_of,
@@ -25,13 +26,15 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.stats.verdict import interval_side
-from biaskit.tables.query import Row, defined, extremes, undefined, where
+from biaskit.tables.query import Row, defined, extremes, first, undefined, where
 from biaskit.wording import (
     count,
     fine_points,
     fine_points_range,
     listed,
     people,
+    percent,
+    percent_range,
     point_number,
     points,
     points_range,
@@ -85,8 +88,23 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
             if one["model_a"] == row["model_a"] and one["group_a"] and one["estimate"] is not None
         ]
         text += f" {listed(inside).capitalize()}." if inside else ""
+        text += _level_and_distance(block, row, where_from)
         text += noted([row])
         yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "figures")
+
+
+def _level_and_distance(block: ProbeBlock, slope: Row, where_from: str) -> str:
+    """What a slope does not say: how high the line lies, and how far jobs lie from their labour share."""
+    same = {name: slope[name] for name in ("model_a", "group_a", "setting", "prompt_form", "instruction_a")}
+    level, distance = (
+        first(tests(block.tests, slope["quantity"], kind, "labour"), **same) for kind in ("level", "distance")
+    )
+    text = ""
+    if level is not None and level["ci_low"] is not None:
+        share, low, high = (level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
+        text += f" Where half are women {where_from}, the line gives them {percent(share)} %"
+        text += f" [{percent_range(max(low, 0.0), min(high, 1.0))}]."
+    return text + (f" {apart(distance, 'jobs')}" if distance is not None else "")
 
 
 def _without_slope(block: ProbeBlock, rows: Sequence[Row]) -> Iterator[Ranked]:

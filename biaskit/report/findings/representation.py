@@ -14,6 +14,7 @@ from biaskit.report.findings.finding import (
     Finding,
     Rank,
     Ranked,
+    apart,
     difference,
     margin_of,
     noted,
@@ -115,6 +116,9 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
     if labour:
         text += " Against U.S. labour statistics, the share of women is, averaged over occupations: "
         text += f"{difference(test)}.{noted([test] if test is not None else [])}"
+        rows_apart = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
+        off = first(rows_apart, model_a=model)
+        text += f" {apart(off, 'occupations')}" if off is not None else ""
         text += _counts_against_labour(known)
     if len(known) < len(rows):
         missing = undefined(rows, "female_share")

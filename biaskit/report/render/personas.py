@@ -261,8 +261,10 @@ def _clusters(rows: Sequence[Row]) -> Iterator[TitledTable]:
         {
             "words": lambda row: row["words"][:70],
             "women:men": lambda row: f"{row['n_occupations_female']}:{row['n_occupations_male']}",
+            "p": lambda row: number(row.get("p_value"), 3),
             "category": lambda row: row["category"] or "",
         },
+        note="p: a difference as large with women's and men's lists swapped at random within occupations.",
     )
 
 

@@ -5,6 +5,7 @@ See docs/methods.md#clusters.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -17,19 +18,19 @@ from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
 from biaskit.personas.srb import k_means as clusters
+from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, told
 from biaskit.personas.srb.k_means import (
     ALL_MODELS,
     Clustering,
     ClusterRow,
     SilhouetteRow,
     choose_k,
-    differs_by_half,
     find_clusters,
-    is_kept,
     k_grid,
     k_means,
     words_to_cluster,
 )
+from biaskit.stats.arrays import BoolArray
 
 # docs/methods.md#reference-values: the released run's women:men occupations in GPT-3.5, GPT-4o-mini and
 # Llama-3.1 of the 36 clusters
@@ -201,46 +202,105 @@ def test_equally_many_lists_are_numbered_by_words() -> None:
 
 def test_rows_have_the_columns_of_the_public_tables() -> None:
     """docs/reading.md#table-clusters."""
-    header = "model cluster words n_occupations_female n_occupations_male female_share kept category reason"
+    header = "model cluster words n_occupations_female n_occupations_male female_share kept category"
+    header += " p_value null_kept reason"
     assert header.split() == [field.name for field in fields(ClusterRow)]
-    assert ["k", "silhouette", "chosen"] == list(asdict(four().curve[0]))
+    assert ["k", "silhouette", "chosen", "silhouette_low", "silhouette_high"] == list(asdict(four().curve[0]))
 
 
 # --- the keep rule ---------------------------------------------------------------------------------
 
 
+def half(f: int, m: int, *, released: bool = False) -> bool:
+    return bool(differs_by_half(np.array(f), np.array(m), released=released))
+
+
+def kept(counts: Sequence[tuple[int, int]], *, released: bool = False) -> bool:
+    f, m = np.array(counts).T
+    return bool(is_kept(f, m, released=released))
+
+
 def test_the_released_clusters_are_kept_by_both_rules() -> None:
     counts = released_counts()
     assert 36 == len(counts)
-    assert all(is_kept(cluster, variant="released") for cluster in counts)
-    assert all(is_kept(cluster, variant="exact") for cluster in counts)
+    assert all(kept(cluster, released=True) for cluster in counts)
+    assert all(kept(cluster) for cluster in counts)
 
 
 def test_the_released_rule_is_lopsided_and_ours_is_not() -> None:
     """docs/methods.md#keep-rule: F 6, M 4 passes, F 4, M 6 does not."""
-    assert differs_by_half(6, 4, variant="released")
-    assert not differs_by_half(4, 6, variant="released")
-    assert differs_by_half(6, 4)
-    assert differs_by_half(4, 6)
+    assert half(6, 4, released=True)
+    assert not half(4, 6, released=True)
+    assert half(6, 4)
+    assert half(4, 6)
     mirrored = [[(m, f) for f, m in cluster] for cluster in released_counts()]
     # Turned round, three of the 36 would be lost: travels (3:2), award (3:2) and ties (6:4).
-    assert 33 == sum(is_kept(cluster, variant="released") for cluster in mirrored)
-    assert 36 == sum(is_kept(cluster) for cluster in mirrored)
+    assert 33 == sum(kept(cluster, released=True) for cluster in mirrored)
+    assert 36 == sum(kept(cluster) for cluster in mirrored)
 
 
 @given(st.integers(0, 63), st.integers(0, 63))
 def test_exact_is_symmetric_and_keeps_what_released_keeps(f: int, m: int) -> None:
-    assert differs_by_half(f, m) == differs_by_half(m, f)
-    assert differs_by_half(f, m) >= differs_by_half(f, m, variant="released")
-    assert differs_by_half(f, m) == (f != m and abs(f - m) >= 0.5 * min(f, m))
-    assert differs_by_half(f, m, variant="released") == (abs(f - m) / max(1, m) >= 0.5)
+    assert half(f, m) == half(m, f)
+    assert half(f, m) >= half(f, m, released=True)
+    assert half(f, m) == (f != m and abs(f - m) >= 0.5 * min(f, m))
+    assert half(f, m, released=True) == (abs(f - m) / max(1, m) >= 0.5)
 
 
 def test_every_model_must_pass_with_three_pairs_and_directions_may_differ() -> None:
-    assert is_kept([(3, 0), (0, 3)])
-    assert not is_kept([(3, 0), (2, 0)])  # two pairs
-    assert not is_kept([(3, 0), (3, 3)])  # no difference
-    assert not is_kept([(3, 0), (7, 5)])  # 2 is less than half of 5
+    assert kept([(3, 0), (0, 3)])
+    assert not kept([(3, 0), (2, 0)])  # two pairs
+    assert not kept([(3, 0), (3, 3)])  # no difference
+    assert not kept([(3, 0), (7, 5)])  # 2 is less than half of 5
+
+
+# --- the chance level ------------------------------------------------------------------------------
+
+
+def held_at_random(n_occupations: int, n_clusters: int = 40, seed: int = 1) -> BoolArray:
+    """Lists of women and of men that hold clusters by the same coin."""
+    return np.random.default_rng(seed).random((n_clusters, 2, n_occupations, 2)) < 0.4
+
+
+def test_swaps_of_four_occupations_come_to_what_counting_all_of_them_says() -> None:
+    """All 16 swaps of one model's four occupations, one by one."""
+    held = np.array([[[[1, 0], [1, 0], [1, 1], [1, 0]]], [[[1, 0], [0, 1], [0, 0], [1, 0]]]], dtype=np.bool_)
+    found = chance_of(held, rng=np.random.default_rng(0), n_swaps=20_000)
+    for i, cluster in enumerate(held):
+        (lists,) = cluster
+        observed = abs(int(lists[:, 0].sum()) - int(lists[:, 1].sum()))
+        every = []
+        for coins in itertools.product((False, True), repeat=4):
+            turned = [pair[::-1] if coin else pair for coin, pair in zip(coins, lists.tolist(), strict=True)]
+            every.append(tuple(sum(pair[k] for pair in turned) for k in (0, 1)))
+        p = np.mean([abs(f - m) >= observed for f, m in every])
+        assert found.p_value[i, 0] == pytest.approx(p, abs=0.02)
+        assert found.kept[i, 0] == pytest.approx(np.mean([kept([pair]) for pair in every]), abs=0.02)
+
+
+def test_lists_that_hold_clusters_by_the_same_coin_are_kept_as_often_as_their_swaps() -> None:
+    p_values, places = [], []
+    for seed in range(60):
+        held = held_at_random(12, seed=seed)
+        found = chance_of(held, rng=np.random.default_rng(seed))
+        p_values += found.p_value[:, :2].ravel().tolist()
+        counts = held.sum(axis=2)
+        places.append(int(is_kept(counts[..., 0], counts[..., 1]).sum()) > np.percentile(found.n_kept, 95))
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05
+    assert np.mean(places) <= 0.12  # 60 worlds at 5 %: 7 at the most
+
+
+def test_clusters_that_only_women_have_are_more_than_chance() -> None:
+    held = held_at_random(30)
+    held[..., 1] = False
+    found = chance_of(held, rng=np.random.default_rng(1))
+    assert np.median(found.p_value) <= 0.01
+    kept_by_chance = np.percentile(found.n_kept, 95)
+    assert kept_by_chance < 40
+    said = told(40, 40, found.n_kept)
+    assert "more than chance" in said
+    assert "no more than chance" not in said
+    assert "no more than chance" in told(int(found.n_kept.mean()), 40, found.n_kept)
 
 
 def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
@@ -342,8 +402,9 @@ def test_a_cluster_has_the_categories_of_its_words_most_first() -> None:
 
 def test_the_notes_say_k_and_what_is_kept() -> None:
     assert (
-        "k = 2: silhouette 0.913",
-        "0 of 2 clusters are kept; 2 differ by half on counts summed over models",
+        "k = 2: silhouette 0.913 (0.913 to 0.913 over 5 starts)",
+        "0 of 2 clusters are kept, no more than chance: with women's and men's lists swapped at random within"
+        " occupations 0 on average, 0 at the 95th percentile; 2 differ by half on counts summed over models",
     ) == four().notes
 
 
@@ -454,13 +515,29 @@ def test_k_means_is_that_of_scikit_learn_with_the_contracts_arguments() -> None:
 
 
 def test_the_curve_takes_one_start_and_the_chosen_k_ten(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
+    asked: list[tuple[int, int, int]] = []
     fit = clusters.k_means
 
-    def watched(vectors: Any, k: int, *, n_init: int = 1) -> Any:
-        asked.append((k, n_init))
-        return fit(vectors, k, n_init=n_init)
+    def watched(vectors: Any, k: int, *, n_init: int = 1, random_state: int = 42) -> Any:
+        asked.append((k, n_init, random_state))
+        return fit(vectors, k, n_init=n_init, random_state=random_state)
 
     monkeypatch.setattr(clusters, "k_means", watched)
     four()
-    assert [(2, 1), (3, 1), (2, 10)] == asked
+    more = [(k, 1, start) for k in (2, 3) for start in (43, 44, 45, 46)]
+    assert [(2, 1, 42), (3, 1, 42), *more, (2, 10, 42)] == asked
+
+
+def test_where_the_starts_decide_between_two_k_it_is_said() -> None:
+    vectors = np.random.default_rng(3).normal(size=(60, 6))
+    words = [f"word{i:02}" for i in range(60)]
+    lists = {("a", "nurse", "female"): words, ("a", "nurse", "male"): words}
+    found = find_clusters(lists, words, vectors)
+    tried = [row for row in found.curve if row.silhouette_low is not None]
+    (chosen,) = [row for row in tried if row.chosen]
+    assert 3 == len(tried)
+    for row in tried:
+        assert row.silhouette_low <= row.silhouette <= row.silhouette_high  # type: ignore[operator]
+    rivals = [r for r in tried if not r.chosen and r.silhouette_high >= chosen.silhouette_low]  # type: ignore[operator]
+    assert bool(rivals) == any("the starts of k-means decide" in note for note in found.notes)
+    assert rivals, "noise has no right number of clusters"

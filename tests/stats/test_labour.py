@@ -1,0 +1,112 @@
+"""Slope, level and distance against labour statistics are three things (docs/methods.md#labour-slope)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biaskit.personas.contrasts import test_rows as rows_of_tests
+from biaskit.stats.arms import CellValues
+from biaskit.stats.contrasts import ONE_SIDE, Scope, against_labour
+from biaskit.stats.correlation import level_test, level_weights, slope_test
+from biaskit.stats.welch import mean_distance
+
+SCOPE = Scope("probe", "labour", "m", "m", quantity="female_share~labour_female_share", gender="female")
+LABOUR = np.linspace(0.05, 0.95, 12)
+
+
+def rows(shares: CellValues, labour: np.ndarray = LABOUR) -> dict[str, dict[str, object]]:
+    made = against_labour(shares, labour, scope=SCOPE, margins={}, seed=1)
+    return {str(row["kind"]): row for row in made}
+
+
+def points(means: np.ndarray) -> CellValues:
+    return CellValues(np.repeat(means[:, None], 2, axis=1), None, "point", None)
+
+
+def test_a_line_that_is_flat_and_low_has_a_level_and_no_slope() -> None:
+    found = rows(points(0.3 + 0.01 * np.cos(7 * np.arange(12))))
+    assert found["slope"]["estimate"] == pytest.approx(0, abs=0.02)
+    assert found["level"]["estimate"] == pytest.approx(-0.2, abs=0.01)
+    assert found["level"]["ci_high"] < 0  # type: ignore[operator]
+    assert found["distance"]["estimate"] == pytest.approx(np.abs(0.3 - LABOUR).mean(), abs=0.01)
+    assert (found["level"]["verdict"], found["distance"]["verdict"]) == ("", "")
+
+
+def test_every_job_off_by_twenty_points_has_the_level_of_labour_and_the_distance_says_so() -> None:
+    off = np.where(np.arange(12) % 2, 0.2, -0.2)
+    found = rows(points(LABOUR + off))
+    assert abs(found["level"]["estimate"]) < 0.02  # type: ignore[arg-type]
+    assert found["distance"]["estimate"] == pytest.approx(0.2)
+    assert found["distance"]["p_value"] is None
+
+
+def test_no_level_where_all_labour_shares_lie_on_one_side() -> None:
+    found = rows(points(np.linspace(0.2, 0.6, 12)), np.linspace(0.6, 0.9, 12))
+    assert (found["level"]["estimate"], found["level"]["reason"]) == (None, ONE_SIDE)
+    assert found["slope"]["estimate"] is not None
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_level_and_distance_lie_between_their_bounds_wherever_the_shares_do(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = rng.random((12, 3)) * 0.6
+    high = low + rng.random((12, 3)) * 0.4
+    exact = low + (high - low) * rng.random((12, 3))
+    bounded = rows(CellValues((low + high) / 2, np.stack([low, high]), "ends", None))
+    of_exact = rows(points(exact.mean(axis=1)))
+    for kind in ("slope", "level", "distance"):
+        row, value = bounded[kind], of_exact[kind]["estimate"]
+        assert row["bound_low"] - 1e-12 <= value <= row["bound_high"] + 1e-12  # type: ignore[operator]
+        assert row["ci_low"] <= row["bound_low"] + 1e-12  # type: ignore[operator]
+        assert row["bound_high"] - 1e-12 <= row["ci_high"]  # type: ignore[operator]
+
+
+def test_the_level_is_the_weighted_mean_of_the_shares() -> None:
+    y = np.random.default_rng(0).random(12)
+    weights = level_weights(LABOUR, 0.5)
+    assert weights.sum() == pytest.approx(1)
+    assert level_test(LABOUR, y, 0.5).estimate == pytest.approx(weights @ y - 0.5)
+    fit = np.polyfit(LABOUR, y, 1)
+    assert level_test(LABOUR, y, 0.5).estimate == pytest.approx(np.polyval(fit, 0.5) - 0.5)
+    assert slope_test(LABOUR, y).estimate == pytest.approx(fit[0])
+
+
+def test_intervals_of_level_and_distance_hold_what_is_true() -> None:
+    """600 worlds: jobs vary round a line, the level is −0.1; the distance's truth is its mean over worlds."""
+    rng = np.random.default_rng(5)
+    levels, distances = [], []
+    for _ in range(600):
+        labour = rng.random(20)
+        y = 0.4 + 0.6 * (labour - 0.5) + rng.normal(0, 0.08, 20)
+        levels.append(level_test(labour, y, 0.5).ci95)
+        distances.append(mean_distance(y, labour))
+    held = np.mean([low <= -0.1 <= high for low, high in levels])  # type: ignore[misc]
+    assert 0.93 <= held <= 0.975
+    truth = np.mean([found.estimate for found in distances])  # type: ignore[misc]
+    held = np.mean([found.ci95[0] <= truth <= found.ci95[1] for found in distances])  # type: ignore[index]
+    assert 0.92 <= held <= 0.975
+
+
+def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None:
+    """docs/methods.md#labour-slope: on average 0 and every occupation 20 points off is no parity."""
+
+    def representation(off: float) -> list[dict[str, object]]:
+        return [
+            {"model": "m", "occupation": f"o{i:02}", "template_id": "all", "reason": None,
+             "female_share": share + (off if i % 2 else -off) + 0.002 * (i % 3),
+             "labour_female_share": share}
+            for i, share in enumerate(np.linspace(0.25, 0.75, 20).tolist())
+        ]  # fmt: skip
+
+    for off, verdict in ((0.2, "no-clear-difference"), (0.01, "equivalent")):
+        made = rows_of_tests([], representation(off), models=("m",), margins={"represented_share": 0.2},
+                             seed=1, refusals=[])  # fmt: skip
+        paired = next(row for row in made if row["kind"] == "paired")
+        distance = next(row for row in made if row["kind"] == "distance")
+        assert -0.2 < paired["ci90_low"] < paired["ci90_high"] < 0.2, "on average they agree in both"
+        assert (paired["verdict"], paired["equivalent"]) == (verdict, verdict == "equivalent")
+        assert distance["estimate"] == pytest.approx(off, abs=0.01)
