@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from biaskit.compare.aliases import Aliases
 from biaskit.compare.conditions import how_to_compare, measured_differently, other_vectors
 from biaskit.compare.gaps import BothEngines, Measure, gap_rows, labour_table, measures
-from biaskit.compare.pairs import PairNote, Side, SidePair, model_pairs, pairs_of_groups
+from biaskit.compare.pairs import PairNote, Side, SidePair, group_notes, model_pairs, pairs_of_groups
 from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_rows_of_texts, texts_of
 from biaskit.compare.personas import comparable as texts_comparable
 from biaskit.compare.probe import (
@@ -104,6 +104,7 @@ class _Comparison:
                 self.made.notes.append(
                     f"The group {side.name} is not compared in {where}: {named} did not run."
                 )
+        self.made.notes += group_notes(self.groups, models)
         yield from model_pairs(labels)
         yield from pairs_of_groups(self.groups, models)
 

@@ -5,6 +5,7 @@ See docs/methods.md#model-groups.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -88,15 +89,16 @@ def _labels(name: str, listed: str, labels: Sequence[str]) -> tuple[str, ...]:
 def pairs_of_groups(named: Sequence[Side], models: Sequence[Model]) -> Iterator[SidePair]:
     """Later minus earlier of the groups named, then API − open-weight and instruct − base by metadata.
 
-    A group of which a model is missing is left out; a model whose tuning is unknown is in neither of the
-    last two. Two groups of one model each that nobody named would repeat the pair's own row.
+    A group of which a model is missing is left out. Instruct and base models are paired by family, one of
+    each: else a difference between families would pass for one of tuning. Two groups of one model each that
+    nobody named would repeat the pair's own row.
     """
     labels = {model.label for model in models}
     own = [side for side in named if labels.issuperset(side.models)]
     yield from ((later, earlier) for i, later in enumerate(own) for earlier in own[:i])
     for earlier, later in (
         (Side(OPEN_WEIGHT, _where(models, "local")), Side(API, _where(models, "api"))),
-        (Side(BASE, _tuned(models, "base")), Side(INSTRUCT, _tuned(models, "instruct"))),
+        by_family(models),
     ):
         sizes = len(earlier.models), len(later.models)
         if min(sizes) >= 1 and max(sizes) > 1 and not labels & {earlier.name, later.name}:
@@ -107,5 +109,45 @@ def _where(models: Sequence[Model], where: str) -> tuple[str, ...]:
     return tuple(model.label for model in models if model.where == where)
 
 
-def _tuned(models: Sequence[Model], tuning: str) -> tuple[str, ...]:
-    return tuple(model.label for model in models if model.tuning == tuning)
+def by_family(models: Sequence[Model]) -> SidePair:
+    """The base and the instruct models of which a family has exactly one each, in the same order."""
+    members: dict[str, dict[str, list[str]]] = {}
+    for model in models:
+        of_family = members.setdefault(family_of(model.spec), {})
+        of_family.setdefault(model.tuning, []).append(model.label)
+    whole = [of for of in members.values() if len(of.get("base", ())) == len(of.get("instruct", ())) == 1]
+    return Side(BASE, tuple(of["base"][0] for of in whole)), Side(
+        INSTRUCT, tuple(of["instruct"][0] for of in whole)
+    )
+
+
+_TUNED = frozenset({"instruct", "it", "chat", "base", "pt", "pretrained", "sft", "dpo", "rlhf", "hf", "gguf"})
+
+
+def family_of(spec: str) -> str:
+    """A model's name without what says how it was tuned: its spec's last part, in lower case.
+
+    hf:org/Llama-3.1-8B-Instruct and hf:org/Llama-3.1-8B are of one family; a version or size makes another.
+    """
+    name = re.split(r"[/\\:]", spec.rstrip("/\\").partition("@")[0])[-1].lower()
+    words = re.split(r"[-_ ]|\.(?=gguf$)", name)
+    return "-".join(word for word in words if word and word not in _TUNED)
+
+
+def group_notes(named: Sequence[Side], models: Sequence[Model]) -> Iterator[str]:
+    """Whom each group holds, since a contrast of groups speaks of these alone; and whom pairing left out."""
+    pairs = list(pairs_of_groups(named, models))
+    for side in dict.fromkeys(side for pair in pairs for side in pair):
+        n = len(side.models)
+        yield (
+            f"{side.name} {'are' if side.name.endswith('s') else 'is'} the mean of"
+            f" {'this model' if n == 1 else f'these {n} models'}: {', '.join(side.models)}."
+        )
+    tuned = {tuning: [m.label for m in models if m.tuning == tuning] for tuning in ("base", "instruct")}
+    if all(tuned.values()) and sum(map(len, tuned.values())) > 2:
+        paired = {label for side in by_family(models) for label in side.models}
+        if alone := [label for labels in tuned.values() for label in labels if label not in paired]:
+            yield (
+                "Base and instruct models are paired by family, one of each; without a partner, or with"
+                f" several: {', '.join(alone)}. --group NAME=LABEL,LABEL makes groups of your own."
+            )

@@ -17,7 +17,7 @@ from biaskit.cli.compare import verdict
 from biaskit.compare.aliases import Aliases, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
-from biaskit.compare.pairs import named_groups
+from biaskit.compare.pairs import family_of, named_groups
 from biaskit.compare.requirement import require_equivalent
 from biaskit.errors import CorpusError, UsageError
 from biaskit.runs.collection import gather
@@ -225,25 +225,59 @@ def test_a_group_is_the_mean_of_its_models_in_every_cell(tmp_path: Path) -> None
     assert row["family"] == "probe/share/paired/models"
 
 
+FAMILIES = {
+    "a": {"tuning": "base", "spec": "hf:org/Llama-3.1-8B"},
+    "b": {"tuning": "instruct", "spec": "hf:other/Llama-3.1-8B-Instruct@abc"},
+    "c": {"tuning": "base", "spec": "models/gemma-2-9b"},
+    "d": {"tuning": "instruct", "spec": "hf:org/gemma-2-9b-it"},
+    "e": {"tuning": "instruct", "spec": "hf:org/Qwen2.5-7B-Instruct"},
+    "f": {"where": "api", "tuning": "unknown"},
+}
+
+
 def test_api_and_tuning_make_groups_of_their_own(tmp_path: Path) -> None:
-    entries = {
-        "a": {"tuning": "base"},
-        "b": {"tuning": "instruct"},
-        "c": {"tuning": "instruct"},
-        "d": {"where": "api"},
-    }
-    made = compared(probe_run(tmp_path / "one", "a", "b", "c", "d", entries=entries))
+    made = compared(probe_run(tmp_path / "one", *FAMILIES, entries=FAMILIES))
     found = {(row["model_a"], row["model_b"]) for row in made.tests}
     assert ("instruct models", "base models") in found
     assert ("API models", "open-weight models") in found
     of_base = find(made.tests, kind="paired", gender="male", group_a="men's", model_b="base models")
     men = [job for job in JOBS if LABOUR[job] < 0.5]
-    mean = {m: np.mean([0.9 - share_of(m, job, t) for job in men for t in TEMPLATES]) for m in "abc"}
-    assert (mean["b"] + mean["c"]) / 2 - mean["a"] == pytest.approx(of_base["estimate"])
+    mean = {m: np.mean([0.9 - share_of(m, job, t) for job in men for t in TEMPLATES]) for m in "abcd"}
+    # e has no partner: its family would else pass for its tuning.
+    expected = (mean["b"] + mean["d"]) / 2 - (mean["a"] + mean["c"]) / 2
+    assert expected == pytest.approx(of_base["estimate"])
+    assert "these 2 models: b, d." in note(made, "instruct models are the mean")
+    assert "without a partner, or with several: e" in note(made, "paired by family")
+
+
+def test_models_of_unrelated_names_are_no_family(tmp_path: Path) -> None:
+    entries = {
+        "a": {"tuning": "base", "spec": "hf:org/one-1b"},
+        "b": {"tuning": "instruct", "spec": "hf:org/two-1b-it"},
+        "c": {"tuning": "instruct", "spec": "hf:org/one-3b-it"},
+    }
+    made = compared(probe_run(tmp_path / "one", "a", "b", "c", entries=entries))
+    assert "instruct models" not in {row["model_a"] for row in made.tests}
+    assert "a, b, c" in note(made, "paired by family")
+
+
+@pytest.mark.parametrize(
+    ("spec", "family"),
+    [
+        ("hf:meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"),
+        ("hf:mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3"),
+        ("hf:mistralai/Mistral-7B-v0.3@main", "mistral-7b-v0.3"),
+        ("C:\\models\\gemma-2-9b-it\\", "gemma-2-9b"),
+        ("./models/qwen2.5-7b-chat.gguf", "qwen2.5-7b"),
+        ("demo", "demo"),
+    ],
+)
+def test_a_family_is_the_name_without_how_it_was_tuned(spec: str, family: str) -> None:
+    assert family_of(spec) == family
 
 
 def test_two_groups_of_one_model_each_do_not_repeat_their_row(tmp_path: Path) -> None:
-    entries = {"a": {"tuning": "base"}, "b": {"tuning": "instruct"}}
+    entries = {"a": {"tuning": "base", "spec": "x"}, "b": {"tuning": "instruct", "spec": "x-it"}}
     assert {("b", "a")} == pairs_of(compared(probe_run(tmp_path / "r", "a", "b", entries=entries)), "probe")
 
 

@@ -83,7 +83,8 @@ def _lead(contrast: str) -> str:
 
 
 def _of_pair(content: Content, topic: Topic, contrast: str, rows: Sequence[Row]) -> Finding:
-    a, b, using = short(rows[0]["model_a"]), short(rows[0]["model_b"]), _using(rows)
+    a_label, b_label = rows[0]["model_a"], rows[0]["model_b"]
+    a, b, using = short(a_label), short(b_label), _using(rows)
     known = defined(rows, "estimate")
     text = f"{_lead(contrast)}{a} compared with {b}"
     if not known:
@@ -94,6 +95,8 @@ def _of_pair(content: Content, topic: Topic, contrast: str, rows: Sequence[Row])
         missing = undefined(rows, "estimate")
         text += f" {count(len(missing), 'comparison')} not measured ({reasons_of(missing)})."
     text += _weak(content, rows)
+    if not {model.label for part in content.parts for model in part.models}.issuperset((a_label, b_label)):
+        text += " This speaks of the models in these groups, not of all models of their kind."
     return Finding(text, topic, shared([outcome_of(row) for row in known]), using, "tables")
 
 
