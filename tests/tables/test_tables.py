@@ -76,8 +76,8 @@ PROMISED = {
     "gaps": "model, occupation, bias_type, prompt_form, probe_gap, represented_gap, labour_gap, srb_spread, "
     "vectors, reason",
     "clusters": "model, cluster, words, n_occupations_female, n_occupations_male, female_share, kept, "
-    "category, reason",
-    "silhouette": "k, silhouette, chosen",
+    "category, p_value, null_kept, reason",
+    "silhouette": "k, silhouette, chosen, silhouette_low, silhouette_high",
 }
 
 

@@ -32,6 +32,9 @@ GAP_NAMES = {
 }
 
 
+NOISY = " Noise in either number draws the correlation towards 0."
+
+
 def relations(content: Content) -> Iterator[Ranked]:
     """Rank correlations over occupations; those between the engines lead."""
     shown = RELATIONS if content.reference in ("labour", "both") else BETWEEN_ENGINES
@@ -66,7 +69,7 @@ def _of_one(y: str, x: str, row: Row) -> Finding:
     verb = {"higher": "rises with", "lower": "falls as", None: "shows no clear relation to"}[direction]
     tail = f"{x} grows" if direction == "lower" else x
     text = f"Over {count(row['n_a'] or 0, 'occupation')}, {y} of {short(row['model_a'])} {verb} {tail}: "
-    text += f"rank correlation {number}.{noted([row])}"
+    text += f"rank correlation {number}.{NOISY if 'labour_gap' not in row['quantity'] else ''}{noted([row])}"
     return Finding(text, "relations", outcome_of(row), _using([row]), "figures")
 
 

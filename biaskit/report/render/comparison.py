@@ -11,7 +11,7 @@ from biaskit.report.findings.finding import parts_of
 from biaskit.report.findings.representation import occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, grouped, where
 
 OTHER_VECTORS = "other vectors"
 OTHER_FORM = "other prompt form"
@@ -38,11 +38,11 @@ def overview(content: Content) -> TitledTable | None:
         columns += ["women", "women", "men"]
     if not columns:
         return None
-    vectors = _first_vectors(texts)
+    vectors, represented = _first_vectors(texts), _represented(texts)
     lines: list[tuple[str, ...]] = []
     for label, forms in _forms(content.parts).items():
         cells = [_place(blocks, label, *place) for place in places]
-        written = (_represented(texts, label), *_srb(texts, label, vectors)) if texts else ()
+        written = (represented.get(label, UNDEFINED), *_srb(texts, label, vectors)) if texts else ()
         lines.append((label, forms, *(share for share, _ in cells), *written))
         if any(interval for _, interval in cells):
             lines.append(("  95 %", "", *(interval for _, interval in cells), *[""] * len(written)))
@@ -61,8 +61,8 @@ def _note(places: Sequence[object], texts: Sequence[Part]) -> str:
         )
     if texts:
         said.append(
-            "texts: mean over occupations, gender not in the prompt. SRB, of women's and of men's texts:"
-            " negative = nearer to texts about a woman on request."
+            "texts: mean over the occupations that all models have, gender not in the prompt. SRB, of"
+            " women's and of men's texts: negative = nearer to texts about a woman on request."
         )
     return " ".join([*said, f"{UNDEFINED}: not measured; the runs' tables give the reason."])
 
@@ -79,10 +79,15 @@ def _place(blocks: Sequence[ProbeBlock], label: str, bias_type: str, group: str)
     return UNDEFINED, ""
 
 
-def _represented(texts: Sequence[Part], label: str) -> str:
-    rows = [row for part in texts for row in where(occupations_of(part), model=label)]
-    shares = [row["female_share"] for row in rows if row["female_share"] is not None]
-    return f"{100 * fmean(shares):.1f}" if shares else UNDEFINED
+def _represented(texts: Sequence[Part]) -> dict[str, str]:
+    """Label → the mean over the occupations that every model has a share of: else means differ by these."""
+    rows = [row for part in texts for row in defined(occupations_of(part), "female_share")]
+    shares = {
+        label: {row["occupation"]: row["female_share"] for row in own}
+        for (label,), own in grouped(rows, "model").items()
+    }
+    common = set.intersection(*map(set, shares.values())) if shares else set()
+    return {label: f"{100 * fmean(own[o] for o in common):.1f}" for label, own in shares.items() if common}
 
 
 def _first_vectors(texts: Sequence[Part]) -> tuple[str, str] | None:
