@@ -297,7 +297,7 @@ def test_who_is_represented_against_labour_statistics() -> None:
         "Asked for texts without naming a gender, m speaks of women in 20 % [15–25] (cook) to 90 % [85–95] "
         "(nurse) of the texts that speak of a gender. Against U.S. labour statistics, the share of women "
         "is, averaged over occupations: 3 points more [−40 to 46], no clear difference. In 1 of 3 "
-        "occupations the share lies above the labour share, in 1 below it, with intervals that exclude it; "
+        "occupations the share lies above the labour share, in 1 below it, after Holm's correction; "
         "farthest off is 20 % [15–25] (cook) against 43 %. 30 of 300 texts (10 %) speak of no gender and "
         "are in no share; 3 were refused. Counted all as men's, or all as women's, they could turn all but "
         "2 of the 3 comparisons with labour statistics."

@@ -27,7 +27,9 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.runs.collection import Part
-from biaskit.stats.verdict import direction_of
+from biaskit.stats.multiplicity import holm
+from biaskit.stats.proportions import p_of_share
+from biaskit.stats.verdict import LEVEL, direction_of
 from biaskit.tables.query import (
     Row,
     defined,
@@ -141,12 +143,20 @@ def _counts_against_labour(rows: Sequence[Row]) -> str:
     tested = defined(rows, "labour_female_share", "ci_low")
     if not tested:
         return " No occupation has a labour share."
-    above = [row for row in tested if row["ci_low"] > row["labour_female_share"]]
-    below = [row for row in tested if row["ci_high"] < row["labour_female_share"]]
+    p_values = [
+        p_of_share(row["female_share"], (row["ci_low"], row["ci_high"]), row["labour_female_share"])
+        for row in tested
+    ]
+    # One by one, one in twenty would lie off by chance: these claims are adjusted among themselves.
+    claims = zip(tested, holm([""] * len(tested), p_values), strict=True)
+    off = [row for row, p in claims if p is not None and p < LEVEL]
+    above = [row for row in off if row["female_share"] > row["labour_female_share"]]
+    below = [row for row in off if row["female_share"] < row["labour_female_share"]]
     text = (
         f" In {len(above)} of {count(len(tested), 'occupation')} the share lies above the labour share, in "
     )
-    text += f"{len(below)} below it, with intervals that exclude it"
+    text += f"{len(below)} below it"
+    text += ", after Holm's correction" if len(tested) > 1 else ""
     farthest = max([*above, *below], key=_distance, default=None)
     if farthest is not None:
         text += (
