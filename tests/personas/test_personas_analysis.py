@@ -700,7 +700,7 @@ def test_represented_share_is_tested_against_the_labour_share(
                 table(result, "tests"), quantity="represented_share", model_a=model, model_b=model
             )
         }
-        assert ["paired", "wilcoxon"] == list(rows)
+        assert ["paired", "wilcoxon", "distance"] == list(rows)
         test = stats.ttest_rel(share, labour)
         paired = rows["paired"]
         assert (share - labour).mean() == pytest.approx(float(paired["estimate"]))

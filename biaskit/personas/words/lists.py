@@ -25,15 +25,20 @@ from biaskit.personas.words.log_odds import (
 )
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.crossed import joined
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import reaches
+from biaskit.stats.verdict import LEVEL
+from biaskit.stats.welch import welch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 AGAINST_ALL = "all"  # what a gender is compared with where several others had to be passed
 N_SHUFFLES = 199
+MOST_UNEQUAL = 1.25
+"""How much longer one gender's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
 
 _COUNTS_AT_ONCE = 8_000_000  # 64 MB of doubles
 
@@ -219,7 +224,8 @@ def _with_words(empty: WordList, texts: _Texts, log_odds: LogOdds, g: int, null:
     z = _z_of_pairs(log_odds, counts, texts.elsewhere)
     words = tuple(_marked_words(texts, z, g))
     observed = _statistics(z, counts, g, texts.left_out)
-    return _beside_null(replace(empty, words=words, n_marked=len(words)), observed, null)
+    found = _beside_null(replace(empty, words=words, n_marked=len(words)), observed, null)
+    return _unless_unequal(found, texts, g)
 
 
 def _why_undefined(texts: _Texts, log_odds: LogOdds, g: int) -> str | None:
@@ -397,6 +403,33 @@ def _joined(blocks: Sequence[_Statistics]) -> _Statistics:
         lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
         return _Statistics(lengths, z, lengths, z)
     return _Statistics(*(np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(_Statistics)))
+
+
+def _unless_unequal(found: WordList, texts: _Texts, g: int) -> WordList:
+    """Take the null of what is said from a list whose texts differ in length between the genders.
+
+    The shorter gender's words weigh less in its prior, so its list grows; shuffled labels level the lengths.
+    """
+    if found.null_p95_beyond is None:
+        return found
+    lengths, labels = np.asarray(texts.counts.sum(axis=1)).ravel(), np.array(texts.labels)
+    for h in _others(texts.groups, g):
+        sides = sorted((lengths[labels == texts.groups[k]].mean(), texts.groups[k]) for k in (g, h))
+        (least, short), (most, long) = sides
+        p = welch(*(lengths[labels == texts.groups[k]] for k in (g, h))).p_value
+        if most > MOST_UNEQUAL * least and p is not None and p < LEVEL:
+            why = (
+                f"{long} texts are {most / least:.1f} times as long as {short} ones: shuffled genders are no"
+                " chance level"
+            )
+            return replace(
+                found,
+                null_p95_beyond=None,
+                p_value_beyond=None,
+                p_value_max_z_beyond=None,
+                reason=joined([found.reason, why]),
+            )
+    return found
 
 
 def _beside_null(found: WordList, observed: _Statistics, null: _Statistics) -> WordList:

@@ -84,7 +84,8 @@ def _more_than_chance(rows: Sequence[Row]) -> str:
 
 
 def _why_not(lists: Sequence[Row]) -> str:
-    return OLD_TABLES if defined(lists, "null_p95") else reasons_of(lists)
+    made_before = defined(lists, "null_p95") and not defined(lists, "n_marked_beyond")
+    return OLD_TABLES if made_before else reasons_of(lists)
 
 
 def _top(part: Part, longer: Sequence[Row], gender: str) -> str:

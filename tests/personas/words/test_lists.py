@@ -214,7 +214,8 @@ def test_any_texts_give_a_list_or_a_reason_and_no_word_that_the_target_lacks(
             else:
                 assert len(one.words) == one.n_marked
                 assert one.p_value is None or 0.1 <= one.p_value <= 1.0
-                assert (one.p_value is None) == (one.longer_than_null is None)
+                unequal = "times as long as" in (one.reason or "")
+                assert (one.p_value is None or unequal) == (one.longer_than_null is None)
 
 
 # --- three genders --------------------------------------------------------------------------------
@@ -342,6 +343,22 @@ def test_texts_that_differ_in_pronouns_alone_are_no_longer_than_chance_beyond_th
         assert one.n_marked is not None
         assert one.n_marked - 1 == one.n_marked_beyond
         assert one.longer_than_null is False
+
+
+@pytest.mark.parametrize(("times", "judged"), [(1, True), (2, False)])
+def test_texts_of_unequal_length_have_no_chance_level_beyond(times: int, judged: bool) -> None:
+    """docs/methods.md#word-list-null: shuffled labels level the lengths, and the shorter list grows."""
+    longer = [
+        " ".join([text] * times) if gender == "male" else text
+        for text, gender in zip(TWO.texts, TWO.genders, strict=True)
+    ]
+    for one in replace(TWO, texts=tuple(longer)).lists(n_shuffles=19):
+        beyond = (one.null_p95_beyond, one.p_value_beyond, one.p_value_max_z_beyond, one.longer_than_null)
+        assert all((value is not None) == judged for value in beyond)
+        assert one.p_value is not None
+        assert one.n_marked_beyond is not None
+        said = "male texts are" in (one.reason or "") and "times as long as female ones" in (one.reason or "")
+        assert said == (not judged)
 
 
 def test_where_every_word_is_left_out_nothing_lies_beyond() -> None:
