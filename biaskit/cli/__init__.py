@@ -50,6 +50,11 @@ class _Lazy(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         from biaskit.errors import nearest
 
+        if args and args[0] == "help":  # as git and others have it
+            args = [args[1], "--help"] if args[1:] else ["--help"]
+            if args == ["--help"]:
+                click.echo(ctx.get_help())
+                ctx.exit()
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(f"There is no command {args[0]!r}.{nearest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -80,7 +85,7 @@ def main() -> NoReturn:
         status = _say(str(error), error.exit_code)
     except click.UsageError as error:
         where = f" See {error.ctx.command_path} --help." if error.ctx else ""
-        status = _say(f"{error.format_message()}{where}", 2)
+        status = _say(f"{error.format_message()}{_twin(error)}{where}", 2)
     except click.ClickException as error:
         status = _say(error.format_message(), 2)
     except (KeyboardInterrupt, click.Abort):
@@ -92,6 +97,17 @@ def main() -> NoReturn:
         # A file system's refusal that no room foresaw is still no bug of the user's to read a traceback of.
         status = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", 1)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+_TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occupations"}
+
+
+def _twin(error: click.UsageError) -> str:
+    """What the other engine's option is called here."""
+    command = error.ctx.command.name if error.ctx else None
+    option = error.option_name if isinstance(error, click.NoSuchOption) else ""
+    twin = _TWINS.get((command or "", option))
+    return f" Here it is {twin}." if twin else ""
 
 
 def _as_interrupt(number: int, frame: Any) -> NoReturn:

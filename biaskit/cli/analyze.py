@@ -17,6 +17,7 @@ from biaskit.workflow.imported import import_texts
 from biaskit.workflow.recorded import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
 
+TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 VARIANTS = click.Choice(["exact", "released"])
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
@@ -91,6 +92,9 @@ def _stored(
         path = recorded_run(runs[0], out)
         out = None
     else:
+        for run in runs:
+            if Path(run).suffix.lower() in TEXT_FILES and not Path(run).is_dir():
+                raise UsageError(f"{run} is no run. For texts of your own: biaskit analyze --texts {run}")
         paths = named_or_newest(runs)
         path = paths[0]
     chosen = {**(analysis_keys(study, path) if study else {}), **chosen}

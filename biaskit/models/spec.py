@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import ModelError, UsageError, nearest
+from biaskit.errors import UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.known import find_known
@@ -129,11 +129,12 @@ def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
 
 
 def _kind(spec: str) -> tuple[str, str]:
+    """The kind of a spec and what follows it; `UsageError` where it names no model at all."""
     kind, _, name = full_spec(spec).partition(":")
     if spec == "demo" or (kind in KINDS and kind != "demo"):
         return kind, name
     hint = nearest(kind, KINDS) or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
-    raise ModelError(
+    raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
         " api:NAME@URL or scripted:FILE."
     )

@@ -167,11 +167,43 @@ def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
     elif first["type"] == "missing":
         said = f"{where}: the key {key!r} is missing."
     else:
-        shown = str(first["input"])
-        own = first["type"] == "value_error"  # a check of ours, which says what to write
-        why = str(first["ctx"]["error"]) if own else first["msg"].lower()
-        said = f"{where}: {key} = {shown[:60]}: {why}."
+        said = f"{where}: {key} = {str(first['input'])[:60]}: {_advice(first, study)}."
     return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
+
+
+_ADVICE = {
+    "literal_error": "write one of {expected}",
+    "greater_than": "write more than {gt:g}",
+    "greater_than_equal": "write {ge:g} or more",
+    "less_than": "write less than {lt:g}",
+    "less_than_equal": "write {le:g} or less",
+    "multiple_of": "write a multiple of {multiple_of}",
+    "finite_number": "write a finite number",
+    "string_pattern_mismatch": "it does not have the form {pattern}",
+    "string_too_short": "write {min_length} characters or more",
+    "string_too_long": "write {max_length} characters or fewer",
+    "too_short": "write {min_length} entries or more",
+    "too_long": "write {max_length} entries or fewer",
+}
+"""Kind of a validator's problem → what to do, with the values it names."""
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text, in quotes"}
+_LISTS = ("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type")
+
+
+def _advice(problem: Mapping[str, Any], study: type[BaseModel]) -> str:
+    """What to write instead; a validator's own words are for those who know its types."""
+    kind, context = str(problem["type"]), problem.get("ctx", {})
+    if kind == "value_error":  # a check of ours, which says what to write
+        return str(context["error"])
+    if kind in _ADVICE:
+        return _ADVICE[kind].format(**context)
+    if kind in _LISTS:
+        return "write a list, like [1, 2]"
+    if kind.startswith(("dict", "model", "mapping", "dataclass")):
+        key = ".".join(str(part) for part in problem["loc"])
+        inside = next(iter(_fields_at(study, problem["loc"])), "NAME")
+        return f"this is a table of keys; write {key}.{inside} = VALUE"
+    return f"write {_KINDS.get(kind.partition('_')[0], 'a value of another kind')}"
 
 
 def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from biaskit.corpora.loaders import load_items
 from biaskit.corpora.sources import check_label
 from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
-from biaskit.models.spec import full_spec, split_label
+from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
@@ -51,7 +52,27 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
         raise UsageError(
             "Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or scripted:FILE."
         )
+    for spec in named.values():
+        _check_is_model(spec, study)
     return named
+
+
+def _check_is_model(spec: str, study: Study) -> None:
+    """A word that is no model stops the call before any work: it is a slip, not a model that failed."""
+    try:
+        is_api(spec)
+    except UsageError as error:
+        what = "jobs" if study.engine == "probe" else "occupations"
+        source = getattr(study, what).source
+        items = load_items(source) if source else ()
+        for item in items:
+            if item.name.casefold() == spec.casefold():
+                name = item.name.replace("'", "")
+                raise UsageError(
+                    f"{spec!r} is not a model; {what} are named by --{what} {shlex.quote(name)} ({what}=… in"
+                    f" Python), several with commas: --{what} a,b."
+                ) from None
+        raise error
 
 
 def label_models(texts: Sequence[str]) -> dict[str, str]:

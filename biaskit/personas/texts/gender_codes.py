@@ -11,10 +11,43 @@ from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, StudyError, nearest
 
 _CODES: Mapping[str, tuple[str, ...]] = {
-    "female": ("f", "w", "female", "woman"),
-    "male": ("m", "male", "man"),
-    "nonbinary": ("n", "nb", "nonbinary", "non-binary", "non binary", "non_binary"),
+    "female": (
+        *(
+            "f",
+            "w",
+            "female",
+            "woman",
+            "weiblich",
+            "frau",
+            "femme",
+            "féminin",
+            "mujer",
+            "femenino",
+            "femenina",
+        ),
+        *(
+            "femenina",
+            "donna",
+            "femmina",
+            "femminile",
+            "mulher",
+            "feminino",
+            "feminina",
+            "vrouw",
+            "vrouwelijk",
+        ),
+        *("kobieta", "kvinna", "kvinde", "kvinne"),
+    ),
+    "male": (
+        *("m", "male", "man", "männlich", "maennlich", "mann", "homme", "masculin", "hombre", "masculino"),
+        *("uomo", "maschio", "maschile", "homem", "mannelijk", "mężczyzna", "mand"),
+    ),
+    "nonbinary": (
+        *("n", "nb", "nonbinary", "non-binary", "non binary", "non_binary"),
+        *("divers", "non binaire", "no binario"),
+    ),
 }
+"""Of other languages words alone: as a letter, M is a man in German and a woman (mujer) in Spanish."""
 _NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
 NO_CODES: Mapping[str, str] = MappingProxyType({})
 
@@ -23,7 +56,8 @@ class GenderCodes:
     """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender is specified".
 
     Understood, whatever their case and the white space around them: F, W, female, woman; M, male, man;
-    N, NB, nonbinary, non-binary, non binary, non_binary. An empty code is None. `given` (the study key
+    N, NB, nonbinary, non-binary, non binary, non_binary; and the words for them in the larger languages of
+    Europe (weiblich, homme, mujer, …). An empty code is None. `given` (the study key
     `gender_codes`) goes before these; it maps to female, male, nonbinary, or to none or "" for "not
     specified", and a wrong value in it is a `StudyError`.
     """
@@ -66,7 +100,8 @@ def how_to_map(codes: Iterable[str]) -> str:
     ways = []
     for code in (code if len(code) <= 40 else "CODE" for code in codes):
         if code.isprintable() and not {".", "="} & set(code):
-            ways.append(f"--set {shlex.quote(f'gender_codes.{code}=female')}")
+            ways.append(f"--set {shlex.quote(f'gender_codes.{code}=VALUE')}")
         else:
-            ways.append(f'{json.dumps(code)} = "female" under [gender_codes] of a study file')
-    return f"Map each with {', '.join(ways)}; other values: male, nonbinary, none (not specified)."
+            ways.append(f'{json.dumps(code)} = "VALUE" under [gender_codes] of a study file')
+    # Never with a value filled in: pasted as it stands it would turn men into women.
+    return f"Map each with {', '.join(ways)}; VALUE: female, male, nonbinary or none (not specified)."

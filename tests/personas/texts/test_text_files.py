@@ -140,7 +140,7 @@ def test_codes_that_are_understood(gender: str | None, codes: list[str]) -> None
 def test_a_code_nobody_mapped_is_an_error_and_no_guess(code: str) -> None:
     message = message_of(GenderCodes().__getitem__, code)
     assert f"The gender code {code!r} is not known." in message
-    assert "male, nonbinary, none (not specified)" in message
+    assert "VALUE: female, male, nonbinary or none (not specified)" in message
 
 
 def test_a_mapping_goes_before_what_is_understood_whatever_the_case() -> None:
@@ -184,9 +184,9 @@ def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: W
     file = write("t.csv", "text,sex\n" + "".join(f"t,{code}\n" for code in codes))
     assert message_of(read_texts, file, gender="sex") == (
         "t.csv: sex holds gender codes that are not known: 'D' (3 texts), 'trans woman' (2 texts),"
-        " '1.5' (2 texts), 'NA' (1 text). Map each with --set gender_codes.D=female,"
-        ' --set \'gender_codes.trans woman=female\', "1.5" = "female" under [gender_codes] of a study file;'
-        " other values: male, nonbinary, none (not specified)."
+        " '1.5' (2 texts), 'NA' (1 text). Map each with --set gender_codes.D=VALUE,"
+        ' --set \'gender_codes.trans woman=VALUE\', "1.5" = "VALUE" under [gender_codes] of a study file;'
+        " VALUE: female, male, nonbinary or none (not specified)."
     )
     mapped = {"D": "nonbinary", "NA": "none", "trans woman": "female", "1.5": ""}
     found = read_texts(file, gender="sex", gender_codes=mapped)
@@ -196,7 +196,7 @@ def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: W
 def test_a_column_of_texts_as_gender_column_is_one_short_line(write: Write) -> None:
     file = write("t.csv", "text\n" + "".join(f'"{n} {"x" * 500}\n"\n' for n in range(250)))
     message = message_of(read_texts, file, gender="text")
-    assert "others (242 texts). Map each with --set gender_codes.CODE=female" in message
+    assert "others (242 texts). Map each with --set gender_codes.CODE=VALUE" in message
     assert len(message) < 1000
 
 
