@@ -87,7 +87,8 @@ def test_a_hint_for_codes_turns_nobody_into_another_when_it_is_pasted() -> None:
 @pytest.mark.parametrize(
     ("code", "gender"),
     [("Weiblich", "female"), ("männlich", "male"), ("maennlich", "male"), ("Femme", "female"),
-     ("homme", "male"), ("mujer", "female"), ("hombre", "male"), ("donna", "female"), ("uomo", "male"), ("divers", "nonbinary")],
+     ("homme", "male"), ("mujer", "female"), ("hombre", "male"), ("donna", "female"),
+     ("uomo", "male"), ("divers", "nonbinary")],
 )  # fmt: skip
 def test_words_of_the_larger_languages_are_known(code: str, gender: str) -> None:
     assert gender == GenderCodes()[code]
