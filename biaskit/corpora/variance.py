@@ -63,7 +63,12 @@ def load_cell_variance(source: str | Path = OF_CELLS) -> tuple[CellVariance, ...
             one_of(row, "bias_type", ("explicit", "implicit")),
             label_of(row, "group"),
             label_of(row, "gender"),
-            *(_number(row, name) for name in _CELLS.required[3:]),
+            share=_number(row, "share"),
+            coverage=_number(row, "coverage"),
+            var_job=_number(row, "var_job"),
+            var_template=_number(row, "var_template"),
+            var_residual=_number(row, "var_residual"),
+            var_difference=_number(row, "var_difference"),
         )
         for row in read_source_rows(source, _CELLS).rows
     )
@@ -74,7 +79,9 @@ def load_text_variance(source: str | Path = OF_TEXTS) -> tuple[TextVariance, ...
     return tuple(
         TextVariance(
             label_of(row, "model"),
-            *(_number(row, name) for name in _TEXTS.required[1:4]),
+            share=_number(row, "share"),
+            associated_share=_number(row, "associated_share"),
+            var_occupation=_number(row, "var_occupation"),
             n_occupations=int(_number(row, "n_occupations", most=math.inf)),
         )
         for row in read_source_rows(source, _TEXTS).rows

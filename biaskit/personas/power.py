@@ -12,9 +12,12 @@ from biaskit.errors import RunError
 from biaskit.personas.representation import labour_contrast
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.rounds import Filling
-from biaskit.stats.power import POWER, Design, Side, smallest_difference
+from biaskit.stats.power import POWER, Design, Side, power, smallest_difference
 from biaskit.tables.query import Row, mean_over_prompts, where
 from biaskit.wording import count, percent, points
+
+MOST = 1000
+"""Occupations, or texts of a prompt, that a search goes up to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,13 @@ class Outlook:
         """The same question asked with another design."""
         return replace(self, size=size)
 
+    def larger(self) -> dict[str, list[Size]]:
+        """What can be made larger, each by itself, by growing size."""
+        return {
+            "texts": [replace(self.size, texts=n) for n in range(1, MOST + 1)],
+            "occupations": [replace(self.size, occupations=n) for n in range(2, MOST + 1)],
+        }
+
     def design(self) -> Design:
         """The paired t-test over occupations: one number of each, the noise of its draws in it."""
         v, size = self.variance, self.size
@@ -56,6 +66,10 @@ class Outlook:
         sources = {"occupations": parts["jobs"], "draws": parts["cells"]}
         shares = {name: part / total if total else 0.0 for name, part in sources.items()}
         return Shown(self.size, found, shares, reason)
+
+    def shows(self, difference: float) -> bool:
+        """Whether a difference would show in 80 % of runs."""
+        return self.size.occupations > 1 and power(self.design(), difference) >= POWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +126,5 @@ def sentence(shown: Shown, varies: str) -> str:
     return (
         f"A mean difference of {points(shown.difference)} (over {over}; variance: {sources}) between the"
         f" share of women in the texts and in the labour force would show in {percent(POWER)} % of such runs,"
-        f" by itself, if the model varies {varies}."
+        f" by itself, if the model varies {varies} (see biaskit plan)."
     )

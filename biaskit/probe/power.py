@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,7 +15,7 @@ from biaskit.probe.design import ProbeDesign
 from biaskit.records import BiasType
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
-from biaskit.stats.power import LEVEL, POWER, Design, Side, smallest_difference
+from biaskit.stats.power import LEVEL, POWER, Design, Side, power, smallest_difference
 from biaskit.tables.query import Row, Tables, distinct, first, in_main_setting, where, without_instruction
 from biaskit.wording import listed, people, percent, points
 
@@ -22,6 +23,8 @@ N_CLAIMS = 16
 """Comparisons that a page of one model without instructions adjusts together."""
 
 NOT_WORTH_NAMING = 0.05
+MOST = 500
+"""Jobs of a group, templates or draws that a search goes up to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,23 @@ class Outlook:
             self.bias_type, self.gender, self.groups, self.size, alone, on_page, self._parts(design), reason
         )
 
+    def shows(self, difference: float) -> bool:
+        """Whether a difference would get its verdict in 80 % of runs."""
+        return self.no_verdict() is None and power(self.design(), difference) >= POWER
+
+    def larger(self) -> dict[str, list[Size]]:
+        """What can be made larger, each by itself and jobs with templates, by growing size."""
+        size, sizes = self.size, range(2, MOST + 1)
+        per_job = size.templates / max(size.jobs)
+        ways = {
+            "templates": [replace(size, templates=n) for n in sizes],
+            "jobs": [replace(size, jobs=(n,) * len(size.jobs)) for n in sizes],
+            "jobs and templates": [
+                Size((n,) * len(size.jobs), max(2, math.ceil(n * per_job)), size.draws) for n in sizes
+            ],
+        }
+        return ways | ({"draws": [replace(size, draws=n) for n in sizes]} if size.draws else {})
+
     def no_verdict(self) -> str | None:
         """Why nothing that such a design measures gets a verdict, or None."""
         if min(self.size.jobs) < 2:
@@ -138,7 +158,7 @@ def matched_draws(round_size: int, most: int, coverage: float, enough: int = 3) 
 
     open_cells = np.ones(1)  # probability of each K below `enough`, among cells still drawn
     ended = np.zeros(most + round_size + 1)
-    drawn = mean_drawn = 0
+    drawn, mean_drawn = 0, 0.0
     while drawn < most:
         now = min(round_size, most - drawn)
         mean_drawn += now * float(open_cells.sum())
@@ -189,8 +209,17 @@ def _of_group(own: Sequence[CellVariance], name: str) -> CellVariance:
     def mean(of: str) -> float:
         return float(np.mean([value for v in own if (value := getattr(v, of)) is not None] or [0.0]))
 
-    numbers = ("share", "coverage", "var_job", "var_template", "var_residual", "var_difference")
-    return replace(own[0], group=name, **{of: mean(of) for of in numbers})
+    return CellVariance(
+        own[0].bias_type,
+        name,
+        own[0].gender,
+        share=mean("share"),
+        coverage=mean("coverage"),
+        var_job=mean("var_job"),
+        var_template=mean("var_template"),
+        var_residual=mean("var_residual"),
+        var_difference=mean("var_difference"),
+    )
 
 
 # --- from a run's tables ---------------------------------------------------------------------------------
@@ -300,7 +329,8 @@ def sentence(found: Sequence[Shown], varies: str, *, bounds: bool = False) -> st
         more = ", and the bounds of top-k come on top" if bounds else ""
         said.append(
             f"Differences of {listed(parts)} in the share of {people(found[0].gender)} {between} would show"
-            f" in {percent(POWER)} % of such runs, each by itself, if the model varies {varies}{more}."
+            f" in {percent(POWER)} % of such runs, each by itself, if the model varies {varies}{more} (see"
+            " biaskit plan)."
         )
     said += [f"No {one.bias_type} difference would show: {one.reason}." for one in found if one.reason]
     return " ".join(said)

@@ -5,7 +5,6 @@ See docs/methods.md#power.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -116,18 +115,3 @@ def _reach(design: Design, level: float) -> FloatArray | None:
         return None
     variance, dof = combined(jobs, templates, residual)
     return np.asarray(stdtrit(dof, 1.0 - level / 2.0) * np.sqrt(variance), dtype=np.float64)
-
-
-def fewest(designs: Sequence[tuple[int, Design]], difference: float) -> int | None:
-    """Find the first of ever larger designs that shows a difference in 80 % of runs.
-
-    Arguments: (size, design) by growing size. Returns: its size, or None where the largest does not.
-    """
-    low, high = 0, len(designs)
-    while low < high:
-        middle = (low + high) // 2
-        if power(designs[middle][1], difference) >= POWER:
-            high = middle
-        else:
-            low = middle + 1
-    return designs[low][0] if low < len(designs) else None
