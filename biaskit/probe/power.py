@@ -34,6 +34,7 @@ class Size:
     jobs: tuple[int, ...]  # of the group, or of the two groups that are compared
     templates: int
     draws: int | None = None  # of a round in each cell; None: the share is known without draws
+    most: int = 0  # draws of a cell, where a cell without enough of them is drawn on
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Outlook:
 
     def matched(self) -> Matched:
         """What the draws of a cell come to."""
-        return matched_draws(self.size.draws or 1, self.size.draws or 1, self.coverage)
+        return matched_draws(self.size.draws or 1, self.size.most, self.coverage)
 
     def shown(self) -> Shown:
         """What it can show."""
@@ -117,10 +118,17 @@ class Outlook:
             "templates": [replace(size, templates=n) for n in sizes],
             "jobs": [replace(size, jobs=(n,) * len(size.jobs)) for n in sizes],
             "jobs and templates": [
-                Size((n,) * len(size.jobs), max(2, math.ceil(n * per_job)), size.draws) for n in sizes
+                replace(size, jobs=(n,) * len(size.jobs), templates=max(2, math.ceil(n * per_job)))
+                for n in sizes
             ],
         }
-        return ways | ({"draws": [replace(size, draws=n) for n in sizes]} if size.draws else {})
+        return ways | (
+            {"draws": [replace(size, draws=n, most=self._most_at(n)) for n in sizes]} if size.draws else {}
+        )
+
+    def _most_at(self, draws: int) -> int:
+        """Draws of a cell with rounds of another size; where there was one round there is one."""
+        return draws if self.size.most == self.size.draws else max(draws, self.size.most)
 
     def no_verdict(self) -> str | None:
         """Why nothing that such a design measures gets a verdict, or None."""
@@ -150,26 +158,26 @@ def _spread_of_a_draw(v: CellVariance) -> float:
 
 @lru_cache(maxsize=4096)
 def matched_draws(round_size: int, most: int, coverage: float, enough: int = 3) -> Matched:
-    """Reckon with rounds of draws until `enough` of a cell match or `most` are drawn.
+    """Reckon with whole rounds of draws until `enough` of a cell match or `most` are drawn, one at least.
 
     Formula: the distribution of K after each round, by convolution with the binomial of one round.
     """
     from scipy.stats import binom
 
-    open_cells = np.ones(1)  # probability of each K below `enough`, among cells still drawn
-    ended = np.zeros(most + round_size + 1)
-    drawn, mean_drawn = 0, 0.0
-    while drawn < most:
-        now = min(round_size, most - drawn)
-        mean_drawn += now * float(open_cells.sum())
-        after = np.convolve(open_cells, binom.pmf(np.arange(now + 1), now, coverage))
-        drawn += now
-        stop = 0 if drawn >= most else enough
+    n_rounds = max(1, most // round_size)
+    of_round = binom.pmf(np.arange(round_size + 1), round_size, coverage)
+    open_cells = np.ones(1)  # probability of each K below `enough`, among the cells still drawn
+    ended = np.zeros(enough + round_size * n_rounds + 1)
+    drawn = 0.0
+    for number in range(1, n_rounds + 1):
+        drawn += round_size * float(open_cells.sum())
+        after = np.convolve(open_cells, of_round)
+        stop = enough if number < n_rounds else 0
         ended[stop : after.size] += after[stop:]
         open_cells = after[:stop]
     known = float(ended[1:].sum())
     inverse = float((ended[1:] / np.arange(1, ended.size)).sum()) / known if known > 0 else 1.0
-    return Matched(float(ended[0]), inverse, mean_drawn)
+    return Matched(float(ended[0]), inverse, drawn)
 
 
 def outlooks(
@@ -182,6 +190,7 @@ def outlooks(
         coverage: the probability that a draw names an expression; None: that of the variances.
     """
     found = []
+    most = draws or 0  # a cell is one round
     jobs_of = {group: [i.name for i in design.items if i.group == group] for group in _groups(design)}
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
         own = [v for v in variances if v.bias_type == bias_type]
@@ -190,7 +199,7 @@ def outlooks(
         names = next(iter(group_pairs(list(jobs_of))), tuple(jobs_of))
         chosen = tuple(_of_group(own, name) for name in names)
         templates = sum(template.bias_type == bias_type for template in design.templates)
-        size = Size(tuple(len(jobs_of[name]) for name in names), templates, draws)
+        size = Size(tuple(len(jobs_of[name]) for name in names), templates, draws, most)
         known = float(np.mean([v.coverage for v in own]))
         found.append(Outlook(bias_type, own[0].gender, chosen, size, known if coverage is None else coverage))
     return found

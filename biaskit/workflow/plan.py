@@ -112,17 +112,20 @@ def plan(
     engine = "probe" if run is None else str(read_manifest(run)["engine"])
     if engine not in STUDIES:
         raise UsageError(f"{run} is no run of an engine: name the run of probe or personas itself.")
-    chosen = load_study(study or STUDIES[engine], _overrides(given))
-    if run is not None and chosen.engine != engine:
+    named = study or STUDIES[engine]
+    own = load_study(named)
+    if run is not None and own.engine != engine:
         raise UsageError(
-            f"{run} is a run of {engine}, {chosen.name} a study of {chosen.engine}: name one of its."
+            f"{run} is a run of {engine}, but {own.name} a study of {own.engine}: take one engine."
         )
-    wrong = _TEXTS_ONLY if isinstance(chosen, ProbeStudy) else _PROBE_ONLY
+    wrong = _TEXTS_ONLY if isinstance(own, ProbeStudy) else _PROBE_ONLY
     if stray := [name for name in wrong if given[name] is not None]:
         raise UsageError(
-            f"{chosen.name} is a study of {chosen.engine}, which has no {stray[0].replace('_', '-')}."
+            f"{own.name} is a study of {own.engine}, which has no --{stray[0].replace('_', '-')}."
         )
-    asked = _Asked.of(model, price)
+    chosen = load_study(named, _overrides(given))
+    known = {} if run is None else read_manifest(run)["models"]
+    asked = _Asked.of(model, price, known)
     made = _of_cells(chosen, asked, run, draws) if isinstance(chosen, ProbeStudy) else None
     if made is None:
         assert isinstance(chosen, PersonasStudy)
@@ -160,11 +163,12 @@ class _Asked:
     price: Price | None  # None: unknown
 
     @classmethod
-    def of(cls, model: str | None, price: str | None) -> _Asked:
+    def of(cls, model: str | None, price: str | None, known: Mapping[str, Any]) -> _Asked:
+        """The model of a call; `known`: those of the run that it may name by their label."""
         given = None if price is None else parse_price(price)
         if model is None:
             return cls(None, api=False, demo=False, price=given)
-        label, spec = split_label(model)
+        label, spec = (model, str(known[model]["spec"])) if model in known else split_label(model)
         if not is_api(spec):
             return cls(label, api=False, demo=spec == "demo", price=given or Price(0.0, 0.0, "local", ""))
         name, hosts = model_and_hosts(full_spec(spec))
