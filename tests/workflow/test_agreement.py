@@ -97,7 +97,7 @@ def test_bounds_hold_always_and_95_percent_intervals_as_often_as_wilsons_do(
         assert row["mean_width"] < 1.5
     for row in rows(result, "sampling", "group"):
         assert (3, 0.95) == (row["n"], row["expected"])
-        assert 0.85 < row["expected_here"] < 0.99
+        assert 0.7 < row["expected_here"] < 0.99  # a rare group's few draws say little of their own noise
         assert row["n_inside"] >= 1
     for row in rows(result, "sampling"):
         assert 20 <= row["n"] <= 30
