@@ -68,7 +68,7 @@ class AgreementResult:
     def document(self) -> Document:
         """The table with its notes, for a renderer."""
         heads = (
-            *("Bias", "Level", "Estimator", "Quantity", "intervals", "hold it", "%", "95 % interval"),
+            *("Bias", "Estimator", "Quantity", "intervals", "hold it", "%", "95 % interval"),
             *("expected", "expected here", "mean width", "mean |difference|"),
         )
         table = TitledTable(
@@ -76,9 +76,9 @@ class AgreementResult:
             (tuple(map(Heading, heads)),),
             tuple(map(_shown, self.rows)),
             note="expected here: what the interval attains at the exact values and numbers of draws of these"
-            " cells; mean |difference|: of the point value from the exact one; job, group, contrast: means"
-            " over these cells, and the difference of two groups' means.",
-            n_text=4,
+            " cells; mean |difference|: of the point value from the exact one; job, group: means over"
+            " these cells; group contrast: one group's mean minus the other's.",
+            n_text=3,
         )
         return Document((table,), self.notes, self.signature)
 
@@ -396,10 +396,17 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     return tuple(notes)
 
 
+def _quantity(row: Row) -> str:
+    """Level and quantity in words; a cell's is named by the quantity alone."""
+    if row["level"] == "contrast":
+        return "group contrast"
+    return f"{row['level']} {row['quantity']}".removeprefix("cell ").replace("_", " ")
+
+
 def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
     ends = [_number(100, row[name], 1) for name in ("ci_low", "ci_high")]
     return (
-        *(row["bias_type"], row["level"], row["estimator"], row["quantity"].replace("_", " ")),
+        *(row["bias_type"], row["estimator"], _quantity(row)),
         *(str(row["n"]), str(row["n_inside"]), _number(100, row["share_inside"], 1)),
         "–" if row["ci_low"] is None else "–".join(ends),
         *(_number(100, row[name], 1) for name in ("expected", "expected_here")),
