@@ -25,6 +25,7 @@ from biaskit.tables.io import read_table_rows
 
 BATCH = 300
 """Draws of a prompt's first round in the recorded run."""
+OCCUPATIONS = ("nurse", "teacher", "accountant", "mechanic", "cook", "lawyer")
 PRICED = "openai:gpt-4o-mini-2024-07-18"
 
 
@@ -87,7 +88,7 @@ def test_a_design_of_texts_needs_occupations() -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_probe_run(tmp_path_factory.mktemp("runs") / "two", 2)
+    return make_probe_run(tmp_path_factory.mktemp("runs") / "two", 2, OCCUPATIONS)
 
 
 def test_a_run_brings_its_own_variances(run: Path) -> None:
