@@ -109,26 +109,11 @@ def plan(
     if difference is not None and not 0 < difference < 1:
         raise UsageError(f"--difference {difference:g}: give a difference of shares such as 0.05 (5 points).")
     run = None if like is None else run_path(like)
-    engine = "probe" if run is None else str(read_manifest(run)["engine"])
-    if engine not in STUDIES:
-        raise UsageError(f"{run} is no run of an engine: name the run of probe or personas itself.")
-    named = study or STUDIES[engine]
-    own = load_study(named)
-    if run is not None and own.engine != engine:
-        raise UsageError(
-            f"{run} is a run of {engine}, but {own.name} a study of {own.engine}: take one engine."
-        )
-    wrong = _TEXTS_ONLY if isinstance(own, ProbeStudy) else _PROBE_ONLY
-    if stray := [name for name in wrong if given[name] is not None]:
-        raise UsageError(
-            f"{own.name} is a study of {own.engine}, which has no --{stray[0].replace('_', '-')}."
-        )
-    chosen = load_study(named, _overrides(given))
-    known = {} if run is None else read_manifest(run)["models"]
-    asked = _Asked.of(model, price, known)
-    made = _of_cells(chosen, asked, run, draws) if isinstance(chosen, ProbeStudy) else None
-    if made is None:
-        assert isinstance(chosen, PersonasStudy)
+    chosen = _chosen_study(given, run)
+    asked = _Asked.of(model, price, {} if run is None else read_manifest(run)["models"])
+    if isinstance(chosen, ProbeStudy):
+        made = _of_cells(chosen, asked, run, draws)
+    else:
         made = _of_texts(chosen, asked, run)
     outlooks, price_of, variance, notes = made
     needed = [] if difference is None else [row for o in outlooks for row in _needed(o, difference, price_of)]
@@ -142,6 +127,25 @@ def plan(
         tuple(asdict(v) for v in variance),
         tuple(notes),
     )
+
+
+def _chosen_study(given: Mapping[str, Any], run: Path | None) -> ProbeStudy | PersonasStudy:
+    """The study of a call, of the engine of the run that it is to be like."""
+    engine = "probe" if run is None else str(read_manifest(run)["engine"])
+    if engine not in STUDIES:
+        raise UsageError(f"{run} is no run of an engine: name the run of probe or personas itself.")
+    named = given["study"] or STUDIES[engine]
+    own = load_study(named)
+    if run is not None and own.engine != engine:
+        raise UsageError(
+            f"{run} is a run of {engine}, but {own.name} a study of {own.engine}: take one engine."
+        )
+    wrong = _TEXTS_ONLY if isinstance(own, ProbeStudy) else _PROBE_ONLY
+    if stray := [name for name in wrong if given[name] is not None]:
+        raise UsageError(
+            f"{own.name} is a study of {own.engine}, which has no --{stray[0].replace('_', '-')}."
+        )
+    return load_study(named, _overrides(given))
 
 
 def _overrides(given: Mapping[str, Any]) -> dict[str, Any]:
