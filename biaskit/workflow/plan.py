@@ -188,7 +188,7 @@ class _Asked:
         if not self.api:
             return None
         return (
-            "calls: one text each, fewer where the server gives several at once; cost: at most, at"
+            "calls: one text each, fewer where the server gives several at once; cost: about, at"
             f" {self.price.input:g} and {self.price.output:g} USD per million tokens of"
             f" {CHARACTERS_OF_A_TOKEN} characters ({self.price.source})"
         )
