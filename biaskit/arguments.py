@@ -86,7 +86,7 @@ _BY_NAME: Mapping[str, Fits] = MappingProxyType(
         **dict.fromkeys(("permutations", "seed"), _whole),
         "prompts": _texts,
         "expressions": _expressions,
-        "max_cost": _number,
+        **dict.fromkeys(("max_cost", "difference"), _number),
         "settings": _keys,
     }
 )

@@ -42,6 +42,7 @@ class ModelPlan:
     calls: int | None = None  # requests over the network; None: nothing is sent
     cost: float | None = 0.0  # USD at most; None: the price is unknown
     cost_most: float | None = None  # where the run itself decides how many
+    shows: str = ""  # which differences such a run would show
 
 
 class Watcher(Protocol):
@@ -91,6 +92,7 @@ class LineWatcher(Silent):
 
     def __init__(self) -> None:
         self._run: Path | None = None
+        self._shows = ""
         self._label = ""
         self._last = 0.0
         self._started = 0.0
@@ -98,12 +100,15 @@ class LineWatcher(Silent):
         self._alarm: threading.Timer | None = None
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:  # noqa: ARG002 (part of the protocol)
-        """Show the run's folder, once, and a model's plan."""
+        """Show the run's folder, once, a model's plan, and what it can show where the last did not say it."""
         self.close()
         if plan.run != self._run:
             self._run = plan.run
             self._say(f"Run folder: {plan.run}")
         self._say(plan_line(plan))
+        if plan.shows != self._shows:
+            self._shows = plan.shows
+            self._say(plan.shows)
 
     def confirm(self, text: str) -> None:
         """Show what a command would ask."""

@@ -11,6 +11,7 @@ from typing import Any
 from biaskit.errors import ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
+from biaskit.probe.power import plan_sentence
 from biaskit.probe.shares.cells import as_json
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
@@ -185,6 +186,7 @@ def _plan_model(
             estimator=estimator.name,
             calls=plan.calls if pending and identity.where == "api" else None,
             cost=plan.cost_max,
+            shows=plan_sentence(design, estimator.name, estimator.draws, of_demo=identity.spec == "demo"),
         )
     )
     return planned, pending

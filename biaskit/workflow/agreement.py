@@ -34,6 +34,7 @@ from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.stats.proportions import wilson
 from biaskit.study.config import load_probe_study
 from biaskit.study.keys import ProbeStudy
+from biaskit.workflow.agreed_means import Pair, bounded_means, drawn_means
 from biaskit.workflow.calls import list_override
 
 NOISE = 1e-5
@@ -46,12 +47,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class AgreementResult:
-    """How often the intervals of each estimator hold the exact value, per bias type and quantity.
+    """How often the intervals of each estimator hold the exact value, per bias type, level and quantity.
 
-    `rows` hold bias_type, estimator, quantity, n (intervals), n_inside, share_inside with its Wilson
-    interval ci_low and ci_high (sampling; cells are independent), expected, expected_here (what Wilson's
-    interval attains at the exact values and numbers of draws of these cells), mean_width, mean_difference
-    (absolute, of the point value from the exact one) and reason.
+    `rows` hold bias_type, level (cell, job, group, or contrast of two groups), estimator, quantity, n
+    (intervals), n_inside, share_inside with its Wilson interval ci_low and ci_high (sampling's cells, which
+    are independent), expected, expected_here (what the interval attains at the exact values and numbers of
+    draws of these cells), mean_width, mean_difference (absolute, of the point value from the exact one) and
+    reason.
     """
 
     model: str
@@ -73,8 +75,9 @@ class AgreementResult:
             f"Intervals that hold the exact value, {self.model}",
             (tuple(map(Heading, heads)),),
             tuple(map(_shown, self.rows)),
-            note="expected here: what Wilson's interval attains at the exact values and numbers of draws of"
-            " these cells; mean |difference|: of the point value from the exact one.",
+            note="expected here: what the interval attains at the exact values and numbers of draws of these"
+            " cells; mean |difference|: of the point value from the exact one; job, group: means over"
+            " these cells; group contrast: one group's mean minus the other's.",
             n_text=3,
         )
         return Document((table,), self.notes, self.signature)
@@ -118,12 +121,12 @@ def agreement(
     model_rows = _ModelRows(spec, label, local, design.study, seed, watcher or Silent())
     exact = model_rows.by(chosen, ScoringOptions("exact", on_prefix=on_prefix))
     listed = model_rows.by(chosen, ScoringOptions("top-k", k=k, on_prefix=on_prefix))
-    found = list(_compare_bounds(design, exact, listed))
+    found = [*_compare_bounds(design, exact, listed), *_compare_means(design, exact, listed, seed)]
     exact = model_rows.by(chosen, ScoringOptions("exact", word_boundary="word", on_prefix=on_prefix))
     for some in _by_type(chosen):
         longest = max(len(e.text) for _, _, expressions in some for e in expressions)
         drawn = model_rows.by(some, ScoringOptions("sampling", draws=draws, longest=longest))
-        found += _compare_draws(design, exact, drawn)
+        found += [*_compare_draws(design, exact, drawn), *_compare_means(design, exact, drawn, seed)]
     rows = _summaries(found, design)
     notes = _notes(len(chosen), k, draws, found)
     return AgreementResult(label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws))
@@ -225,6 +228,7 @@ class _Compared:
     point: float | None
     ends: tuple[float, float] | None
     chance: float = 1.0  # with which such an interval holds the exact value
+    level: str = "cell"
 
     def holds(self) -> bool:
         """Whether the exact value lies between the ends, up to float noise."""
@@ -268,6 +272,24 @@ def _compare_draws(
             yield _Compared(cell.bias_type, "sampling", quantity, value, point, _closed(ends, 0.0), chance)
 
 
+def _compare_means(
+    design: ProbeDesign, exact: Mapping[Cell, Row], degraded: Mapping[Cell, Row], seed: int
+) -> Iterator[_Compared]:
+    """The same cells above their own level: jobs and groups, and the difference between groups."""
+    estimator = "sampling" if any("counts" in row for row in degraded.values()) else "top-k"
+    boundary, contrast = ("word", None) if estimator == "sampling" else ("token", design.contrast)
+    pairs: dict[str, list[Pair]] = {}
+    for cell, row in degraded.items():
+        true = cell_shares(cell, exact[cell], design.groups, word_boundary=boundary)
+        got = cell_shares(cell, row, design.groups, contrast=contrast)
+        pairs.setdefault(cell.bias_type, []).append((true, got))
+    first, second = (design.groups.index(name) for name in design.contrast)
+    for bias_type, own in pairs.items():
+        found = drawn_means(own, seed=seed) if contrast is None else bounded_means(own, (first, second))
+        for x in found:
+            yield _Compared(bias_type, estimator, x.quantity, x.exact, x.point, x.ends, x.chance, x.level)
+
+
 def _masses(true: CellShares, got: CellShares, bounds: MassBounds) -> Iterator[_Known]:
     for i, group in enumerate(bounds.groups):
         ends = (bounds.low([group]), bounds.high([group]))
@@ -308,16 +330,22 @@ def chance_to_hold(p: float, n: int) -> float:
 
 
 def _summaries(found: Sequence[_Compared], design: ProbeDesign) -> list[dict[str, Any]]:
-    """One row per bias type, estimator and quantity, all of one bias type together."""
-    bounds = [("top-k", quantity) for quantity in ("share", "mass", "coverage", "difference")]
-    counted = [("sampling", f"{group}_share") for group in design.groups] + [("sampling", "coverage")]
+    """One row per bias type, level, estimator and quantity, all of one bias type together."""
+    counted = [f"{group}_share" for group in design.groups] + ["coverage"]
+    asked = [("cell", "top-k", quantity) for quantity in ("share", "mass", "coverage", "difference")]
+    asked += [
+        (level, "top-k", quantity) for level in ("job", "group") for quantity in ("share", "difference")
+    ]
+    asked += [("contrast", "top-k", "share"), *(("cell", "sampling", quantity) for quantity in counted)]
+    asked += [(level, "sampling", "share") for level in ("group", "contrast")]
+    names = ("bias_type", "level", "estimator", "quantity")
     return [
         _summary(
-            [x for x in found if (x.bias_type, x.estimator, x.quantity) == (bias_type, estimator, quantity)],
-            {"bias_type": bias_type, "estimator": estimator, "quantity": quantity},
+            [x for x in found if (x.bias_type, x.level, x.estimator, x.quantity) == (bias_type, *of)],
+            dict(zip(names, (bias_type, *of), strict=True)),
         )
         for bias_type in dict.fromkeys(template.bias_type for template in design.templates)
-        for estimator, quantity in (*bounds, *counted)
+        for of in asked
     ]
 
 
@@ -325,8 +353,11 @@ def _summary(compared: Sequence[_Compared], names: Mapping[str, str]) -> dict[st
     known = [x for x in compared if x.ends is not None]
     n, inside = len(known), sum(x.holds() for x in known)
     sampled = names["estimator"] == "sampling"
-    ci = (wilson(inside, n) if sampled else None) or (None, None)
+    # Cells are independent; means share their cells.
+    ci = (wilson(inside, n) if sampled and names["level"] == "cell" else None) or (None, None)
     reasons = [] if sampled or not n else ["a bound, not a sample: one miss is a mistake"]
+    if not compared:
+        reasons.append("one group of jobs" if not sampled else "too few matched draws, or one group of jobs")
     if n < len(compared):
         what = "no draw matched" if sampled else "nothing listed"
         reasons.append(f"{len(compared) - n} of {len(compared)} without an interval: {what}")
@@ -365,10 +396,17 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     return tuple(notes)
 
 
+def _quantity(row: Row) -> str:
+    """Level and quantity in words; a cell's is named by the quantity alone."""
+    if row["level"] == "contrast":
+        return "group contrast"
+    return f"{row['level']} {row['quantity']}".removeprefix("cell ").replace("_", " ")
+
+
 def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
     ends = [_number(100, row[name], 1) for name in ("ci_low", "ci_high")]
     return (
-        *(row["bias_type"], row["estimator"], row["quantity"].replace("_", " ")),
+        *(row["bias_type"], row["estimator"], _quantity(row)),
         *(str(row["n"]), str(row["n_inside"]), _number(100, row["share_inside"], 1)),
         "–" if row["ci_low"] is None else "–".join(ends),
         *(_number(100, row[name], 1) for name in ("expected", "expected_here")),

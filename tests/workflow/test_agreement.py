@@ -72,8 +72,10 @@ def compare(spoken: Path, own_cache: Path, one_thread: None) -> Callable[..., Ag
     return run
 
 
-def rows(result: AgreementResult, estimator: str) -> list[dict[str, Any]]:
-    found = [row for row in result.rows if row["estimator"] == estimator]
+def rows(result: AgreementResult, estimator: str, *levels: str) -> list[dict[str, Any]]:
+    """Rows of an estimator, of cells unless other levels are named."""
+    named = levels or ("cell",)
+    found = [row for row in result.rows if row["estimator"] == estimator and row["level"] in named]
     assert found
     return found
 
@@ -89,6 +91,14 @@ def test_bounds_hold_always_and_95_percent_intervals_as_often_as_wilsons_do(
         cells = {"share": 90, "mass": 90, "coverage": 30, "difference": 30}[row["quantity"]]
         assert (cells, cells, 1.0) == (row["n"], row["n_inside"], row["expected"])
         assert 0.02 < row["mean_width"] < 1.2, "bounds that say all or nothing could not miss"
+    for row in rows(result, "top-k", "job", "group"):
+        assert (row["n"], 1.0) == (row["n_inside"], row["share_inside"])
+        assert row["n"] >= {"job": 3, "group": 1}[row["level"]]
+        assert row["mean_width"] < 1.5
+    for row in rows(result, "sampling", "group"):
+        assert (3, 0.95) == (row["n"], row["expected"])
+        assert 0.7 < row["expected_here"] < 0.99  # a rare group's few draws say little of their own noise
+        assert row["n_inside"] >= 1
     for row in rows(result, "sampling"):
         assert 20 <= row["n"] <= 30
         chance = row["expected_here"]
@@ -97,7 +107,7 @@ def test_bounds_hold_always_and_95_percent_intervals_as_often_as_wilsons_do(
         assert abs(row["n_inside"] - row["n"] * chance) <= FOUR_SIGMA * sigma
         assert row["ci_low"] <= row["share_inside"] <= row["ci_high"]
         assert 0.1 < row["mean_width"] < 0.8
-    assert ["explicit"] * 8 + ["implicit"] * 8 == [row["bias_type"] for row in result.rows]
+    assert ["explicit"] * 15 + ["implicit"] * 15 == [row["bias_type"] for row in result.rows]
     assert not any("mistake" in note for note in result.notes)
     assert list(result.rows) == json.loads(json.dumps(result.as_json(), allow_nan=False))["rows"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator, closing_stream
+from biaskit.personas.power import plan_sentence
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
@@ -182,6 +183,7 @@ class _Sampler:
             calls=planned.calls if self.generator.identity.where == "api" else None,
             cost=planned.cost_max,
             cost_most=at_most(planned.cost_max),
+            shows=plan_sentence(self.design),
         )
         self.session.show_plan(shown)
 
