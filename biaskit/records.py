@@ -137,7 +137,7 @@ class Estimator:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """One cell, or a round of its draws: a prompt and every expression whose probability is asked after it."""
+    """One cell, or a round of its draws: a prompt and every expression whose probability is asked."""
 
     key: str
     prompt: Prompt

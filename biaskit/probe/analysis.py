@@ -19,7 +19,7 @@ from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import read_manifest, write_json
+from biaskit.runs.manifest import draws_of, read_manifest, write_json
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.tables.io import write_table
 
@@ -55,8 +55,8 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
     if stored.n_open:
         notes.append(
-            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression and"
-            f" fewer than {study.max_draws_per_cell} draws: the same command draws on"
+            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
+            f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
         )
     if stored.n_unused:
         notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
@@ -140,13 +140,8 @@ def _digest(row: Mapping[str, Any]) -> bytes:
 
 def _rounds_of(manifest: Mapping[str, Any], design: ProbeDesign) -> dict[str, Rounds]:
     """How the cells of each model of a manifest are drawn."""
-    estimators = {label: entry.get("estimator") for label, entry in manifest["models"].items()}
-    draws = {
-        label: kept["draws"]
-        for label, kept in estimators.items()
-        if isinstance(kept, Mapping) and "draws" in kept
-    }
-    return {label: Rounds.of(draws.get(label), design.study.max_draws_per_cell) for label in estimators}
+    cap = design.study.max_draws_per_cell
+    return {label: Rounds.of(draws_of(entry), cap) for label, entry in manifest["models"].items()}
 
 
 def _wording(cell: Cell) -> tuple[str, str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -179,30 +179,58 @@ def _plan_model(
             seconds = scorer.estimate_seconds(pending)
     except ModelError as error:
         scorer.close()
-        session.leave_out(identity.label, _name_cell(error, planned))
+        session.leave_out(identity.label, _name_cell(error, planned, open_cells))
         return None
-    session.show_plan(
-        ModelPlan(
-            run=session.run,
-            label=identity.label,
-            form=form,
-            n_cells=len(planned.requests),
-            n_stored=n_stored,
-            n_batches=len(pending),
-            prompt_tokens=plan.prompt_tokens,
-            seconds=seconds,
-            notes=plan.notes,
-            estimator=estimator.name,
-            calls=plan.calls if pending and identity.where == "api" else None,
-            cost=plan.cost_max,
-        )
+    shown = ModelPlan(
+        run=session.run,
+        label=identity.label,
+        form=form,
+        n_cells=len(planned.requests),
+        n_stored=n_stored,
+        n_batches=len(pending),
+        prompt_tokens=plan.prompt_tokens,
+        seconds=seconds,
+        notes=plan.notes,
+        estimator=estimator.name,
+        calls=plan.calls if pending and identity.where == "api" else None,
+        cost=plan.cost_max,
     )
+    if pending and estimator.draws is not None:
+        shown = _in_rounds(shown, open_cells, planned, scorer)
+    session.show_plan(shown)
     return planned, open_cells, pending
 
 
-def _name_cell(error: ModelError, planned: PlannedCells) -> ModelError:
+def _in_rounds(
+    plan: ModelPlan, open_cells: OpenCells, planned: PlannedCells, scorer: ContinuationScorer
+) -> ModelPlan:
+    """A plan of each open cell's next round, with what all rounds up to the cap would take."""
+    ahead, rounds = open_cells.outlook(planned.requests), open_cells.rounds
+    more = ahead.most / ahead.least
+    if plan.calls is not None:
+        # Requests are cut at multiples of their number of texts: a later round may need one more.
+        cell = planned.requests[0]
+        calls = [scorer.plan_scores([rounds.request(cell, n)]).calls for n in range(rounds.most)]
+        more *= max(calls) / calls[0]
+
+    def at_most(value: float | None) -> float | None:
+        return None if value is None else value * more
+
+    return replace(
+        plan,
+        draws=(ahead.least, ahead.most),
+        draws_expected=None if ahead.expected is None else round(ahead.expected),
+        coverage=ahead.coverage,
+        prompt_tokens_most=round(plan.prompt_tokens * more),
+        calls_most=None if plan.calls is None else round(plan.calls * more),
+        seconds_most=at_most(plan.seconds),
+        cost_most=at_most(plan.cost),
+    )
+
+
+def _name_cell(error: ModelError, planned: PlannedCells, open_cells: OpenCells) -> ModelError:
     """Say which template and job a tokenization failed at: the backend knows only the key."""
-    key = getattr(error, "request_key", None)
+    key, _ = open_cells.place(getattr(error, "request_key", ""))
     for cell, request in zip(planned.cells, planned.requests, strict=True):
         if request.key == key:
             where = f"{cell.model}, {cell.bias_type} template {cell.template_id}, job {cell.job!r}"
