@@ -114,7 +114,7 @@ def agreement(
         raise UsageError(f"{label} has no exact probabilities to compare with: take a local model.")
     overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
     design = resolve_design(load_probe_study(study, overrides))
-    chosen = _choose(design, label, cells_per_type)
+    chosen, cap = _choose(design, label, cells_per_type), design.study.max_draws_per_cell
     local, on_prefix = LocalOptions(device, dtype, batch_size), design.study.on_prefix
     model_rows = _ModelRows(spec, label, local, design.study, seed, watcher or Silent())
     exact = model_rows.by(chosen, ScoringOptions("exact", on_prefix=on_prefix))
@@ -124,10 +124,12 @@ def agreement(
     for some in _by_type(chosen):
         longest = max(len(e.text) for _, _, expressions in some for e in expressions)
         drawn = model_rows.by(some, ScoringOptions("sampling", draws=draws, longest=longest))
-        found += _compare_draws(design, exact, drawn, Rounds.of(draws, design.study.max_draws_per_cell))
+        found += _compare_draws(design, exact, drawn, Rounds.of(draws, cap))
     rows = _summaries(found, design)
     notes = _notes(len(chosen), k, draws, found)
-    return AgreementResult(label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws))
+    return AgreementResult(
+        label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws, max_draws_per_cell=cap)
+    )
 
 
 # --- which cells ------------------------------------------------------------------------------------------
@@ -367,7 +369,8 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     missed = [x for x in found if x.estimator == "top-k" and x.ends is not None and not x.holds()]
     notes = [
         f"{n_cells} cells; top-k (k = {k}) bounds word_boundary = token and must hold always; sampling"
-        f" (rounds of {draws} draws a cell) estimates word_boundary = word and holds as often as a 95 % interval does",
+        f" (rounds of {draws} draws) estimates word_boundary = word and holds as often as a 95 % interval"
+        " does",
         "sampling also counts a word after a line break or a quotation mark, the exact value only one after a"
         " space (at the start of a turn also without)",
     ]
