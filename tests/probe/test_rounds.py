@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,15 @@ def test_the_chance_of_a_coverages_interval_is_that_of_one_round_where_one_is_al
     for p in (0.02, 0.3, 0.9):
         assert chance_to_hold(p, 25) == pytest.approx(chance_to_hold_coverage(p, Rounds(25, 1)), abs=1e-12)
     assert 0.9 < chance_to_hold_coverage(0.1, Rounds(10, 10)) < 1.0
+
+
+def test_what_is_expected_counts_the_draws_that_a_cell_already_has() -> None:
+    """Of two cells one is done; half of the first rounds' draws matched. The other lacks two of three."""
+    done, begun = cells(2)
+    rounds = Rounds(2, 3)
+    ahead = OpenCells([done, begun], rounds, {done.key: 1, rounds.request(done, 1).key: 2, begun.key: 1})
+    # Both draws of its second round match with probability 1/4, else there is a third.
+    assert (2, 4, 2 / 4 + 4 * 3 / 4, 0.5) == astuple(ahead.outlook([done, begun]))
 
 
 def test_rounds_are_whole_and_there_is_one_at_least() -> None:
