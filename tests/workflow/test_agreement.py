@@ -25,6 +25,7 @@ from biaskit.models.huggingface.listing import ListingHead
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.matching import SKIPPED
 from biaskit.probe.design import resolve_design
+from biaskit.probe.rounds import Rounds
 from biaskit.records import Failed
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
@@ -194,7 +195,9 @@ def test_a_share_of_draws_is_held_against_as_many_draws_as_matched() -> None:
     exact = {"key": "k", "estimator": "exact", "expressions": said}
     counts = {text: n for text, _, n in parts.values()}
     drawn = {"key": "k", "estimator": "sampling", "expressions": said, "draws": 30, "counts": counts}
-    found = {x.quantity: x for x in module._compare_draws(design, {cell: exact}, {cell: drawn})}
+    found = {
+        x.quantity: x for x in module._compare_draws(design, {cell: exact}, {cell: drawn}, Rounds(30, 1))
+    }
     assert ["coverage", "male_share", "female_share", "diverse_share"] == list(found)
     assert pytest.approx([0.1, 0.3, 0.6, 0.1]) == [x.exact for x in found.values()]
     assert pytest.approx([0.1, 1 / 3, 2 / 3, 0.0]) == [x.point for x in found.values()]

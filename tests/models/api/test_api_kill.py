@@ -112,6 +112,11 @@ def sent(received: Received) -> str:
     return json.dumps([received.path, received.body], sort_keys=True)
 
 
+def is_out_at(received: Received, moment: float) -> bool:
+    """Whether the server had a request and had not answered it."""
+    return received.received <= moment and (received.answered is None or received.answered > moment)
+
+
 def in_flight_at(received: Received, moment: float) -> bool:
     """Whether a request was out at a moment, or its answer on its way to the disk."""
     if received.received > moment:
@@ -229,8 +234,10 @@ def test_five_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ..
         out = {row_of[sent(received)] for received in of_rows if in_flight_at(received, moment)}
         own = {row_of[sent(received)] for received in repeated} - {""}
         assert own <= out, "a row without a request in flight was asked again"
-        # The calls of a row are sent next to each other: fifty of them are of few rows.
-        assert len(own) <= AT_ONCE // min(calls.values()) + 8
+        # The calls of a row are sent next to each other: fifty of them are of few rows. Those that were answered
+        # and on their way to the disk are as many as the machine was slow.
+        unanswered = {row_of[sent(received)] for received in of_rows if is_out_at(received, moment)}
+        assert len(own & unanswered) <= AT_ONCE // min(calls.values()) + 8
         n_again += len(own)
     print(f"asked again after {KILLS} kills: {n_again} rows of {len(rows)}")
     assert KILLS <= n_again
