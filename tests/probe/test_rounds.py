@@ -19,12 +19,14 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
 from biaskit import records
+from biaskit.compare.conditions import measured_differently
 from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
+from biaskit.runs.collection import gather
 from biaskit.runs.store import read_rows
 from biaskit.workflow.agreement import chance_to_hold, chance_to_hold_coverage
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import analyse, describe_run
 
 # --- one cell, every course it can take ------------------------------------------------------------------
 
@@ -282,6 +284,7 @@ def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
         women = sum(row["counts"]["She"] + row["counts"]["she"] for row in rows)
         assert (k / n, women / k) == pytest.approx((cell.coverage, cell.female_share))
     assert "max_draws_per_cell=100" in kept(path)["signature"]
+    assert [18, 18] == [describe_run(path)[name] for name in ("rows", "planned")], "cells, not rounds"
     steps = run.watcher.steps
     assert (0, 18) == steps[0]
     assert (18, 18) == steps[-1]
@@ -357,6 +360,12 @@ def test_runs_of_before_there_were_rounds_are_read_and_grow(run: Run) -> None:
     assert tables(run.start("b")) == tables(path)
     assert kept(run.folder / "b")["rows_digest"] == kept(path)["rows_digest"]
     assert rows == rows_of(path)[:18]
+
+
+def test_runs_of_two_caps_say_so_when_they_are_compared(run: Run) -> None:
+    stored = gather([run.start(f"cap {n}", max_draws_per_cell=n) for n in (10, 100)])
+    (said,) = (one for one in measured_differently(stored.runs, ()) if "max_draws" in one)
+    assert said.startswith("max_draws_per_cell differs between the runs: 10 in ")
 
 
 def test_the_folder_of_a_question_does_not_change_with_the_cap(run: Run) -> None:

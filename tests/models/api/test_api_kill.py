@@ -234,8 +234,8 @@ def test_five_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ..
         out = {row_of[sent(received)] for received in of_rows if in_flight_at(received, moment)}
         own = {row_of[sent(received)] for received in repeated} - {""}
         assert own <= out, "a row without a request in flight was asked again"
-        # The calls of a row are sent next to each other: fifty of them are of few rows. Those that were answered
-        # and on their way to the disk are as many as the machine was slow.
+        # The calls of a row are sent next to each other: fifty of them are of few rows. How many rows were on
+        # their way to the disk depends on the machine.
         unanswered = {row_of[sent(received)] for received in of_rows if is_out_at(received, moment)}
         assert len(own & unanswered) <= AT_ONCE // min(calls.values()) + 8
         n_again += len(own)
