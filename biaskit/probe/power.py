@@ -12,6 +12,7 @@ import numpy as np
 from biaskit.corpora.variance import CellVariance, load_cell_variance
 from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign
+from biaskit.probe.rounds import Rounds
 from biaskit.records import BiasType
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
@@ -123,12 +124,8 @@ class Outlook:
             ],
         }
         return ways | (
-            {"draws": [replace(size, draws=n, most=self._most_at(n)) for n in sizes]} if size.draws else {}
+            {"draws": [replace(size, draws=n, most=max(n, size.most)) for n in sizes]} if size.draws else {}
         )
-
-    def _most_at(self, draws: int) -> int:
-        """Draws of a cell with rounds of another size; where there was one round there is one."""
-        return draws if self.size.most == self.size.draws else max(draws, self.size.most)
 
     def no_verdict(self) -> str | None:
         """Why nothing that such a design measures gets a verdict, or None."""
@@ -157,27 +154,14 @@ def _spread_of_a_draw(v: CellVariance) -> float:
 
 
 @lru_cache(maxsize=4096)
-def matched_draws(round_size: int, most: int, coverage: float, enough: int = 3) -> Matched:
-    """Reckon with whole rounds of draws until `enough` of a cell match or `most` are drawn, one at least.
-
-    Formula: the distribution of K after each round, by convolution with the binomial of one round.
-    """
-    from scipy.stats import binom
-
-    n_rounds = max(1, most // round_size)
-    of_round = binom.pmf(np.arange(round_size + 1), round_size, coverage)
-    open_cells = np.ones(1)  # probability of each K below `enough`, among the cells still drawn
-    ended = np.zeros(enough + round_size * n_rounds + 1)
-    drawn = 0.0
-    for number in range(1, n_rounds + 1):
-        drawn += round_size * float(open_cells.sum())
-        after = np.convolve(open_cells, of_round)
-        stop = enough if number < n_rounds else 0
-        ended[stop : after.size] += after[stop:]
-        open_cells = after[:stop]
-    known = float(ended[1:].sum())
-    inverse = float((ended[1:] / np.arange(1, ended.size)).sum()) / known if known > 0 else 1.0
-    return Matched(float(ended[0]), inverse, drawn)
+def matched_draws(round_size: int, most: int, coverage: float) -> Matched:
+    """What a cell comes to that is drawn in rounds at a coverage."""
+    ends = Rounds.of(round_size, most).ends(coverage).items()
+    empty = math.fsum(chance for (_, k), chance in ends if not k)
+    inverse = math.fsum(chance / k for (_, k), chance in ends if k)
+    known = math.fsum(chance for (_, k), chance in ends if k)
+    drawn = math.fsum(chance * n for (n, _), chance in ends)
+    return Matched(empty, inverse / known if known > 0 else 1.0, drawn)
 
 
 def outlooks(
@@ -190,7 +174,7 @@ def outlooks(
         coverage: the probability that a draw names an expression; None: that of the variances.
     """
     found = []
-    most = draws or 0  # a cell is one round
+    most = design.study.max_draws_per_cell if draws else 0
     jobs_of = {group: [i.name for i in design.items if i.group == group] for group in _groups(design)}
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
         own = [v for v in variances if v.bias_type == bias_type]

@@ -13,6 +13,7 @@ from biaskit.models.base import closing_stream
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions
 from biaskit.models.spec import is_api, open_scorer, split_label
 from biaskit.probe.design import ProbeDesign, cell_key, cells, resolve_design
+from biaskit.probe.rounds import OpenCells, Rounds, add_up
 from biaskit.probe.scoring import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.draws import wilson_ends
@@ -105,7 +106,7 @@ def agreement(
         model: a local model, such as `demo` or `hf:ORG/NAME`; every estimator runs it in one `dtype`.
         study, jobs, templates, settings: as `probe` takes them; of the cells of each bias type
             `cells_per_type` are taken, evenly spaced in study order.
-        k: listed tokens of `top-k`. draws: of `sampling`, per cell; seed: which ones.
+        k: listed tokens of `top-k`. draws: of a round of `sampling`; seed: which ones.
 
     A bound of `top-k` must always hold the exact value (word_boundary token), a 95 % interval of
     `sampling` as often as Wilson's interval does (word_boundary word). Raises `UsageError` for a model
@@ -116,7 +117,7 @@ def agreement(
         raise UsageError(f"{label} has no exact probabilities to compare with: take a local model.")
     overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
     design = resolve_design(load_probe_study(study, overrides))
-    chosen = _choose(design, label, cells_per_type)
+    chosen, cap = _choose(design, label, cells_per_type), design.study.max_draws_per_cell
     local, on_prefix = LocalOptions(device, dtype, batch_size), design.study.on_prefix
     model_rows = _ModelRows(spec, label, local, design.study, seed, watcher or Silent())
     exact = model_rows.by(chosen, ScoringOptions("exact", on_prefix=on_prefix))
@@ -126,10 +127,13 @@ def agreement(
     for some in _by_type(chosen):
         longest = max(len(e.text) for _, _, expressions in some for e in expressions)
         drawn = model_rows.by(some, ScoringOptions("sampling", draws=draws, longest=longest))
-        found += [*_compare_draws(design, exact, drawn), *_compare_means(design, exact, drawn, seed)]
+        found += _compare_draws(design, exact, drawn, Rounds.of(draws, cap))
+        found += _compare_means(design, exact, drawn, seed)
     rows = _summaries(found, design)
     notes = _notes(len(chosen), k, draws, found)
-    return AgreementResult(label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws))
+    return AgreementResult(
+        label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws, max_draws_per_cell=cap)
+    )
 
 
 # --- which cells ------------------------------------------------------------------------------------------
@@ -178,20 +182,26 @@ class _ModelRows:
         self.identity = scorer.identity
         estimator = scorer.estimator_for(chosen[0][0].prompt_form)
         requests = {self._key(*one): one for one in chosen}
-        found: dict[Cell, Row] = {}
+        found: dict[Cell, dict[int, Row]] = {}
+        rounds = Rounds.of(estimator.draws, self.study.max_draws_per_cell)
+        asked = OpenCells([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()], rounds, {})
         try:
-            plan = scorer.plan_scores([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()])
-            with closing_stream(scorer.score(plan.batches)) as groups:
+            with closing_stream(asked.score(scorer, scorer.plan_scores(asked.due).batches)) as groups:
                 for group in groups:
                     for answer in group:
                         if isinstance(answer, Failed):
                             raise ModelError(f"{self.label} fails by {estimator.name}: {answer.reason}.")
-                        cell, prompt, _ = requests[answer.key]
-                        found[cell] = row_of(answer, cell, prompt, estimator)
-                    self.watcher.progress(f"{self.label} {estimator.name}", len(found), len(chosen))
+                        key, number = asked.place(answer.key)
+                        cell, prompt, _ = requests[key]
+                        row = row_of(answer, cell, prompt, estimator, number)
+                        found.setdefault(cell, {})[number] = row
+                    done = len(chosen) - asked.n_left
+                    self.watcher.progress(f"{self.label} {estimator.name}", done, len(chosen))
         finally:
             scorer.close()
-        return found
+        if estimator.draws is None:
+            return {cell: rows[0] for cell, rows in found.items()}
+        return {cell: whole for cell, rows in found.items() if (whole := add_up(rows, rounds)[0])}
 
     def _key(self, cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
         """One key for a cell by whatever estimator; its draws follow from it."""
@@ -259,16 +269,17 @@ def _compare_bounds(
 
 
 def _compare_draws(
-    design: ProbeDesign, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row]
+    design: ProbeDesign, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row], rounds: Rounds
 ) -> Iterator[_Compared]:
-    """Of shares only the draws that matched count."""
+    """Of shares only the draws that matched count; when a cell ends depends on its coverage alone."""
     for cell, row in drawn.items():
         true = cell_shares(cell, exact[cell], design.groups, word_boundary="word")
         got = cell_shares(cell, row, design.groups)
         names = [f"{group}_share" for group in design.groups]
         coverage: _Known = ("coverage", true.coverage or 0.0, got.coverage, got.coverage_ends)
         for quantity, value, point, ends in (coverage, *_shares(true, got, names)):
-            chance = chance_to_hold(value, row["draws"] if quantity == "coverage" else got.matched or 0)
+            held = chance_to_hold_coverage(value, rounds) if quantity == "coverage" else None
+            chance = chance_to_hold(value, got.matched or 0) if held is None else held
             yield _Compared(cell.bias_type, "sampling", quantity, value, point, _closed(ends, 0.0), chance)
 
 
@@ -324,6 +335,12 @@ def chance_to_hold(p: float, n: int) -> float:
     """Probability that Wilson's 95 % interval of n draws holds their true share p; 1 with no draw."""
     held = (k for k in range(n + 1) if (ends := wilson_ends(k, n)) and ends[0] <= p <= ends[1])
     return math.fsum(math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in held) if n else 1.0
+
+
+def chance_to_hold_coverage(p: float, rounds: Rounds) -> float:
+    """The same of the coverage of a cell that is drawn in rounds: n and what matched end together."""
+    ends = rounds.ends(p).items()
+    return math.fsum(chance for (n, k), chance in ends if (e := wilson_ends(k, n)) and e[0] <= p <= e[1])
 
 
 # --- what they come to ------------------------------------------------------------------------------------
@@ -384,7 +401,8 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     missed = [x for x in found if x.estimator == "top-k" and x.ends is not None and not x.holds()]
     notes = [
         f"{n_cells} cells; top-k (k = {k}) bounds word_boundary = token and must hold always; sampling"
-        f" ({draws} draws a cell) estimates word_boundary = word and holds as often as a 95 % interval does",
+        f" (rounds of {draws} draws) estimates word_boundary = word and holds as often as a 95 % interval"
+        " does",
         "sampling also counts a word after a line break or a quotation mark, the exact value only one after a"
         " space (at the start of a turn also without)",
     ]
