@@ -64,7 +64,7 @@ def transfer_rows(
     study: PersonasStudy,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Row]:
-    """text_transfer.csv: four rows for each model and occupation, then four of the model's means over them."""
+    """text_transfer.csv: four rows for each model and occupation, then four means over them."""
     n_pairs, done = len(documents.models) * len(documents.occupations), 0
     for model in documents.models:
         kept = ~says_gender(documents.tokens.words, lists.names[model])
