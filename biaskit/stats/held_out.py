@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.crossed import share_interval
 from biaskit.stats.swaps import reaches
+from biaskit.stats.welch import varies
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -192,6 +194,24 @@ def across(teaching: Sample, judged: Sample) -> HeldOut:
         wins += [_wins(of, observed), _wins(of[:, :1], shuffled)]
     areas = wins / judged.n_pairs
     return HeldOut(float(areas[0, 0]), areas[0, 1:], areas[1, 1:])
+
+
+def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
+    """Interval of the mean area over occupations, a t interval made on the logit scale.
+
+    Formula: `share_interval` with v = s²/m and m − 1 degrees of freedom.
+    Arguments: areas `[m]`, one per occupation; level of confidence.
+    Returns: lower and upper end, in [0, 1].
+    Missing or empty input: None with fewer than two occupations, or areas that do not vary.
+    Reference: docs/methods.md#transfer; in simulation it covers better than the plain t interval, which
+        is as good near 0.5 (`tests/benchmarks/text_transfer.py`).
+    """
+    values = np.asarray(areas, dtype=np.float64)
+    if values.size < 2 or not varies(values, values):
+        return None
+    variance, dof = np.asarray(values.var(ddof=1) / values.size), np.asarray(values.size - 1.0)
+    low, high = share_interval(float(values.mean()), variance, dof, level=level)
+    return float(low), float(high)
 
 
 def _rounded(scores: FloatArray) -> FloatArray:

@@ -50,7 +50,7 @@ class PersonasResult(RunResult):
     )
     text_transfer = table_property(
         "text_transfer",
-        "How well women's and men's texts are told apart by words that name no gender (area under the curve).",
+        "How well women's and men's texts are told apart without gender words: areas under the curve.",
     )
     clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
 

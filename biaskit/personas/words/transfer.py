@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,15 +18,17 @@ from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
 from biaskit.personas.words.run_lists import RunLists
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import BoolArray
+from biaskit.stats.arrays import BoolArray, IntArray
 from biaskit.stats.crossed import joined
-from biaskit.stats.held_out import CHANCE, HeldOut, Sample, across, strata_with_both, within
+from biaskit.stats.held_out import HeldOut, Sample, across, area_interval, strata_with_both, within
 from biaskit.stats.resampling import generator
-from biaskit.stats.welch import paired
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MIN_TEXTS = 10
 """Texts of women and of men under which nothing is learnt and nothing is tested."""
@@ -78,7 +81,8 @@ def transfer_rows(
                 continue
             for cell, area in _areas(documents, lists, study, model, occupation, kept).items():
                 of_cell[cell].append(area)
-                yield _row(model, occupation, cell, area, (None, None), study)
+                if occupation != ALL_OCCUPATIONS:  # texts without an occupation: the mean is theirs
+                    yield _row(model, occupation, cell, area, (None, None), study)
         for cell, areas in of_cell.items():
             if areas:
                 mean = _mean(areas)
@@ -96,56 +100,70 @@ def _areas(
     kept: BoolArray,
 ) -> Mapping[Cell, _Area]:
     """The four areas of one model and occupation."""
-    samples: dict[str, Sample | str] = {}
+    chosen: dict[str, _Chosen | str] = {}
     for origin in (ASSOCIATED, SPECIFIED):
         one, _ = lists.of.get((model, occupation, origin), (None, ()))
         if origin not in documents.origins:
-            samples[origin] = NO_TEXTS[origin]
+            chosen[origin] = NO_TEXTS[origin]
         elif one is None or one.reason is not None:
-            samples[origin] = (one and one.reason) or f"no {origin} texts of this occupation"
+            chosen[origin] = (one and one.reason) or f"no {origin} texts of this occupation"
         else:
-            samples[origin] = _sample(documents, one, study, kept)
-    return {cell: _area(samples[cell[0]], samples[cell[1]]) for cell in CELLS}
+            chosen[origin] = _choose(one, study)
+    counts = documents.tokens.counts()
+    places = [text.place for one in chosen.values() if isinstance(one, _Chosen) for text in one.texts]
+    occurs = np.bincount(counts[places].indices, minlength=counts.shape[1]) > 0
+    columns = np.flatnonzero(kept & occurs)
+    samples = {
+        origin: one if isinstance(one, str) else one.sample(counts, columns, study)
+        for origin, one in chosen.items()
+    }
+    cut = {origin for origin, one in chosen.items() if isinstance(one, _Chosen) and one.is_cut}
+    return {cell: _area(samples[cell[0]], samples[cell[1]], bool(cut & {*cell})) for cell in CELLS}
 
 
-def _area(taught: Sample | str, judged: Sample | str) -> _Area:
+def _area(taught: Sample | str, judged: Sample | str, is_cut: bool) -> _Area:
     if isinstance(taught, str):
         return _Area(reason=taught)
     if isinstance(judged, str):
         return _Area(reason=judged)
-    n_female, n_male = _sizes(judged)
+    n_female = int(judged.labels[:, 0].sum())
     found = within(taught) if taught is judged else across(taught, judged)
-    return _Area(n_female, n_male, found, WITHIN_OCCUPATION)
+    most = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random" if is_cut else None
+    return _Area(n_female, len(judged.strata) - n_female, found, joined([most, WITHIN_OCCUPATION]))
 
 
-def _sizes(sample: Sample) -> tuple[int, int]:
-    n_female = int(sample.labels[:, 0].sum())
-    return n_female, len(sample.strata) - n_female
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The texts of women and of men of one comparison that are used."""
+
+    of: TextComparison
+    texts: tuple[TextDocument, ...]
+    is_cut: bool  # more were there
+
+    def sample(self, counts: csr_matrix, columns: IntArray, study: PersonasStudy) -> Sample:
+        """Their counts of the words that may be used."""
+        return Sample.shuffled(
+            counts[[text.place for text in self.texts]][:, columns],
+            [text.gender == WOMEN_AND_MEN[0] for text in self.texts],
+            [text.template_id for text in self.texts],
+            generator(study.seed, "text_transfer", self.of.key),
+            study.permutations,
+        )
 
 
-def _sample(
-    documents: TextDocuments, one: TextComparison, study: PersonasStudy, kept: BoolArray
-) -> Sample | str:
-    """The texts of women and men that are compared in one origin, without gender words; or why not."""
-    texts = _at_most([text for text in one.texts if text.gender in WOMEN_AND_MEN], one, study)
-    is_female = [text.gender == WOMEN_AND_MEN[0] for text in texts]
-    both = list(strata_with_both(is_female, [text.template_id for text in texts]))
-    if texts and not both:
-        return f"no prompt has {one.origin} texts of women and of men"
-    n_female = sum(is_female[i] for i in both)
-    if min(n_female, len(both) - n_female) < MIN_TEXTS:
+def _choose(one: TextComparison, study: PersonasStudy) -> _Chosen | str:
+    """The texts of women and of men in prompts that have both; or why they are too few."""
+    texts = [text for text in one.texts if text.gender in WOMEN_AND_MEN]
+    most = _at_most(texts, one, study)
+    both = strata_with_both([t.gender == WOMEN_AND_MEN[0] for t in most], [t.template_id for t in most])
+    used = tuple(most[i] for i in both)
+    n_female, n_male = (sum(text.gender == gender for text in used) for gender in WOMEN_AND_MEN)
+    if min(n_female, n_male) < MIN_TEXTS:
         return (
-            f"{n_female} {one.origin} texts of women and {len(both) - n_female} of men in prompts with both;"
+            f"{n_female} {one.origin} texts of women and {n_male} of men in prompts that have both;"
             f" {MIN_TEXTS} of each are needed"
         )
-    counts = documents.tokens.counts()[[texts[i].place for i in both]][:, np.flatnonzero(kept)]
-    return Sample.shuffled(
-        counts,
-        [is_female[i] for i in both],
-        [texts[i].template_id for i in both],
-        generator(study.seed, "text_transfer", one.key),
-        study.permutations,
-    )
+    return _Chosen(one, used, len(most) < len(texts))
 
 
 def _at_most(
@@ -187,10 +205,8 @@ def _mean(areas: Sequence[_Area]) -> _Area:
 
 
 def _interval(areas: Sequence[_Area]) -> tuple[float | None, float | None]:
-    """The t interval of the mean over occupations, clipped to [0, 1]."""
-    values = np.array([area.found.area for area in areas if area.found is not None])
-    ends = paired(values, np.full(values.shape, CHANCE)).ci95 if values.size else None
-    return (None, None) if ends is None else (max(0.0, CHANCE + ends[0]), min(1.0, CHANCE + ends[1]))
+    """The interval of the mean over occupations."""
+    return area_interval([area.found.area for area in areas if area.found is not None]) or (None, None)
 
 
 def _row(

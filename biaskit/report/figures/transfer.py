@@ -16,6 +16,7 @@ from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, distinct, first, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
+from biaskit.wording import count
 
 TITLE = "Women's and men's texts told apart"
 CELLS = {
@@ -53,11 +54,11 @@ def areas(view: View) -> Iterator[Figure | Missing]:
 def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     means = where(rows, occupation=ALL_OCCUPATIONS)
     single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
-    n = len(distinct(single, "occupation"))
+    n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     note = (
-        f"n = {n} occupations; area under the curve of words that are no gender words and no names (0 to 1; "
-        "dotted line: 0.5, as well as by a coin); points: mean over occupations, bars: 95\u00a0% intervals "
+        f"n = {count(n, 'occupation')}; area under the curve of words that are no gender words and no names "
+        "(0 to 1; dotted line: 0.5, as well as by a coin); points: mean over occupations, bars: 95\u00a0% intervals "
         "over occupations."
     )
     note += " Positive control (hold-out): no result." if control else ""

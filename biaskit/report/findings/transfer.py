@@ -82,7 +82,8 @@ def _said(part: Part, model: str, rows: Sequence[Row], quantity: str) -> str:
     """An area with its interval and verdict; a control has no test, and is a number."""
     test, mean = _test(part, model, quantity), _mean(rows, quantity)
     if test is not None:
-        return difference(test, AREA, more="")
+        clear = {"higher": ", better than by a coin", "lower": ", worse than by a coin"}
+        return difference(test, AREA, more="") + clear.get(outcome_of(test), "")
     if mean is None or mean["auc"] is None:
         return f"not measured ({reasons_of([mean] if mean else [])})"
     known = mean["ci_low"] is not None
@@ -100,12 +101,13 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     n = len(distinct([row for row in defined(rows, "auc") if row not in means], "occupation"))
     known = [q for q in ORIGINS if (mean := _mean(rows, q)) is not None and mean["auc"] is not None]
     each = listed([f"{_said(part, model, rows, q)} ({origins[q]})" for q in known])
-    text = f"{WHAT}, in {short(model)}'s texts over {count(n, 'occupation')}: {each}."
+    over = f" over {count(n, 'occupation')}" if n > 1 else ""
+    text = f"{WHAT}, in {short(model)}'s texts{over}: {each}."
     test, mean = carried_over(part, model), _mean(rows, CARRIED)
     measured = mean is not None and mean["auc"] is not None
     if measured:
         named = "given" if are_imported(part) else "in the prompt"
-        text += f" What is learnt from texts with the gender {named} tells the others apart with "
+        text += f" What is learnt from texts with the gender {named} tells the others apart with an area of "
         text += f"{_said(part, model, rows, CARRIED)}{_meaning(outcome_of(test))}."
     else:
         why = reasons_of([mean] if mean else [])
