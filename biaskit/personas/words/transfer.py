@@ -25,7 +25,7 @@ from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
-from biaskit.tables.reasons import HOLD_OUT
+from biaskit.tables.reasons import HOLD_OUT, parts_of_reason
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -34,6 +34,7 @@ MIN_TEXTS = 10
 """Texts of women and of men under which nothing is learnt and nothing is tested."""
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: pairs grow with their square, the size does not."""
+DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random"
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
@@ -128,8 +129,8 @@ def _area(taught: Sample | str, judged: Sample | str, is_cut: bool) -> _Area:
         return _Area(reason=judged)
     n_female = int(judged.labels[:, 0].sum())
     found = within(taught) if taught is judged else across(taught, judged)
-    most = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random" if is_cut else None
-    return _Area(n_female, len(judged.strata) - n_female, found, joined([most, WITHIN_OCCUPATION]))
+    reason = joined([DRAWN if is_cut else None, WITHIN_OCCUPATION])
+    return _Area(n_female, len(judged.strata) - n_female, found, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ def _mean(areas: Sequence[_Area]) -> _Area:
         return _Area(reason=areas[0].reason)
     left_out = len(areas) - len(known)
     note = f"{left_out} of {len(areas)} occupations left out" if left_out else None
+    drawn = DRAWN if any(DRAWN in parts_of_reason(area.reason) for area, _ in known) else None
     return _Area(
         sum(area.n_female or 0 for area, _ in known),
         sum(area.n_male or 0 for area, _ in known),
@@ -200,7 +202,7 @@ def _mean(areas: Sequence[_Area]) -> _Area:
             np.mean([one.taught for _, one in known], axis=0),
             np.mean([one.judged for _, one in known], axis=0),
         ),
-        joined([note, WITHIN_OCCUPATION if len(known) == 1 else None]),
+        joined([note, drawn, WITHIN_OCCUPATION if len(known) == 1 else None]),
     )
 
 

@@ -47,7 +47,7 @@ def areas(view: View) -> Iterator[Figure | Missing]:
             "transfer", TITLE, f"No area is defined in table text_transfer, first because: {why}."
         )
         return
-    reason = "There is no table text_transfer: the texts are not compared by gender."
+    reason = "There is no table text_transfer: no texts are compared by gender, or an older biaskit made it."
     yield from view.charts(rows, "transfer", TITLE, reason, _areas)
 
 
@@ -58,8 +58,8 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     note = (
         f"n = {count(n, 'occupation')}; area under the curve of words that are no gender words and no names "
-        "(0 to 1; dotted line: 0.5, as well as by a coin); points: mean over occupations, bars: 95\u00a0% intervals "
-        "over occupations."
+        "(0 to 1; dotted line: 0.5, as well as by a coin); points: mean over occupations, bars: 95\u00a0% "
+        "intervals over occupations."
     )
     note += " Positive control (hold-out): no result." if control else ""
     legend = [*view.entries(models), Entry("single occupations", JOB), Entry("0.5", line=":")]

@@ -300,9 +300,6 @@ def _clusters(rows: Sequence[Row]) -> Iterator[TitledTable]:
 _SHOWN = {
     ("srb", "genders"): "SRB, women minus men",
     ("refused_share", "genders"): "texts refused",
-    ("auc_associated", "genders"): "area − 0.5, gender not in prompt",
-    ("auc_specified", "genders"): "area − 0.5, gender in prompt",
-    ("auc_transfer", "genders"): "area − 0.5, carried over",
     ("represented_share", "labour"): "share of women, texts minus labour",
     ("srb", "models"): "SRB",
     ("represented_share", "models"): "share of women",
