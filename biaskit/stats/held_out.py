@@ -1,4 +1,4 @@
-"""How well two groups of documents can be told apart by their words: a size that does not grow with n.
+"""How well two groups of documents can be told apart by their words: a size, not evidence.
 
 A document is judged by what other documents teach: within a sample each pair of one document of either group
 by all the others (leave-pair-out), across two samples by the whole of the other (docs/methods.md#transfer).
