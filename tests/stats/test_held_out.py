@@ -10,11 +10,13 @@ from fakes.told_apart import World, occupation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from scipy.special import logit
 
 from biaskit.stats.held_out import (
     PRIOR_WORDS,
     Sample,
     across,
+    area_interval,
     area_under_curve,
     p_of_area,
     strata_with_both,
@@ -148,6 +150,19 @@ def test_p_is_the_larger_of_both_shuffles_and_two_sided() -> None:
     far, near = np.array([0.9, 0.5, 0.45]), np.array([0.5, 0.52, 0.48])
     assert p_of_area(0.1, far, near) == p_of_area(0.9, near, far) == 2 / 4
     assert p_of_area(0.9, near, near) == 1 / 4
+
+
+def test_the_interval_over_occupations_is_even_on_the_logit_scale() -> None:
+    areas = [0.7, 0.85, 0.9, 0.95]
+    low, high = area_interval(areas) or (0.0, 0.0)
+    mean = float(np.mean(areas))
+    reach = 3.182446305284263 * np.std(areas, ddof=1) / 2 / (mean * (1 - mean))  # t of 3 degrees of freedom
+    assert logit([low, high]) == pytest.approx([logit(mean) - reach, logit(mean) + reach])
+    narrow = area_interval(areas, level=0.9)
+    assert narrow is not None
+    assert low < narrow[0] < mean < narrow[1] < high
+    assert area_interval([0.7]) is None
+    assert area_interval([0.7, 0.7]) is None
 
 
 # --- a text teaches nothing of itself ------------------------------------------------------------------

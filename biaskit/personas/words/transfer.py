@@ -1,8 +1,8 @@
 """How well women's and men's texts can be told apart by words that name no gender (docs/methods.md#transfer).
 
 In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
-carried over: learnt in one, tested in the other. That transfer is what SRB means to say; unlike its z it is a size,
-with a ceiling that more texts bring it nearer to.
+carried over: learnt in one, tested in the other. That transfer is what SRB means to say; unlike its z it is a
+size, with a ceiling that more texts bring it nearer to.
 """
 
 from __future__ import annotations
