@@ -12,9 +12,10 @@ import numpy as np
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
+from biaskit.stats.crossed import joined
 from biaskit.stats.held_out import CHANCE, area_interval
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
-from biaskit.tables.query import Row, defined, grouped, where
+from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
@@ -51,6 +52,7 @@ def _of_areas(model: str, transfer: Sequence[Row], margins: Mapping[str, float])
         areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
         if not areas.size:
             continue
+        mean = first(own, occupation=ALL_OCCUPATIONS)
         left_out = len(of_occupations) - areas.size
         made = within_units(
             areas,
@@ -65,6 +67,9 @@ def _of_areas(model: str, transfer: Sequence[Row], margins: Mapping[str, float])
             for name, level in (("ci", 0.95), ("ci90", 0.90)):
                 if row[f"{name}_low"] is not None and (ends := area_interval(areas, level=level)):
                     row |= {f"{name}_low": ends[0] - CHANCE, f"{name}_high": ends[1] - CHANCE}
+            if mean is not None and mean["p_value"] is None:
+                row |= {"p_value": None, "statistic": None, "dof": None}
+                row["reason"] = joined([str(row["reason"] or "") or None, mean["reason"]])
             yield row
 
 

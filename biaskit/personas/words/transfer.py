@@ -16,16 +16,17 @@ import numpy as np
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
+from biaskit.personas.words.lists import why_unequal
 from biaskit.personas.words.run_lists import RunLists
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import BoolArray, IntArray
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.held_out import HeldOut, Sample, across, area_interval, strata_with_both, within
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
-from biaskit.tables.reasons import HOLD_OUT, parts_of_reason
+from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -60,6 +61,13 @@ class _Area:
     n_male: int | None = None
     found: HeldOut | None = None
     reason: str | None = None
+    lengths: tuple[tuple[FloatArray, FloatArray], ...] = ()  # women's and men's, of texts taught and judged
+
+    @property
+    def why_unequal(self) -> str | None:
+        """Why the area is no claim: longer texts can be told apart by their length alone."""
+        found = (why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True))) for sides in self.lengths)
+        return next(filter(None, found), None)
 
 
 def transfer_rows(
@@ -104,7 +112,9 @@ def _areas(
     chosen: dict[str, _Chosen | str] = {}
     for origin in (ASSOCIATED, SPECIFIED):
         one, _ = lists.of.get((model, occupation, origin), (None, ()))
-        if origin not in documents.origins:
+        if model in documents.unread:  # gender words and names are English ones
+            chosen[origin] = NOT_ENGLISH
+        elif origin not in documents.origins:
             chosen[origin] = NO_TEXTS[origin]
         elif one is None or one.reason is not None:
             chosen[origin] = (one and one.reason) or f"no {origin} texts of this occupation"
@@ -130,7 +140,12 @@ def _area(taught: Sample | str, judged: Sample | str, is_cut: bool) -> _Area:
     n_female = int(judged.labels[:, 0].sum())
     found = within(taught) if taught is judged else across(taught, judged)
     reason = joined([DRAWN if is_cut else None, WITHIN_OCCUPATION])
-    return _Area(n_female, len(judged.strata) - n_female, found, reason)
+    return _Area(n_female, len(judged.strata) - n_female, found, reason, (_lengths(taught), _lengths(judged)))
+
+
+def _lengths(sample: Sample) -> tuple[FloatArray, FloatArray]:
+    lengths, is_female = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel(), sample.labels[:, 0]
+    return lengths[is_female], lengths[~is_female]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +218,10 @@ def _mean(areas: Sequence[_Area]) -> _Area:
             np.mean([one.judged for _, one in known], axis=0),
         ),
         joined([note, drawn, WITHIN_OCCUPATION if len(known) == 1 else None]),
+        tuple(
+            (np.concatenate([one[0] for one in sides]), np.concatenate([one[1] for one in sides]))
+            for sides in zip(*(area.lengths for area, _ in known), strict=True)
+        ),
     )
 
 
@@ -219,7 +238,7 @@ def _row(
     ends: tuple[float | None, float | None],
     study: PersonasStudy,
 ) -> Row:
-    found = area.found
+    found, unequal = area.found, area.why_unequal
     return {
         "model": model,
         "occupation": occupation,
@@ -228,8 +247,8 @@ def _row(
         "auc": found.area if found else None,
         "ci_low": ends[0],
         "ci_high": ends[1],
-        "p_value": found.p_value if found else None,
+        "p_value": found.p_value if found and not unequal else None,
         "n_female": area.n_female,
         "n_male": area.n_male,
-        "reason": joined([CONTROL if study.hold_out else None, area.reason]),
+        "reason": joined([CONTROL if study.hold_out else None, unequal, area.reason]),
     }

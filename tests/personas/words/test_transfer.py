@@ -15,6 +15,7 @@ from fakes.personas_runs import COMMON, one, only, table, write_texts
 
 import biaskit
 from biaskit.personas.words import transfer
+from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.imported import import_texts
 from biaskit.workflow.personas import PersonasResult
 
@@ -144,8 +145,7 @@ def test_fewer_than_ten_texts_are_too_few(tmp_path: Path) -> None:
 
 
 def test_texts_without_an_occupation_have_the_row_of_all_alone(tmp_path: Path) -> None:
-    rows = [{"text": row["text"], "gender": row["gender"]} for row in texts(12, ("cook",))]
-    run = made(rows, tmp_path)
+    run = made(texts(12, ("all",)), tmp_path)  # as runs made before name them
     assert ["all"] * 4 == [row["occupation"] for row in table(run, "text_transfer")]
     [claim] = only(table(run, "tests"), quantity="auc_transfer")
     assert ("1", "", "not-measured") == (claim["n_a"], claim["ci_low"], claim["verdict"])
@@ -156,6 +156,32 @@ def test_of_many_texts_some_are_drawn_and_it_is_said(tmp_path: Path, monkeypatch
     for row in table(made(texts(12), tmp_path), "text_transfer"):
         assert transfer.DRAWN in row["reason"]
         assert row["n_female"] == ("30" if row["occupation"] == "all" else "10")
+
+
+def test_texts_of_one_gender_that_are_much_longer_make_no_claim(tmp_path: Path) -> None:
+    rows = [{**r, "text": r["text"] + " team" * 60 * (r["gender"] == "male")} for r in texts()]
+    run = made(rows, tmp_path)
+    for row in table(run, "text_transfer"):
+        unequal = SPECIFIED in (row["trained_on"], row["tested_on"])
+        assert ("male texts are" in row["reason"]) == unequal == (row["p_value"] == "")
+        assert row["auc"]
+    verdicts = {
+        row["quantity"]: row["verdict"] for row in table(run, "tests") if row["quantity"][:4] == "auc_"
+    }
+    assert verdicts["auc_transfer"] == verdicts["auc_specified"] == "no-verdict"
+    assert verdicts["auc_associated"] != "no-verdict"
+
+
+def test_texts_in_another_language_have_no_area(tmp_path: Path) -> None:
+    said = "der Mann und die Frau sind mit dem Hund in das Haus gegangen weil es nicht mehr hell war"
+    german = [
+        {**r, "text": f"{'Sie' if r['gender'] == 'female' else 'Er'} {said} {r['text'].split()[-2]}"}
+        for r in texts()
+        if r["gender"]
+    ]
+    rows = table(made(german, tmp_path), "text_transfer")
+    assert {""} == {row["auc"] for row in rows}
+    assert {NOT_ENGLISH} == {row["reason"] for row in rows}
 
 
 def test_another_model_and_another_occupation_change_no_number(tmp_path: Path) -> None:
