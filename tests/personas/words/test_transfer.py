@@ -168,7 +168,8 @@ def test_texts_of_one_gender_that_are_much_longer_make_no_claim(tmp_path: Path) 
     verdicts = {
         row["quantity"]: row["verdict"] for row in table(run, "tests") if row["quantity"][:4] == "auc_"
     }
-    assert verdicts["auc_transfer"] == verdicts["auc_specified"] == "no-verdict"
+    assert verdicts["auc_transfer"] == "no-verdict"
+    assert verdicts["auc_specified"] in ("no-verdict", "not-measured")  # areas of 1 have no interval either
     assert verdicts["auc_associated"] != "no-verdict"
 
 
