@@ -43,6 +43,7 @@ from biaskit.personas.words.run_lists import (
     topic_shares,
     word_list_rows,
 )
+from biaskit.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest, write_json
@@ -53,12 +54,13 @@ from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1}
+METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1, "transfer": 1}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
     *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
+    "text_transfer",
 )
 HIGH_DROP_RATE = 0.2
 """Part of texts without an association above which a share is warned about."""
@@ -164,7 +166,7 @@ def _make_tables(
     tested = partial(test_rows, margins=study.margin, seed=study.seed, refusals=refusals)
     if scoped:
         made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-        made.tables["tests"] = tested([], representation, models=())
+        made.tables["tests"] = tested([], representation, models=(), transfer=())
         return made
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
     made.tables |= {
@@ -181,7 +183,12 @@ def _make_tables(
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
     _score(documents, lists, study, made, watcher)
-    made.tables["tests"] = tested(made.tables["srb"], representation, models=documents.models)
+    made.tables["text_transfer"] = list(
+        transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
+    )
+    made.tables["tests"] = tested(
+        made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
+    )
     return made
 
 

@@ -169,7 +169,7 @@ def test_every_kind_of_run_keeps_the_public_contract(
 def test_each_kind_of_run_has_its_tables_and_no_other(
     made: PersonasResult, quick: dict[str, Any], tmp_path: Path
 ) -> None:
-    words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "tests"}
+    words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "text_transfer", "tests"}
     asked = {"text_outcomes"}  # of imported texts nobody knows how they ended
     shares = {"representation", "deciles"}
 
