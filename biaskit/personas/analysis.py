@@ -29,6 +29,7 @@ from biaskit.personas.texts.documents import (
     ASSOCIATED,
     TextDocument,
     TextDocuments,
+    believed,
     read_documents,
     read_imported,
 )
@@ -112,7 +113,8 @@ def texts_of(
         raise RunError(
             f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
         )
-    rows = read_rows(path, skip_bad=design.study.skip_bad_lines, reading=reading)
+    reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
+    rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows)
     imported = manifest["resolved"].get("imported")
     documents = read_imported(design, rows) if imported else read_documents(design, manifest["models"], rows)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
@@ -106,10 +107,13 @@ def _read_cells(
         boundary, contrast = design.study.word_boundary, design.contrast
         return cell_shares(cells[i], row, design.groups, word_boundary=boundary, contrast=contrast)
 
-    rows = read_rows(_rows_of(run), skip_bad=design.study.skip_bad_lines, reading=reading)
-    for row in answerers.counting(rows):
+    path, skip_bad = _rows_of(run), design.study.skip_bad_lines
+    for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
         own = places(row)
         n_unused += not own
+        if own and (why := _why_not(row, cells[own[0]], design, found[own[0]], drawn.get(own[0], {}))):
+            reading.refuse(path, why, skip_bad=skip_bad)
+            continue
         for i in own:
             expressions.setdefault(_wording(cells[i]), row["expressions"])
             if "counts" in row:
@@ -126,6 +130,19 @@ def _read_cells(
     answers = [x or shares(i, None) for i, x in enumerate(found)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
     return _StoredCells(answers, digest, n_unused, n_open, expressions)
+
+
+def _why_not(
+    row: Mapping[str, Any],
+    cell: Cell,
+    design: ProbeDesign,
+    found: CellShares | None,
+    drawn: Mapping[int, Mapping[str, Any]],
+) -> str | None:
+    """Why a row cannot be the answer of its cell; None where it can."""
+    if found is not None or (drawn and row.get("round", 0) in drawn):
+        return "another row answers the same cell"
+    return why_not(row, design.expressions[cell.bias_type, cell.template_id])
 
 
 _ANSWERED = ("k", "listed", "draws", "counts")
@@ -181,7 +198,10 @@ def _places(
     def of(row: Mapping[str, Any]) -> Sequence[int]:
         if "model_key" not in row:
             return by_key().get(row["key"], ())
-        return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+        try:
+            return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+        except TypeError:  # a list or a table where a label belongs
+            return ()
 
     return cells, of
 

@@ -93,9 +93,19 @@ class Reading:
     n_twice: int = 0
     n_skipped: int = 0
     n_unsummed: int = 0  # rows without a checksum
+    n_unfit: int = 0  # rows left out because they do not fit their study
     cut_bytes: int = 0  # of an unfinished tail
     good_end: int = 0  # where the last whole line ends
     notes: list[str] = field(default_factory=list)
+
+    def refuse(self, path: Path, why: str, *, skip_bad: bool) -> None:
+        """The row at hand does not fit its study: an error with its line, or left out and counted."""
+        if not skip_bad:
+            raise RunError(
+                f"{path}, line {self.line}: {why}. Restore the file, or leave such rows out with"
+                " --set skip_bad_lines=true."
+            )
+        self.n_unfit += 1
 
 
 def read_rows(
@@ -151,6 +161,8 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
         yield f"{name}: an unfinished end of {reading.cut_bytes} bytes was left out"
     if reading.n_skipped:
         yield f"{name}: {reading.n_skipped} lines that are no rows, or were changed, were left out"
+    if reading.n_unfit:
+        yield f"{name}: {reading.n_unfit} rows that do not fit the study were left out"
     if reading.n_unsummed:
         n = (
             "no row has"

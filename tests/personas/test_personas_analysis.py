@@ -42,6 +42,7 @@ from biaskit.personas.sampling.stored_design import read_design
 from biaskit.personas.texts.documents import TextDocuments, read_documents
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.workflow.analyze import analyse, merge
@@ -111,7 +112,7 @@ def stored(run: Path) -> list[dict[str, Any]]:
 
 
 def store(run: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    (run / "generations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="ascii")
+    (run / "generations.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), encoding="ascii")
 
 
 def named_texts(n: int = 6, occupations: Sequence[str] = ("nurse", "cook")) -> list[dict[str, str]]:

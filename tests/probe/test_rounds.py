@@ -24,6 +24,7 @@ from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
 from biaskit.runs.collection import gather
+from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.workflow.agreement import chance_to_hold, chance_to_hold_coverage
 from biaskit.workflow.analyze import analyse, describe_run
@@ -354,7 +355,7 @@ def test_runs_of_before_there_were_rounds_are_read_and_grow(run: Run) -> None:
     rows = rows_of(path)
     for row in rows:
         del row["round"]
-    (path / "probe.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "ascii")
+    (path / "probe.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
     manifest = json.loads((path / "manifest.json").read_text())
     del manifest["resolved"]["study"]["max_draws_per_cell"]
     (path / "manifest.json").write_text(json.dumps(manifest))

@@ -78,7 +78,9 @@ class Command:
     def rows(self, out: str) -> dict[str, dict[str, Any]]:
         """Key → row without when it was answered, after checking that no key stands twice."""
         rows = [json.loads(line) for line in self.rows_file(out).read_text("ascii").splitlines()]
-        found = {row["key"]: {k: v for k, v in row.items() if k != "answered_at"} for row in rows}
+        found = {
+            row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in rows
+        }
         assert len(rows) == len(found), "a row was written twice"
         return found
 
