@@ -160,9 +160,9 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
     if reading.cut_bytes:
         yield f"{name}: an unfinished end of {reading.cut_bytes} bytes was left out"
     if reading.n_skipped:
-        yield f"{name}: {reading.n_skipped} lines that are no rows, or were changed, were left out"
+        yield f"{name}: lines left out as no rows or changed: {reading.n_skipped}"
     if reading.n_unfit:
-        yield f"{name}: {reading.n_unfit} rows that do not fit the study were left out"
+        yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
     if reading.n_unsummed:
         n = (
             "no row has"

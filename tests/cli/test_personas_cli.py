@@ -26,6 +26,7 @@ from fakes.personas_runs import (
 )
 from fakes.personas_runs import script_of as full_script
 
+from biaskit.runs.rows import row_line
 from biaskit.workflow.personas import personas
 
 
@@ -187,7 +188,11 @@ def test_a_damaged_row_met_on_the_way_on_is_one_line(cli: Cli, cheap: tuple[str,
     rows.write_text(json.dumps(damaged) + "\n" + "".join(others), "ascii")
     said = cli("personas", f"m={model}", *options)
     assert 1 == said.code
-    assert "lacks text" in one_line(said)
+    assert "line 1: it does not fit its checksum" in one_line(said)
+    rows.write_text(row_line(damaged) + "\n" + "".join(others), "ascii")  # as a hostile hand sums it anew
+    said = cli("personas", f"m={model}", *options)
+    assert 1 == said.code
+    assert "line 1: it lacks text" in one_line(said)
 
 
 # --- texts of one's own: odd ones ----------------------------------------------------------------------

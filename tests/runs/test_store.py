@@ -331,7 +331,7 @@ def test_a_changed_row_is_named_by_its_line(tmp_path: Path, change: str) -> None
     reading = Reading()
     assert [1, 3] == keys_in(path, skip_bad=True, reading=reading)
     assert 1 == reading.n_skipped
-    assert any("1 lines that are no rows, or were changed" in note for note in reading.notes)
+    assert any("lines left out as no rows or changed: 1" in note for note in reading.notes)
 
 
 def test_rows_without_a_checksum_are_read_and_said(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_skip_bad_lines_counts_what_it_leaves_out_and_writes_on_behind_it(tmp_pa
     reading = Reading()
     assert [1, 3] == keys_in(path, skip_bad=True, reading=reading)
     assert (2, 9) == (reading.n_skipped, reading.cut_bytes)
-    assert any("2 lines that are no rows" in note for note in reading.notes)
+    assert any("lines left out as no rows or changed: 2" in note for note in reading.notes)
     with RowWriter(tmp_path, "probe", skip_bad=True) as writer:
         writer.append([row(n) for n in (1, 2, 3, 4)])
     assert [1, 3, 2, 4] == keys_in(path, skip_bad=True)
