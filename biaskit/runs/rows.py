@@ -42,7 +42,8 @@ def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
     A checksum is that of the content: another order of names, or spaces between them, is the same row.
     """
     try:
-        row = json.loads(line, parse_constant=_no_number)
+        # Of bytes json takes UTF-16 too, and a file of that is no row file.
+        row = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise NoRow("is no row of biaskit") from None
     if not isinstance(row, dict) or not isinstance(row.get("key"), str):
