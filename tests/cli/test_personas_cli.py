@@ -596,7 +596,7 @@ def test_an_object_that_is_no_row_is_one_line(cli: Cli, run: Path, row: dict[str
     path.write_bytes(json.dumps(row).encode() + b"\n" + path.read_bytes())
     said = cli("analyze", run)
     assert 1 == said.code
-    assert "The stored row x " in one_line(said)
+    assert "line 1: it lacks" in one_line(said)
 
 
 def test_a_run_without_rows_says_so(cli: Cli, run: Path) -> None:

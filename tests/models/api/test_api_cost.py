@@ -200,7 +200,7 @@ def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> No
         assert 40 < needed < 400
         assert unbroken.usage["cost"] < float(found[1])
         assert needed == len(unbroken.rows), "a round is one request"
-        rows = {row["key"]: row | {"answered_at": ""} for row in unbroken.rows}
+        rows = {row["key"]: row | {"answered_at": "", "sum": ""} for row in unbroken.rows}
         for path in (unbroken.folder / "probe.jsonl", unbroken.folder / "usage.json"):
             path.unlink()
         calls, capped = server.number, 0
@@ -212,7 +212,7 @@ def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> No
             if not said.code:
                 break
         assert capped > 2
-        assert rows == {row["key"]: row | {"answered_at": ""} for row in said.rows}
+        assert rows == {row["key"]: row | {"answered_at": "", "sum": ""} for row in said.rows}
         assert needed == server.number - calls
 
 
