@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """The test server, with answers that are not HTTP: lengths, chunks, status lines and headers gone wrong.
 
     with RawServer(MODEL, malformed=lambda number: malformation(seed=number)) as server: ...
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 import random
 import zlib
 from collections.abc import Callable
@@ -157,7 +157,13 @@ def _other_protocol(draw: Random, body: bytes) -> Made:
 def _odd_json(draw: Random, body: bytes) -> Made:
     odd = draw.choice(
         [
-            *(b"[" * 300_000, b'{"a":' * 100_000, b'{"usage": 1' + b"0" * 100_000 + b"}", b"\xff\xfe{}", b"1"),
+            *(
+                b"[" * 300_000,
+                b'{"a":' * 100_000,
+                b'{"usage": 1' + b"0" * 100_000 + b"}",
+                b"\xff\xfe{}",
+                b"1",
+            ),
             *(b'{"choices": ' + b"9" * 5_000 + b"}", b"NaN", b'{"choices": "\\ud800"}', b"\xef\xbb\xbf{}"),
             *(b'"' + b"x" * 3_000_000 + b'"', b'{"error": {"message": ' + b"[" * 50 + b"]" * 50 + b"}}"),
             *(b"\xef\xbb\xbf\xef\xbb\xbf", b'{"model": {"a": 1}, "choices": 7}', b"{} {}", b"{}\x00" * 3),
@@ -224,7 +230,9 @@ def malformation(seed: int, kind: str | None = None, body: bytes = b'{"choices":
 class RawServer(ApiServer):
     """The test server, where `malformed(number, generates)` gives bytes in place of an answer, or None."""
 
-    def __init__(self, *given: Any, malformed: Callable[[int, bool], Malformation | None], **more: Any) -> None:
+    def __init__(
+        self, *given: Any, malformed: Callable[[int, bool], Malformation | None], **more: Any
+    ) -> None:
         super().__init__(*given, **more)
         self._malformed = malformed
 
@@ -246,5 +254,3 @@ class RawServer(ApiServer):
             connection.abort()
         elif made.then == "close":
             connection.close()
-
-

@@ -1,4 +1,4 @@
-"""Answers that are not HTTP: each is one answer that failed, in bounded time, never a traceback (issue 13)."""
+"""Answers that are not HTTP: each is one failed answer, in bounded time, never a traceback (issue 13)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def test_a_crowd_of_malformed_answers() -> None:
 def test_a_malformed_answer_is_asked_again(seed: int) -> None:
     """Every other answer is none: in the end all are there, each with one request more where it failed."""
     drawn = {n: malformation(100 * seed + n, kind) for n, kind in enumerate(KINDS) if kind not in FINAL}
-    with RawServer(MODEL, malformed=lambda number, _: drawn.get(number // 2) if number % 2 else None) as server:
+    with RawServer(
+        MODEL, malformed=lambda number, _: drawn.get(number // 2) if number % 2 else None
+    ) as server:
         answers = asked(server, 40, replace(IMPATIENT, attempts=12, longest_call=30.0, dead_after=30.0))
     assert ["Draw"] * 40 == [type(answer).__name__ for answer in answers]
 
@@ -104,12 +106,15 @@ def caused(error: Exception, cause: Exception) -> Exception:
 
 RAISED = [
     *(ValueError("invalid literal for int() with base 10: b'many'"), RuntimeError("Session is closed")),
-    *(AssertionError(), KeyError("content-length"), EOFError(), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no")),
-    *(ssl.SSLError(1, "wrong version number"), http.client.BadStatusLine("SSH"), asyncio.IncompleteReadError(b"", 9)),
-    *(ServerDisconnectedError("Server disconnected"), RecursionError(), MemoryError(), OverflowError("too large")),
-    *(ExceptionGroup("several", [ValueError("a"), OSError("b")]), ConnectionResetError(104, "reset by peer")),
-    *(httpx2.DecodingError("no"), httpx2.ProxyError("407"), httpx2.UnsupportedProtocol("x"), httpx2.InvalidURL("x")),
-    *(httpx2.StreamClosed(), httpx2.TooManyRedirects("x"), httpx2.CookieConflict("x"), httpx2.PoolTimeout("x")),
+    *(AssertionError(), KeyError("content-length"), EOFError(), OverflowError("too large")),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no"),
+    *(ssl.SSLError(1, "wrong version number"), http.client.BadStatusLine("SSH")),
+    asyncio.IncompleteReadError(b"", 9),
+    *(ServerDisconnectedError("Server disconnected"), RecursionError(), MemoryError()),
+    *(ExceptionGroup("several", [ValueError("a"), OSError("b")]), ConnectionResetError(104, "reset")),
+    *(httpx2.DecodingError("no"), httpx2.ProxyError("407"), httpx2.UnsupportedProtocol("x")),
+    *(httpx2.InvalidURL("x"), httpx2.StreamClosed(), httpx2.TooManyRedirects("x")),
+    *(httpx2.CookieConflict("x"), httpx2.PoolTimeout("x")),
     caused(httpx2.ConnectTimeout("Server disconnected"), ServerDisconnectedError("Server disconnected")),
 ]  # fmt: skip
 
@@ -151,11 +156,12 @@ def quick_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("biaskit.models.api.checks.ECHO_S", 0.3)
 
 
+FEW = [f"--set={choice}" for choice in ("max_draws=6", "per_gender=2", "permutations=19", "srb_seeds=1")]
 COMMANDS = {
     "doctor": ("doctor",),
     "probe": ("probe", "--jobs", "nurse,plumber", "--yes"),
-    "personas": ("personas", "--occupations", "nurse", "--yes", "--set", "max_draws=6", "--set", "per_gender=2"),
-}  # fmt: skip
+    "personas": ("personas", "--occupations", "nurse", "--yes", "--set=clusters=false", *FEW),
+}
 
 
 def rows_of(run: Path) -> dict[str, dict[str, object]]:
@@ -193,7 +199,8 @@ def assert_one_line(err: str) -> None:
     assert err.isprintable() or err.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize(("command", "first"), [("probe", 40), ("personas", 14)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "first"), [("probe", 300), ("personas", 24)])
 def test_rows_that_were_answered_are_kept(
     command: str, first: int, console: Cli, quick_commands: None, tmp_path: Path
 ) -> None:
