@@ -37,7 +37,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from biaskit.errors import BiaskitError, ModelError, TokenizationError
-from biaskit.models.huggingface import rendering
+from biaskit.models.huggingface import template
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import re
 import stat
 from collections import Counter
@@ -42,9 +43,8 @@ MOST_BYTES = {
 """Suffix → what the largest known file of its kind has several times over."""
 SIZES = frozenset(
     {
-        *("vocab_size", "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "n_layers"),
-        *("num_layers", "num_attention_heads", "n_head", "max_position_embeddings", "embedding_size"),
-        *("word_embed_proj_dim",),
+        *("vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+        *("max_position_embeddings", "embedding_size", "word_embed_proj_dim"),
     }
 )
 """Keys of a config that are whole numbers wherever they stand."""
@@ -236,10 +236,14 @@ def check_entries(path: Path, *, allow_links: bool, only: frozenset[str] | None 
             raise ModelError(f"{entry} {what}. Remove it, or copy the file in its place.") from error
         if not allow_links and entry.is_symlink() and not target.is_relative_to(inside):
             raise ModelError(f"{entry} is a symbolic link out of the model folder; copy the file instead.")
-        if stat.S_ISDIR(status.st_mode):
+        if not os.access(entry, os.R_OK):
+            raise ModelError(f"{entry} may not be read by this user. Change its permissions.")
+        if stat.S_ISDIR(status.st_mode) and entry.suffix not in (*MOST_BYTES, ".safetensors"):
             continue
         if not stat.S_ISREG(status.st_mode):
-            raise ModelError(f"{entry} is no regular file but a pipe or a device. Remove it from the folder.")
+            raise ModelError(
+                f"{entry} is no regular file but a folder, pipe or device. Remove it from the folder."
+            )
         if entry.suffix in MOST_BYTES and status.st_size > MOST_BYTES[entry.suffix]:
             raise ModelError(
                 f"{entry} has {status.st_size:,} bytes, more than any file of its kind. Download the model"
@@ -279,7 +283,7 @@ def _check_kinds(path: Path, config: Mapping[str, Any]) -> None:
             raise ModelError(f"{path}: {name} is a {type(config[name]).__name__}. Download the model again.")
     for part in (config, config.get("text_config") or {}):
         for name, value in part.items():
-            if name in SIZES and value is not None and not (type(value) is int and 0 < value < 2**31):
+            if name in SIZES and value is not None and not (type(value) is int and abs(value) < 2**31):
                 shown = visible(str(value)[:40])
                 raise ModelError(f"{path}: {name} is {shown}, which is no size. Download the model again.")
 
@@ -304,8 +308,7 @@ def file_digest(path: Path) -> str:
     samples of every tensor are read each time.
     """
     status = path.stat()
-    times = f"{status.st_mtime_ns}\0{status.st_ctime_ns}"
-    stamp = f"{path.resolve()}\0{status.st_size}\0{times}".encode("utf-8", "surrogateescape")
+    stamp = f"{path.resolve()}\0{status.st_size}\0{_times(status)}".encode("utf-8", "surrogateescape")
     name = hashlib.sha256(stamp + _samples(path, status.st_size)).hexdigest()[:32]
     kept = cache_dir() / "digests" / name
     try:
@@ -319,6 +322,11 @@ def file_digest(path: Path) -> str:
     with contextlib.suppress(OSError):  # A read-only cache only costs the time to hash again.
         write_atomically(kept, digest.encode("ascii"))
     return digest
+
+
+def _times(status: os.stat_result) -> str:
+    """Of the content and of the inode: only the first can be set back."""
+    return f"{status.st_mtime_ns}\0{status.st_ctime_ns}"
 
 
 def _samples(path: Path, size: int) -> bytes:

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from biaskit.errors import ModelError
+from biaskit.errors import BiaskitError, ModelError
+from biaskit.foreign import visible
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.loading import load_config, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
@@ -31,6 +32,15 @@ class LocalModel:
 
     def __init__(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._folder = folder
+        try:
+            self._open(folder, label=label, spec=spec, local=local)
+        except (BiaskitError, MemoryError):
+            raise
+        except Exception as error:  # files of strangers, read by libraries: what they raise has no end
+            why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+            raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
+
+    def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
         self._renderer = Renderer(load_tokenizer(folder), local.template_date)
