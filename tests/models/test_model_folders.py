@@ -1,4 +1,4 @@
-"""Model folders of strangers: mutated in every file, each is scored as it was or refused in a line (issue 13)."""
+"""Model folders of strangers: mutated in every file, each is scored or refused in one line (issue 13)."""
 
 from __future__ import annotations
 
@@ -113,12 +113,15 @@ def test_a_mutated_folder_is_refused_in_a_line_or_scored(tiny: Models, folder: P
     before = look(tiny("llama", "bpe-bos", chat_template=CHAT_TEMPLATE).folder)
     what = mutate(folder, seed)
     started = time.monotonic()
+    after: dict[tuple[str, str], float] | None
     try:
         after = look(folder)
     except BiaskitError as error:
-        assert len(str(error)) < 1500, what
-        assert "\n" not in str(error), what
-        assert "\x1b" not in str(error), what
+        after, said = None, str(error)
+    if after is None:
+        assert len(said) < 1500, what
+        assert "\n" not in said, what
+        assert "\x1b" not in said, what
     else:
         assert after.keys() == before.keys(), what  # another model, soundly scored
     assert time.monotonic() - started < 20, what

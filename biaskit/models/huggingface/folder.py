@@ -272,6 +272,16 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
+def has_template(folder: ModelFolder) -> bool:
+    """Whether a folder seems to hold a chat template; for a GGUF file that is inside it and not known."""
+    if (folder.path / "chat_template.jinja").exists():
+        return True
+    try:
+        return b'"chat_template"' in (folder.path / "tokenizer_config.json").read_bytes()
+    except OSError:
+        return False
+
+
 def _check_kinds(path: Path, config: Mapping[str, Any]) -> None:
     """Types and sizes on which we, and the libraries, rely before anything is built."""
     stated = config.get("architectures")

@@ -10,10 +10,11 @@ import torch
 
 from biaskit.errors import BiaskitError, ModelError
 from biaskit.foreign import visible
-from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.folder import ModelFolder, has_template
 from biaskit.models.huggingface.loading import load_config, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
 from biaskit.models.huggingface.rendering import Renderer
+from biaskit.models.huggingface.template import start_early
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
 from biaskit.records import Answered, ModelIdentity, PromptForm
@@ -41,6 +42,8 @@ class LocalModel:
             raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
 
     def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
+        if has_template(folder):
+            start_early()
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
         self._renderer = Renderer(load_tokenizer(folder), local.template_date)

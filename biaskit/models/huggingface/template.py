@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -57,7 +58,7 @@ class ChatTemplate:
         if self._hung:
             raise ModelError(self._hung)
         if self._process is None:
-            self._process = _Process({**self._given, "path": sys.path})
+            self._process = (_waiting.pop() if _waiting else _Process()).begin(self._given)
         try:
             answer = self._process.exchange([dict(message) for message in messages], SECONDS)
         except BaseException:  # Ctrl-C: the answer that is still to come belongs to no question
@@ -84,7 +85,7 @@ class ChatTemplate:
 class _Process:
     """A running `template_process.py`; ended with its owner, at the latest when this program ends."""
 
-    def __init__(self, given: Mapping[str, object]) -> None:
+    def __init__(self) -> None:
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
             started = subprocess.Popen(  # noqa: S603
@@ -104,23 +105,42 @@ class _Process:
         # A thread reads: a pipe has no time limit that works on every system.
         threading.Thread(target=_read, args=(started.stdout, self._answers), daemon=True).start()
         self.end = weakref.finalize(self, _end, started)
+        self._send(sys.path)
+
+    def begin(self, given: Mapping[str, object]) -> _Process:
+        """Tell it what to render, and wait until it can."""
         if self.exchange(given, START_SECONDS) is None:
             self.end()
             raise ModelError(
                 "the process in which chat templates render did not start. Use --prompt-form raw."
             )
+        return self
+
+    def _send(self, content: object) -> None:
+        assert self._stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # it died: then no answer comes
+            self._stdin.write(json.dumps(content).encode("ascii") + b"\n")
+            self._stdin.flush()
 
     def exchange(self, content: object, seconds: float) -> dict[str, str] | None:
         """The answer to one line; None where there is none in time, or the process died of it."""
-        assert self._stdin is not None
+        self._send(content)
         try:
-            self._stdin.write(json.dumps(content).encode("ascii") + b"\n")
-            self._stdin.flush()
             line = self._answers.get(timeout=seconds)
-        except (OSError, ValueError, queue.Empty):
+        except queue.Empty:
             return None
         answer = json.loads(line) if line else None
         return answer if isinstance(answer, dict) else None
+
+
+_waiting: list[_Process] = []
+
+
+def start_early() -> None:
+    """Start a process for the next template now: it is ready when the tokenizer is."""
+    if not _waiting:
+        with contextlib.suppress(ModelError):  # said when it is needed
+            _waiting.append(_Process())
 
 
 def _read(stdout: object, answers: queue.SimpleQueue[bytes]) -> None:

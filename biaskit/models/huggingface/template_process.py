@@ -1,7 +1,8 @@
 """A process of its own in which a model's chat template renders, so that it can be ended from outside.
 
 Started by path by `template.py`; imports nothing of biaskit and nothing heavy. JSON in lines, both ways:
-first what was started with, then a list of messages for each answer `{"text": ...}` or `{"error": ...}`.
+where modules are, what is rendered, then a list of messages for each answer, `{"text": ...}` or
+`{"error": ...}`.
 The environment is transformers' own (`utils/chat_template_utils.py`), but for the clock, which is a setting.
 """
 
@@ -12,7 +13,7 @@ import json
 import signal
 import sys
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 CPU_SECONDS = 5  # of one answer, should the process that asked be gone
 MEMORY_BYTES = 2 * 2**30
@@ -21,9 +22,14 @@ MEMORY_BYTES = 2 * 2**30
 def main() -> None:
     """Answer until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    given = json.loads(sys.stdin.buffer.readline())
-    sys.path[:] = given["path"]
+    sys.path[:] = json.loads(sys.stdin.buffer.readline())
+    import jinja2.ext
+    import jinja2.sandbox  # noqa: F401 (here, while the process that asks does other things)
+
     _bound_memory()
+    given = json.loads(sys.stdin.buffer.readline() or "null")
+    if given is None:
+        return
     template: Any = None
     _answer({"text": ""})
     for line in sys.stdin.buffer:
@@ -83,7 +89,7 @@ def _environment(date: str) -> Any:
     class Generation(Extension):
         """The tag by which templates mark an assistant's tokens; what stands in it is text as any other."""
 
-        tags: ClassVar[set[str]] = {"generation"}
+        tags = {"generation"}  # noqa: RUF012 (as in the base class)
 
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno
