@@ -148,6 +148,17 @@ def test_a_command_over_a_spoilt_folder(folder: Path, console: Cli, tmp_path: Pa
     assert "no regular file" in said.err
 
 
+def test_a_command_over_a_template_that_does_not_end(folder: Path, console: Cli, tmp_path: Path) -> None:
+    (folder / "chat_template.jinja").write_text("{{ 10**(10**8) }}")
+    started = time.monotonic()
+    usual = ("probe", f"hf:{folder}", "--jobs", "nurse", "--out", tmp_path / "run", "--yes")
+    said = console(*usual, "--prompt-form", "chat-continue")
+    assert 1 == said.code
+    assert "did not end within 1 s" in said.err
+    assert "Traceback" not in said.err
+    assert time.monotonic() - started < 20
+
+
 # --- one key, two inputs ---------------------------------------------------------------------------------
 
 
@@ -204,6 +215,7 @@ def test_weights_replaced_at_equal_size_and_time_get_another_digest(
     first = file.stat().st_size - max(tensor["data_offsets"][1] for tensor in header.values())
     # Not even the inode's own time tells, as on a file system that has none.
     monkeypatch.setattr(module, "_times", lambda status: "the same")
+    monkeypatch.setattr(module, "WHOLE", 0)
     before, content, status = file_digest(file), file.read_bytes(), file.stat()
     for tensor in header.values():
         start, stop = (first + place for place in tensor["data_offsets"])

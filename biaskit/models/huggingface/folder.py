@@ -48,8 +48,9 @@ SIZES = frozenset(
     }
 )
 """Keys of a config that are whole numbers wherever they stand."""
-EVERYWHERE, PER_TENSOR, SAMPLE = 1024, 8, 256
-"""Pieces of a file and of each tensor that are read before a kept digest is believed, and their bytes."""
+EVERYWHERE, PER_TENSOR, SAMPLE, WHOLE = 1024, 8, 256, 2**20
+"""Pieces of a file and of each tensor that are read before a kept digest is believed, their bytes, and the
+size up to which a file is read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +342,8 @@ def _times(status: os.stat_result) -> str:
 
 def _samples(path: Path, size: int) -> bytes:
     """A digest of a file's ends, of pieces all over it, and of pieces of every tensor of a safetensors."""
+    if size <= WHOLE:
+        return hashlib.sha256(path.read_bytes()).digest()
     wanted = {(size * i) // EVERYWHERE for i in range(EVERYWHERE)}
     head = min(size, 2**16)
     if path.suffix == ".safetensors":
