@@ -156,9 +156,7 @@ class Lane:
             return error.status_code, error.response.headers, error.response.content
         except openai.OpenAIError as error:
             raise self._lost(error.__cause__ or error, limit) from None
-        except (
-            Exception
-        ) as error:  # the transports have dozens of their own, aiohttp's and ValueError among them
+        except Exception as error:  # transports have dozens of their own: aiohttp's, ValueError, ...
             raise self._lost(error, limit) from None
         finally:
             self._free.append(client)
