@@ -15,6 +15,8 @@ Tuning = Literal["base", "instruct", "unknown"]
 Where = Literal["local", "api", "scripted"]
 EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
+TEMPLATE_DATE = "2024-07-26"
+"""What a chat template that asks for today's date is told; Llama 3.x's own where it cannot ask."""
 PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""
 

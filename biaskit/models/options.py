@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from biaskit.errors import UsageError, nearest
-from biaskit.records import EstimatorName
+from biaskit.records import TEMPLATE_DATE, EstimatorName
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 EstimatorChoice = Literal["auto", EstimatorName]
@@ -17,11 +17,12 @@ OnPrefix = Literal["exclusive", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
-    """How a local model runs; the dtype is part of its fingerprint, the rest of no key."""
+    """How a local model runs: dtype, and date where a template reads the clock, are in its fingerprint."""
 
     device: str = "auto"  # cpu, cuda, cuda:N, mps or map
     dtype: Dtype = "auto"
     batch_size: int | None = None  # None: auto
+    template_date: str = TEMPLATE_DATE  # YYYY-MM-DD: the clock of chat templates
 
     def __post_init__(self) -> None:
         _check("dtype", self.dtype, get_args(Dtype))

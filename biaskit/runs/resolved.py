@@ -11,7 +11,7 @@ from biaskit.errors import RunError, StudyError, nearest
 from biaskit.provenance import digest, signature, versions
 from biaskit.records import Instruction, Item, Template
 from biaskit.study.config import build_study, stated_choices
-from biaskit.study.keys import ANALYSIS_KEYS, Study
+from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
 
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instructions"})
 """Keys of a study whose lists stand in the manifest in full."""
@@ -78,6 +78,9 @@ def design_digest(content: Mapping[str, Any]) -> str:
     left_out = ANALYSIS_KEYS[study["engine"]] | _IN_FULL | _GROWING
     asked = {name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")}
     asked["study"] = {name: value for name, value in study.items() if name not in left_out}
+    for name in LATER_KEYS:  # a study that says nothing of it is the study that it was before
+        if asked["study"].get(name) == STUDIES[study["engine"]].model_fields[name].default:
+            asked["study"].pop(name, None)
     if "expressions" in study:
         asked["study"]["expressions"] = None  # stands in full under expression_sets
     return digest(asked)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from biaskit.records import TEMPLATE_DATE
 
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
@@ -14,6 +17,16 @@ SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 def key(default: Any, description: str, **bounds: Any) -> Any:
     """A key that need not be stated."""
     return Field(default=default, description=description, **bounds)
+
+
+def _is_date(text: str) -> str:
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or str(found) != text:
+        raise ValueError("write a date such as 2024-07-26")
+    return text
 
 
 class _Strict(BaseModel):
@@ -105,6 +118,9 @@ class ProbeStudy(_Study):
     )
     prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
         "auto", "auto: the first that every model can take"
+    )
+    template_date: Annotated[str, AfterValidator(_is_date)] = key(
+        TEMPLATE_DATE, "what a chat template that asks for today is told, YYYY-MM-DD"
     )
     estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
@@ -218,6 +234,9 @@ class PersonasStudy(_Study):
         "auto", "auto: chat for instruct models, completion for base models"
     )
     system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
+    template_date: Annotated[str, AfterValidator(_is_date)] = key(
+        TEMPLATE_DATE, "what a chat template that asks for today is told, YYYY-MM-DD"
+    )
 
     variant: Literal["exact", "released"] = key(
         "exact", "released: the definitions of GAS(P)'s scripts, all at once"
@@ -290,7 +309,7 @@ PERSONAS_ANALYSIS_KEYS = frozenset(PersonasStudy.model_fields) - frozenset(
     {
         *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "specified"),
         *("instructions", "per_gender", "batch", "max_draws", "fill", "max_new_tokens", "temperature"),
-        *("top_p", "prompt_form", "system_prompt", "seed"),
+        *("top_p", "prompt_form", "system_prompt", "template_date", "seed"),
     }
 )
 """What `analyze` takes; the seed changes draws, so it stays the run's."""
@@ -302,6 +321,9 @@ ANALYSIS_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 DISPLAY_KEYS = frozenset({"summary", "papers", "table", "reference", "report", "lock"})
 """Analysis keys on which no number of a table depends: titles, the page, how the folder is locked."""
+
+LATER_KEYS = frozenset({"template_date"})
+"""Keys that are younger than the first runs, and change nothing at their default."""
 
 WORD_FILES = frozenset({"drop_words", "categories"})
 """Analysis keys that name a list."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -169,7 +169,7 @@ def run_study(
         api = call.api(named, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:
-            local = call.local(known.get("batch_size"))
+            local = replace(call.local(known.get("batch_size")), template_date=study.template_date)
             return open_model(spec, label=label, local=local, api=api, known=known, account=account)
 
         session: Session[Any] = Session(

@@ -37,7 +37,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from biaskit.errors import BiaskitError, ModelError, TokenizationError
-from biaskit.models.huggingface import rendering
+from biaskit.models.huggingface import template
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer
@@ -752,7 +752,7 @@ def test_out_of_memory_in_shared_prefixes_is_survived_or_told(tiny: Models) -> N
 def test_a_model_with_an_endless_template_can_still_be_asked_raw(
     tiny: Models, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "TEMPLATE_SECONDS", 0.1)
+    monkeypatch.setattr(template, "SECONDS", 0.1)
     (folder / "chat_template.jinja").write_text(ENDLESS)
     requests = raw_requests([SHORT], WORDS)
     found = answers(scorer_for(folder), requests)

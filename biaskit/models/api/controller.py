@@ -259,6 +259,8 @@ class Controller:
             if isinstance(trouble, Unavailable):
                 self._rest(lane)
             raise
+        except Exception as error:  # whatever is odd in an answer, it is one answer that is lost
+            raise BadAnswer(f"an answer that cannot be read ({type(error).__name__})") from error
         finally:
             self.meter.settle(reserved, used, billed=billed)
         self._refusals = self._failures = lane.failures = 0

@@ -154,14 +154,10 @@ class Lane:
                 response = await client.post(url, cast_to=kind, body=call.body, options=options)
         except openai.APIStatusError as error:
             return error.status_code, error.response.headers, error.response.content
-        except openai.APITimeoutError as error:
-            connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
-            what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
-            raise Unavailable(what, billed=not connecting, overload=True, reached=not connecting) from None
-        except openai.APIConnectionError as error:
-            raise self._lost(error.__cause__) from None
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            raise self._lost(error) from None
+        except openai.OpenAIError as error:
+            raise self._lost(error.__cause__ or error, limit) from None
+        except Exception as error:  # transports have dozens of their own: aiohttp's, ValueError, ...
+            raise self._lost(error, limit) from None
         finally:
             self._free.append(client)
         return response.status_code, response.headers, response.content
@@ -183,9 +179,16 @@ class Lane:
         parts = urlsplit(self.host.shown)
         return urlunsplit((parts.scheme, parts.netloc, parts.path.removesuffix("/v1") + path, "", ""))
 
-    def _lost(self, cause: BaseException | None) -> Unavailable:
-        unsent = isinstance(cause, httpx2.ConnectError)
-        said = self.endpoint.clean(cause) if cause is not None and str(cause) else "the connection broke off"
+    def _lost(self, error: BaseException, limit: float) -> Unavailable:
+        """What an exception of the transport says of a request: sent or not, too slow or broken off."""
+        # aiohttp's loss of a connection comes as httpx's time-out while connecting; its own cause tells.
+        origin = error.__cause__
+        if isinstance(error, httpx2.TimeoutException) and not _is_loss(origin):
+            connecting = isinstance(error, httpx2.ConnectTimeout)
+            what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
+            return Unavailable(what, billed=not connecting, overload=True, reached=not connecting)
+        unsent = isinstance(error, httpx2.ConnectError) or _is_unsent(origin)
+        said = self.endpoint.clean(error) or "the connection broke off"
         return Unavailable(said, billed=not unsent, reached=not unsent)
 
     async def close(self) -> None:
@@ -194,6 +197,16 @@ class Lane:
             await client.close()
         for name in LOGGERS:
             logging.getLogger(name).removeFilter(self.endpoint.silence)
+
+
+def _is_loss(origin: BaseException | None) -> bool:
+    """Whether aiohttp lost a connection, and did not wait in vain."""
+    return type(origin).__module__.startswith("aiohttp") and not isinstance(origin, TimeoutError)
+
+
+def _is_unsent(origin: BaseException | None) -> bool:
+    """Whether aiohttp found nobody to connect to."""
+    return any(base.__name__ == "ClientConnectorError" for base in type(origin).__mro__)
 
 
 def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> AsyncOpenAI:

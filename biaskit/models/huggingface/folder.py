@@ -6,14 +6,19 @@ import contextlib
 import hashlib
 import json
 import math
+import os
+import re
+import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import ModelError
 from biaskit.files import cache_dir, write_atomically
+from biaskit.foreign import visible
+from biaskit.models.huggingface.gguf_header import check_gguf_header
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -27,6 +32,25 @@ TOKENIZER_FILES = (
     "chat_template.jinja",
     "chat_template.json",
 )
+ADAPTER, GENERATION = "adapter_config.json", "generation_config.json"
+BESIDE_GGUF = frozenset({ADAPTER, GENERATION, "config.json", *TOKENIZER_FILES})
+MOST_BYTES = {
+    ".json": 256 * 2**20,
+    ".jinja": 10 * 2**20,
+    ".txt": 256 * 2**20,
+    ".model": 256 * 2**20,
+}
+"""Suffix → what the largest known file of its kind has several times over."""
+SIZES = frozenset(
+    {
+        *("vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+        *("max_position_embeddings", "embedding_size", "word_embed_proj_dim"),
+    }
+)
+"""Keys of a config that are whole numbers wherever they stand."""
+EVERYWHERE, PER_TENSOR, SAMPLE, WHOLE = 1024, 8, 256, 2**20
+"""Pieces of a file and of each tensor that are read before a kept digest is believed, their bytes, and the
+size up to which a file is read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +64,7 @@ class ModelFolder:
     weights_digest: str
     tokenizer_digest: str
     stored_dtype: str
+    generation: Mapping[str, Any] | None = None  # generation_config.json; None: there is none
     dequantised: bool = False  # from GGUF: stored wider than it was published
 
 
@@ -50,15 +75,14 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     """
     if not path.is_dir():
         raise ModelError(f"{path}: no such model folder. Give hf:ORG/NAME, or hf:PATH to a saved model.")
-    names = {entry.name for entry in path.iterdir()}
+    names = check_entries(path, allow_links=allow_links)
     if "config.json" not in names:
-        if "adapter_config.json" in names:
+        if ADAPTER in names:
             raise ModelError(
                 f"{path} holds an adapter, not a model. Merge it into its base model and save that folder."
             )
         raise ModelError(f"{path} is not a model folder: it has no config.json.")
-    if not allow_links:
-        _refuse_links_outside(path)
+    refuse_adapter(path, names)
     config = read_config(path / "config.json")
     weights = sorted(path.glob("*.safetensors"))
     if not weights:
@@ -69,6 +93,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         )
     _check_index(path, {w.name for w in weights})
     tensors = [tensor for file in weights for tensor in read_safetensors_header(file).values()]
+    generation = path / GENERATION
     held: Counter[str] = Counter()  # numbers of each type
     for tensor in tensors:
         held[tensor["dtype"]] += math.prod(tensor["shape"])
@@ -82,6 +107,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         weights_digest=_combined([path / "config.json", *weights]),
         tokenizer_digest=_combined([path / name for name in TOKENIZER_FILES if name in names]),
         stored_dtype={"F32": "float32", "BF16": "bfloat16", "F16": "float16"}.get(most, most.lower()),
+        generation=read_object(generation) if generation.name in names else None,
     )
 
 
@@ -92,21 +118,30 @@ def check_gguf(path: Path) -> ModelFolder:
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
+    # transformers reads more of the folder than the one file.
+    names = check_entries(path.parent, allow_links=False, only=BESIDE_GGUF)
+    refuse_adapter(path.parent, names)
+    generation = path.parent / GENERATION
+    check_gguf_header(path)
     digest = _combined([path])
     # Quantised files hold half a byte and more per weight; two weights a byte is the most there can be.
     return ModelFolder(
-        path.parent, path.name, {}, 2 * path.stat().st_size, digest, digest, "gguf", dequantised=True
+        path.parent,
+        path.name,
+        {},
+        2 * path.stat().st_size,
+        digest,
+        digest,
+        "gguf",
+        generation=read_object(generation) if generation.name in names else None,
+        dequantised=True,
     )
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """config.json as a mapping; refuses what can never be scored, before any class is built from it."""
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} cannot be read as JSON: {error}. Download the model again.") from error
-    if not isinstance(config, dict):
-        raise ModelError(f"{path} is not a model configuration: it holds a {type(config).__name__}.")
+    config = read_object(path)
+    _check_kinds(path, config)
     if config.get("is_encoder_decoder"):
         raise ModelError(f"{path.parent}: an encoder-decoder model. biaskit scores causal language models.")
     return config
@@ -127,6 +162,13 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
                 type(n) is int and n >= 0 for n in tensor["shape"]
             ):
                 raise ValueError(f"its entry for {name[:60]!r} has no dtype and shape")
+            start, stop = tensor["data_offsets"]
+            bits = _bits(tensor["dtype"])
+            wanted = math.prod(tensor["shape"]) * bits if max(tensor["shape"], default=0) < 2**48 else -1
+            if type(start) is not int or type(stop) is not int or not 0 <= start <= stop:
+                raise ValueError(f"its entry for {name[:60]!r} has no place in the file")
+            if wanted < 0 or (bits and wanted != 8 * (stop - start)):
+                raise ValueError(f"the shape of {name[:60]!r} is not that of its {stop - start} bytes")
         end = max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
         if 8 + length + end != size:
             raise ValueError(f"it is {size} bytes long and should be {8 + length + end}")
@@ -168,7 +210,8 @@ def _check_sizes(path: Path, config: Mapping[str, Any], n_tensors: int, n_elemen
             )
     vocabulary, width = text.get("vocab_size"), text.get("hidden_size") or text.get("n_embd")
     if isinstance(vocabulary, int) and isinstance(width, int):
-        narrowest = min(width, int(text.get("word_embed_proj_dim") or text.get("embedding_size") or width))
+        stated = text.get("word_embed_proj_dim") or text.get("embedding_size") or width
+        narrowest = min(width, stated) if isinstance(stated, int) else width
         if vocabulary * narrowest > n_elements:
             raise ModelError(
                 f"{path}/config.json claims a vocabulary of {vocabulary} x {narrowest}, its weight files"
@@ -176,11 +219,90 @@ def _check_sizes(path: Path, config: Mapping[str, Any], n_tensors: int, n_elemen
             )
 
 
-def _refuse_links_outside(path: Path) -> None:
-    inside = path.resolve()
+def check_entries(path: Path, *, allow_links: bool, only: frozenset[str] | None = None) -> set[str]:
+    """The names in a model folder: regular files of bearable size and folders, no links out of it.
+
+    A pipe or a device would be read for ever, a loop of links ends in an exception of the system's.
+    `only`: names that are looked at.
+    """
+    inside, names = path.resolve(), set()
     for entry in path.iterdir():
-        if entry.is_symlink() and not entry.resolve().is_relative_to(inside):
+        if only is not None and entry.name not in only:
+            continue
+        names.add(entry.name)
+        try:
+            target, status = entry.resolve(strict=True), entry.stat()
+        except (OSError, RuntimeError) as error:
+            what = "points nowhere or at itself" if entry.is_symlink() else "cannot be read"
+            raise ModelError(f"{entry} {what}. Remove it, or copy the file in its place.") from error
+        if not allow_links and entry.is_symlink() and not target.is_relative_to(inside):
             raise ModelError(f"{entry} is a symbolic link out of the model folder; copy the file instead.")
+        if not os.access(entry, os.R_OK):
+            raise ModelError(f"{entry} may not be read by this user. Change its permissions.")
+        if stat.S_ISDIR(status.st_mode) and entry.suffix not in (*MOST_BYTES, ".safetensors"):
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError(
+                f"{entry} is no regular file but a folder, pipe or device. Remove it from the folder."
+            )
+        if entry.suffix in MOST_BYTES and status.st_size > MOST_BYTES[entry.suffix]:
+            raise ModelError(
+                f"{entry} has {status.st_size:,} bytes, more than any file of its kind. Download the model"
+                " again."
+            )
+    return names
+
+
+def refuse_adapter(path: Path, names: Collection[str]) -> None:
+    """Refuse what transformers would load where peft is installed, and leave out where it is not."""
+    if ADAPTER in names:
+        raise ModelError(
+            f"{path} holds a model and an adapter beside it. Merge them and save that folder, or move"
+            f" {ADAPTER} out of it to measure the model alone."
+        )
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object of a model folder. Raises `ModelError` where it is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise ModelError(f"{path} cannot be read as JSON: {error}. Download the model again.") from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{path} is not a model configuration: it holds a {type(content).__name__}.")
+    return content
+
+
+def has_template(folder: ModelFolder) -> bool:
+    """Whether a folder seems to hold a chat template; for a GGUF file that is inside it and not known."""
+    if (folder.path / "chat_template.jinja").exists():
+        return True
+    try:
+        return b'"chat_template"' in (folder.path / "tokenizer_config.json").read_bytes()
+    except OSError:
+        return False
+
+
+def _check_kinds(path: Path, config: Mapping[str, Any]) -> None:
+    """Types and sizes on which we, and the libraries, rely before anything is built."""
+    stated = config.get("architectures")
+    if stated is not None and not (isinstance(stated, list) and all(isinstance(n, str) for n in stated)):
+        raise ModelError(f"{path}: architectures is no list of names. Download the model again.")
+    for name in ("model_type", "text_config"):
+        kind = dict if name == "text_config" else str
+        if not isinstance(config.get(name), kind | None):
+            raise ModelError(f"{path}: {name} is a {type(config[name]).__name__}. Download the model again.")
+    for part in (config, config.get("text_config") or {}):
+        for name, value in part.items():
+            if name in SIZES and value is not None and not (type(value) is int and abs(value) < 2**31):
+                shown = visible(str(value)[:40])
+                raise ModelError(f"{path}: {name} is {shown}, which is no size. Download the model again.")
+
+
+def _bits(dtype: str) -> int:
+    """Of one number of a safetensors type, such as BF16 or F8_E4M3; 0 for a type of other measure."""
+    found = re.fullmatch(r"(?:BF|F|I|U)(8|16|32|64)(?:_\w+)?", dtype)
+    return 8 if dtype == "BOOL" else int(found[1]) if found else 0
 
 
 def _combined(files: list[Path]) -> str:
@@ -191,10 +313,14 @@ def _combined(files: list[Path]) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, kept by path, size and modification time (0.8 s per GB the first time)."""
+    """SHA-256 of a file, kept beside what shows that it is still the same (0.8 s per GB the first time).
+
+    Path, size and both times are not enough: a copy can carry them over. So the beginning, the end and
+    samples of every tensor are read each time.
+    """
     status = path.stat()
-    stamp = f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
-    name = hashlib.sha256(stamp.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    stamp = f"{path.resolve()}\0{status.st_size}\0{_times(status)}".encode("utf-8", "surrogateescape")
+    name = hashlib.sha256(stamp + _samples(path, status.st_size)).hexdigest()[:32]
     kept = cache_dir() / "digests" / name
     try:
         text = kept.read_text(encoding="ascii")
@@ -207,3 +333,34 @@ def file_digest(path: Path) -> str:
     with contextlib.suppress(OSError):  # A read-only cache only costs the time to hash again.
         write_atomically(kept, digest.encode("ascii"))
     return digest
+
+
+def _times(status: os.stat_result) -> str:
+    """Of the content and of the inode: only the first can be set back."""
+    return f"{status.st_mtime_ns}\0{status.st_ctime_ns}"
+
+
+def _samples(path: Path, size: int) -> bytes:
+    """A digest of a file's ends, of pieces all over it, and of pieces of every tensor of a safetensors."""
+    if size <= WHOLE:
+        return hashlib.sha256(path.read_bytes()).digest()
+    wanted = {(size * i) // EVERYWHERE for i in range(EVERYWHERE)}
+    head = min(size, 2**16)
+    if path.suffix == ".safetensors":
+        with contextlib.suppress(ModelError):
+            header = read_safetensors_header(path)
+            first = size - max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
+            head = first
+            for tensor in header.values():
+                start, stop = tensor["data_offsets"]
+                wanted |= {first + start + (stop - start) * i // PER_TENSOR for i in range(PER_TENSOR)}
+                wanted.add(first + max(start, stop - SAMPLE))
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        digest.update(file.read(head))
+        for place in sorted(wanted):
+            file.seek(place)
+            digest.update(file.read(SAMPLE))
+        file.seek(max(0, size - 2**16))
+        digest.update(file.read())
+    return digest.digest()

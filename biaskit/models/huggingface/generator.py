@@ -18,7 +18,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.loading import load_model
-from biaskit.models.huggingface.local_model import LocalModel
+from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
@@ -158,7 +158,8 @@ class TransformersGenerator(LocalModel):
         if self._model is not None:
             return
         self._model = load_model(self._folder, self.placement)
-        self._ends = _end_ids(self._model.generation_config, self._renderer.tokenizer)
+        stated = getattr(self._model.generation_config, "eos_token_id", None)
+        self._ends = end_ids(stated, self._renderer.tokenizer)
         # generate() fills what a call leaves open from the model's own file: a repetition penalty or a
         # list of suppressed tokens there would change every distribution.
         self._model.generation_config = GenerationConfig()
@@ -231,13 +232,6 @@ def _evenly(requests: Sequence[DrawRequest], largest: int) -> Iterator[tuple[Dra
     ends = [len(requests) * (i + 1) // n for i in range(n)]
     for start, end in zip([0, *ends], ends, strict=False):
         yield tuple(requests[start:end])
-
-
-def _end_ids(stored: Any, tokenizer: Any) -> list[int]:
-    """The ids that end a text: the model's own list, and its tokenizer's."""
-    stated = getattr(stored, "eos_token_id", None)
-    listed = [*stated] if isinstance(stated, list | tuple) else [stated]
-    return list(dict.fromkeys(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None))
 
 
 def _until_end(row: Sequence[int], ends: Sequence[int]) -> TokenIds:

@@ -8,11 +8,13 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from biaskit.errors import ModelError
-from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.errors import BiaskitError, ModelError
+from biaskit.foreign import visible
+from biaskit.models.huggingface.folder import ModelFolder, has_template
 from biaskit.models.huggingface.loading import load_config, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
 from biaskit.models.huggingface.rendering import Renderer
+from biaskit.models.huggingface.template import start_early
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
 from biaskit.records import Answered, ModelIdentity, PromptForm
@@ -31,15 +33,27 @@ class LocalModel:
 
     def __init__(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._folder = folder
+        try:
+            self._open(folder, label=label, spec=spec, local=local)
+        except (BiaskitError, MemoryError):
+            raise
+        except Exception as error:  # files of strangers, read by libraries: what they raise has no end
+            why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+            raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
+
+    def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
+        if has_template(folder):
+            start_early()
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
-        self._renderer = Renderer(load_tokenizer(folder))
+        self._renderer = Renderer(load_tokenizer(folder), local.template_date)
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Whatever a number can depend on.
         parts = {
             "weights": folder.weights_digest,
             "tokenizer": folder.tokenizer_digest,
             "dtype": self.placement.dtype,
+            **self._seldom(local),
         }
         architectures = getattr(self._config, "architectures", None) or []
         self.identity = ModelIdentity(
@@ -59,6 +73,29 @@ class LocalModel:
         )
         self._model: Any = None
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
+
+    def _seldom(self, local: LocalOptions) -> dict[str, str]:
+        """What changes answers of some models alone; of all others the fingerprint is as it always was."""
+        template = self._renderer.template
+        clock = {"template_date": local.template_date} if template and template.reads_clock else {}
+        usual, ends = self._usual_ends(), self._stated_ends()
+        if self.purpose == "scoring" or ends is None or ends == usual:
+            return clock
+        return {**clock, "ends": ",".join(map(str, sorted(ends)))}
+
+    def _usual_ends(self) -> set[int]:
+        """The end-of-text ids of config and tokenizer, whose files are in the fingerprint anyhow."""
+        stated = getattr(self._config, "eos_token_id", None)
+        if stated is None:
+            stated = getattr(self._text_config, "eos_token_id", None)
+        return set(end_ids(stated, self._renderer.tokenizer))
+
+    def _stated_ends(self) -> set[int] | None:
+        """Those of a generation_config.json, which goes before the config's; None without such a file."""
+        settings = self._folder.generation
+        return (
+            None if settings is None else set(end_ids(settings.get("eos_token_id"), self._renderer.tokenizer))
+        )
 
     @property
     def batch_size(self) -> int:
@@ -128,5 +165,13 @@ class LocalModel:
     def close(self) -> None:
         """Free the weights."""
         self._model = None
+        if self._renderer.template is not None:
+            self._renderer.template.close()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def end_ids(stated: Any, tokenizer: Any) -> list[int]:
+    """The ids that end a text: those stated (one, several or none), and the tokenizer's."""
+    listed = [*stated] if isinstance(stated, list | tuple) else [stated]
+    return list(dict.fromkeys(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None))

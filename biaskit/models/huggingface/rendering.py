@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.conversation import messages_of
+from biaskit.models.huggingface.template import ChatTemplate, TemplateRefused
 from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import Expression, Prompt
-
-TEMPLATE_SECONDS = 1.0
-
-T = TypeVar("T")
+from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +26,11 @@ class Continuation:
 class Renderer:
     """One tokenizer: renders prompts, encodes them, and knows what its chat template takes."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, template_date: str = TEMPLATE_DATE) -> None:
         self.tokenizer = tokenizer
         self.lead = _leading_special_tokens(tokenizer)
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
+        self.template = _chat_template(tokenizer, template_date) if self.has_template else None
         self.takes_system = self.has_template and self._reaches("system")
 
     def _reaches(self, role: str) -> bool:
@@ -46,12 +40,13 @@ class Renderer:
             return probe in self._template(
                 [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
             )
-        except Exception:  # A template refuses a role with an exception of any kind, or never ends.
+        except (TemplateRefused, ModelError):  # a template refuses a role in any way, or never ends
             return False
 
     def _template(self, messages: Sequence[dict[str, str]]) -> str:
-        apply = partial(self.tokenizer.apply_chat_template, tokenize=False, add_generation_prompt=True)
-        return str(within_seconds(lambda: apply(list(messages)), TEMPLATE_SECONDS))
+        if self.template is None:
+            raise ModelError("the model has no chat template. Use --prompt-form raw.")
+        return self.template.render(messages)
 
     def render(self, prompt: Prompt) -> str:
         """The string whose continuation is scored."""
@@ -59,9 +54,7 @@ class Renderer:
             return prompt.text
         try:
             return self._template(messages_of(prompt, takes_system=self.takes_system)) + prompt.prefill
-        except ModelError:
-            raise
-        except Exception as error:  # jinja2's own errors and whatever a template raises
+        except TemplateRefused as error:
             raise ModelError(f"the model's chat template refuses this conversation: {error}") from error
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
@@ -111,6 +104,17 @@ class Renderer:
         return tuple(found.values())
 
 
+def _chat_template(tokenizer: Any, date: str) -> ChatTemplate:
+    """The tokenizer's template, with its special tokens as the variables that templates know them by."""
+    try:
+        source = tokenizer.get_chat_template()
+    except ValueError as error:
+        raise ModelError(f"the model's chat template cannot be chosen: {str(error)[:300]}") from error
+    if not isinstance(source, str):
+        raise ModelError(f"the model's chat template is no text but a {type(source).__name__}.")
+    return ChatTemplate(source, tokenizer.special_tokens_map, date)
+
+
 def _leading_special_tokens(tokenizer: Any) -> TokenIds:
     """What the tokenizer puts before plain text by default: nothing or one BOS."""
     with_special = tuple(tokenizer("a")["input_ids"])
@@ -128,30 +132,3 @@ def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
     texts = tokenizer.batch_decode([[*anchor, i] for i in range(known)], clean_up_tokenization_spaces=False)
     ends = [i in special or starts_new_word(text[len(shown) :]) for i, text in enumerate(texts)]
     return ends + [True] * (size - known)  # Padding rows of the embedding carry no text.
-
-
-def within_seconds(work: Callable[[], T], seconds: float) -> T:
-    """Run foreign template code, and stop it when it does not end.
-
-    The code runs in a thread of its own, which is sent an exception: unlike a signal that works
-    outside the main thread too (a notebook, a server).
-    """
-    outcome: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        ident = ctypes.c_ulong(thread.ident or 0)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeoutError))
-        raise ModelError(
-            f"the model's chat template did not end within {seconds:g} s: it is broken or hostile."
-            " Use --prompt-form raw, or another model."
-        )
-    return outcome.result()
