@@ -61,7 +61,9 @@ def check_folder(path: Path) -> None:
         raise RunError(f"{path} is no folder: move it away, or choose another --out.")
 
 
-def check_page(path: Path, what: str, suffixes: Collection[str], is_ours: Callable[[bytes], bool]) -> None:
+def check_replaceable(
+    path: Path, what: str, suffixes: Collection[str], is_ours: Callable[[bytes], bool]
+) -> None:
     """A file that a user names or that has its place in a run: new, or one of the same kind made before.
 
     Args:
@@ -194,7 +196,8 @@ def write_set(
         _check_target(folder / name)
     with _locked(folder) as alone, contextlib.ExitStack() as stack:
         known = _known_digests(folder, record, ours=ours)
-        digests = {name: _digest(content) for name, content in files.items()}
+        digests = _kept_entries(folder / record, {*files, *gone})
+        digests |= {name: _digest(content) for name, content in files.items()}
         temporaries = {
             name: stack.enter_context(_written(folder / name, content)) for name, content in files.items()
         }
@@ -235,6 +238,12 @@ def _known_digests(folder: Path, record: str, *, ours: bool) -> set[str] | None:
     if found and found[0] is None:
         return None
     return {digest for files in found for digest in (files or {}).values()}
+
+
+def _kept_entries(record: Path, decided: Collection[str]) -> dict[str, str]:
+    """What the last record says of files that this set neither replaces nor removes: they stay ours."""
+    stated = (read_record(record) or {}) if record.is_file() else {}
+    return {name: digest for name, digest in (files_of(stated) or {}).items() if name not in decided}
 
 
 def _keep(path: Path) -> str:

@@ -102,7 +102,17 @@ class StoredSet:
 
 
 class UnfitError(RunError):
-    """The tables of a run are not those that its record names; the message says which and what to do."""
+    """The tables of a run are not those that its record names.
+
+    Attributes:
+        fault: what does not fit; the message also says what to do.
+        analysis: the record, None where that is not to be trusted either.
+    """
+
+    def __init__(self, fault: str, remedy: str, analysis: dict[str, Any] | None) -> None:
+        super().__init__(f"{fault}; {remedy}.")
+        self.fault = fault
+        self.analysis = analysis
 
 
 def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
@@ -131,7 +141,8 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
         raise RunError(f"{error.filename or folder} cannot be read: {error.strerror or error}.") from error
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        raise UnfitError(f"{folder}: {faults[0]}{more}; {_remedy(run, analysis)}.")
+        trusted = analysis if is_intact(analysis) else None
+        raise UnfitError(f"{folder}: {faults[0]}{more}", _remedy(run, analysis), trusted)
     return StoredSet(run, analysis, tables)
 
 

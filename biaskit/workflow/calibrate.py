@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -13,7 +14,7 @@ import numpy as np
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.files import write_or_refuse
+from biaskit.files import check_folder, check_replaceable, write_or_refuse
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
@@ -26,6 +27,7 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table, write_table
+from biaskit.tables.sets import TABLES
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
@@ -80,6 +82,9 @@ def calibrate(
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
+    target = Path(out) if out else path / STUDY_FILE
+    check_replaceable(target, "study file", (".toml",), _is_calibrated)
+    check_folder(path / TABLES)
     design = read_design(manifest["resolved"], settings)
     documents = texts_of(path, manifest, design)
     one = _chosen(list(text_comparisons(documents, design.study)), documents.models, model, occupation)
@@ -102,9 +107,9 @@ def calibrate(
     rows = list(found.rows())
     if rows:
         write_table(path / "tables" / "calibration.csv", "calibration", rows)
-    target = _write_study(Path(out) if out else path / STUDY_FILE, study.name, found)
+    written = _write_study(target, study.name, found)
     signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
-    return CalibrationResult(path, found, target, signature, tuple(_notes(found, one)))
+    return CalibrationResult(path, found, written, signature, tuple(_notes(found, one)))
 
 
 def _chosen(
@@ -131,6 +136,19 @@ def _chosen(
     return own[names.index(occupation)]
 
 
+_SUMMARY = "alpha and c calibrated on "
+
+
+def _is_calibrated(content: bytes) -> bool:
+    """Whether a study file is one that `calibrate` wrote: its five keys and nothing else."""
+    try:
+        study = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    keys = {"name", "engine", "summary", "alpha", "c"}
+    return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
+
+
 def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
     """Alpha and c as a study that `--study` reads; none where no list is stable."""
     import tomli_w
@@ -140,7 +158,7 @@ def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
     content = {
         "name": name,
         "engine": "personas",
-        "summary": f"alpha and c calibrated on {found.occupation} ({found.model})",
+        "summary": f"{_SUMMARY}{found.occupation} ({found.model})",
         "alpha": found.prior.alpha,
         "c": found.prior.constant,
     }

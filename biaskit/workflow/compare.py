@@ -17,6 +17,7 @@ from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.compare.requirement import Requirement, require_equivalent
 from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.progress import watching
 from biaskit.provenance import digest, signature, versions
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding
@@ -25,10 +26,12 @@ from biaskit.report.findings.finding import Topic
 from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
 from biaskit.runs.collection import Collection, gather
+from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
 from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
+from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult, run_path, table_property
 
@@ -120,7 +123,10 @@ def compare(
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
-    collection = gather([run_path(run) for run in runs])
+    paths = [run_path(run) for run in runs]
+    with watching(None) as seen:
+        make_fit(paths, seen)
+    collection = gather(paths)
     return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
 
 
@@ -245,6 +251,7 @@ def _write(
     path: Path, manifest: Mapping[str, Any], collection: Collection, made: ComparisonTables
 ) -> Content:
     """The comparison's folder; one that holds a run of an engine is left alone."""
+    check_run_folder(path)
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
         raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
