@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import RunError, TableError
-from biaskit.files import check_folder, digest_of, files_of, is_intact, opened, write_set
+from biaskit.files import check_folder, digest_of, files_of, is_intact, opened, read_record, write_set
 from biaskit.tables.io import frame_of, rows_of, table_bytes
 from biaskit.tables.schema import SCHEMAS
 
@@ -142,7 +142,7 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         trusted = analysis if is_intact(analysis) else None
-        raise UnfitError(f"{folder}: {faults[0]}{more}", _remedy(run, analysis), trusted)
+        raise UnfitError(f"{folder}: {faults[0]}{more}", _remedy(run), trusted)
     return StoredSet(run, analysis, tables)
 
 
@@ -161,7 +161,7 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
     return analysis
 
 
-def _remedy(run: Path, analysis: Mapping[str, Any]) -> str:
-    if "rows_digest" not in analysis:  # a comparison, which has no rows
+def _remedy(run: Path) -> str:
+    if (read_record(run / "manifest.json") or {}).get("engine") == "compare":  # which has no rows
         return "give the compare command again"
     return f"`biaskit analyze {run}` makes the tables again"

@@ -40,10 +40,13 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
         try:
             read_set(run)
         except UnfitError as unfit:
-            manifest = read_manifest(run)
-            known = manifest["engine"] in ANALYSIS_KEYS and rows_file(run, manifest["engine"]).is_file()
-            if not known or unfit.analysis is None:
+            engine = read_manifest(run)["engine"]
+            if engine not in ANALYSIS_KEYS or unfit.analysis is None:
                 raise
+            if not rows_file(run, engine).is_file():
+                raise RunError(
+                    f"{unfit.fault}, and there are no rows to make it again from: restore {run} from a copy."
+                ) from unfit
             watcher.note(
                 f"{unfit.fault}. All tables are made again from the rows; what somebody changed is kept"
                 " beside its place as NAME.changed-N."
