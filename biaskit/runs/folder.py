@@ -40,6 +40,9 @@ def check_run_folder(run: Path) -> None:
 def _check(run: Path) -> None:
     if not run.exists():
         refuse_link(run)  # one that leads nowhere
+        above = next((parent for parent in run.parents if parent.exists()), None)
+        if above is not None and not above.is_dir():
+            raise RunError(f"{run} cannot be made: {above} is no folder. Choose another --out.")
         return
     if not run.is_dir():
         raise RunError(f"{run} is no folder: choose another --out.")
