@@ -19,7 +19,7 @@ from biaskit.foreign import visible
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
-from biaskit.progress import Watcher, watching
+from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
@@ -169,10 +169,10 @@ def _content(
     groups: Sequence[str],
     aliases: str | Path | None,
     settings: Mapping[str, Any],
-    watcher: Watcher,
+    watcher: Watcher | None = None,
 ) -> tuple[Content, Path]:
     named = _Named.of(runs, groups, aliases)
-    make_fit(named.paths, watcher)
+    make_fit(named.paths, watcher or Silent())
     collection = gather(named.paths)
     between, notes, folder = _between(collection, named, settings)
     content = Content(
