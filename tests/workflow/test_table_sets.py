@@ -149,6 +149,23 @@ def test_a_mixture_is_made_again_by_whoever_compares(
     assert made.tests.equals(compare(run, out=tmp_path / "again").tests)
 
 
+def test_tables_that_a_killed_analysis_left_are_known_as_our_own(
+    states: tuple[Path, Tables, Tables], tmp_path: Path
+) -> None:
+    """What it had put in place is replaced by the tables of the stored choices, and not kept as an edit."""
+    source, before, after = states
+    n, unfit = 20, 0  # the files are written before
+    while unfit < 3:
+        n += 2
+        run = Path(shutil.copytree(source, tmp_path / f"run-{n}"))
+        other = lambda run=run: analyse(run, {"coverage_floor": 1.0})  # noqa: E731
+        assert killed_at(n, other, within=run / "tables")
+        unfit += (fits := not said_of(run)) is False
+        make_fit([run], Silent())
+        assert fits or after == of(run)
+    assert before.keys() == of(run).keys()
+
+
 def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_path: Path) -> None:
     analyse(grown)
     compare(grown, out=tmp_path / "c", settings={"margin.share": 0.2})
