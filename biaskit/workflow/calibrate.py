@@ -13,7 +13,7 @@ import numpy as np
 
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
-from biaskit.errors import RunError, UsageError, nearest
+from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.files import check_folder, check_replaceable, write_or_refuse
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
@@ -26,7 +26,7 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.tables.io import read_table, write_table
+from biaskit.tables.io import read_table, rows_of, write_table
 from biaskit.tables.sets import TABLES
 from biaskit.workflow.result import RunResult, run_path
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STUDY_FILE = "calibrated.toml"
+TABLE = "calibration.csv"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class CalibrationResult:
     @property
     def table(self) -> pd.DataFrame:
         """calibration.csv: every C and alpha that was tried, with its numbers of words."""
-        return read_table(self.path / "tables" / "calibration.csv")
+        return read_table(self.path / TABLES / TABLE)
 
     def document(self) -> Document:
         """C of each prior, the sweep over alpha, and the words that alpha decides."""
@@ -85,6 +86,7 @@ def calibrate(
     target = Path(out) if out else path / STUDY_FILE
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     check_folder(path / TABLES)
+    check_replaceable(path / TABLES / TABLE, "table", (".csv",), _is_table)
     design = read_design(manifest["resolved"], settings)
     documents = texts_of(path, manifest, design)
     one = _chosen(list(text_comparisons(documents, design.study)), documents.models, model, occupation)
@@ -106,7 +108,7 @@ def calibrate(
     )
     rows = list(found.rows())
     if rows:
-        write_table(path / "tables" / "calibration.csv", "calibration", rows)
+        write_table(path / TABLES / TABLE, "calibration", rows)
     written = _write_study(target, study.name, found)
     signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
     return CalibrationResult(path, found, written, signature, tuple(_notes(found, one)))
@@ -147,6 +149,15 @@ def _is_calibrated(content: bytes) -> bool:
         return False
     keys = {"name", "engine", "summary", "alpha", "c"}
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
+
+
+def _is_table(content: bytes) -> bool:
+    """Whether a file is a table of an earlier calibration."""
+    try:
+        rows_of(Path(TABLE), content)
+    except TableError:
+        return False
+    return True
 
 
 def _write_study(path: Path, name: str, found: Calibration) -> Path | None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PAGES = (".html", ".htm")
 FIGURES, LATEX = "figures", "latex"
-RECORD = "made.json"
+RECORD = ".biaskit.json"
 """Beside figures and LaTeX tables: the digest of each, so that what somebody changed is never replaced."""
 PREFIX, MARGIN = "report.", "margin."
 STEPS = 4

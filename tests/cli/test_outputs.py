@@ -341,13 +341,19 @@ def test_what_a_run_has_beside_its_rows_is_no_link(
     refused(console, here, command, str(run))
 
 
-@pytest.mark.parametrize("command", [("report", "one"), ("calibrate", "texts")])
+@pytest.mark.parametrize(
+    ("command", "run", "name"),
+    [
+        ("report", "one", "report.html"),
+        ("calibrate", "texts", "calibrated.toml"),
+        ("calibrate", "texts", "tables/calibration.csv"),
+    ],
+)
 def test_a_foreign_file_in_the_place_of_the_usual_one_stays(
-    console: Cli, here: Path, command: tuple[str, str]
+    console: Cli, here: Path, command: str, run: str, name: str
 ) -> None:
-    name = {"report": "report.html", "calibrate": "calibrated.toml"}[command[0]]
-    Path(command[1], name).write_bytes(FOREIGN)
-    assert "stays" in refused(console, here, *command)
+    Path(run, name).write_bytes(FOREIGN)
+    assert "stays" in refused(console, here, command, run)
 
 
 # --- what goes on as ever --------------------------------------------------------------------------------
