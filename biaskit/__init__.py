@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.imported import analyze_texts
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
+    from biaskit.workflow.plan import plan
     from biaskit.workflow.probe import ProbeResult, probe, score_continuations
     from biaskit.workflow.report import report
 
@@ -51,6 +52,7 @@ _FACE = {
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
+    "plan": "biaskit.workflow.plan",
     "probe": "biaskit.workflow.probe",
     "report": "biaskit.workflow.report",
     "score_continuations": "biaskit.workflow.probe",
@@ -72,6 +74,7 @@ __all__ = [
     "load",
     "marked_words",
     "personas",
+    "plan",
     "probe",
     "report",
     "score_continuations",

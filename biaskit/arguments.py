@@ -83,10 +83,11 @@ _BY_NAME: Mapping[str, Fits] = MappingProxyType(
         **dict.fromkeys(("jobs", "templates", "instructions", "occupations"), _text_or_texts),
         **dict.fromkeys(("api_key_env", "groups"), _text_or_texts),
         **dict.fromkeys(("draws", "per_gender", "max_draws", "max_new_tokens", "batch_size"), _positive),
+        "max_draws_per_cell": _positive,
         **dict.fromkeys(("permutations", "seed"), _whole),
         "prompts": _texts,
         "expressions": _expressions,
-        "max_cost": _number,
+        **dict.fromkeys(("max_cost", "difference"), _number),
         "settings": _keys,
     }
 )

@@ -42,6 +42,12 @@ class ModelPlan:
     calls: int | None = None  # requests over the network; None: nothing is sent
     cost: float | None = 0.0  # USD at most; None: the price is unknown
     cost_most: float | None = None  # where the run itself decides how many
+    draws: tuple[int, int] | None = None  # sampling: texts of all cells to ask, at least and at most
+    draws_expected: int | None = None  # at this coverage, as far as one is stored
+    coverage: float | None = None
+    prompt_tokens_most: int | None = None
+    calls_most: int | None = None
+    shows: str = ""  # which differences such a run would show
 
 
 class Watcher(Protocol):
@@ -91,6 +97,7 @@ class LineWatcher(Silent):
 
     def __init__(self) -> None:
         self._run: Path | None = None
+        self._shows = ""
         self._label = ""
         self._last = 0.0
         self._started = 0.0
@@ -98,12 +105,15 @@ class LineWatcher(Silent):
         self._alarm: threading.Timer | None = None
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:  # noqa: ARG002 (part of the protocol)
-        """Show the run's folder, once, and a model's plan."""
+        """Show the run's folder, once, a model's plan, and what it can show where the last did not say it."""
         self.close()
         if plan.run != self._run:
             self._run = plan.run
             self._say(f"Run folder: {plan.run}")
         self._say(plan_line(plan))
+        if plan.shows != self._shows:
+            self._shows = plan.shows
+            self._say(plan.shows)
 
     def confirm(self, text: str) -> None:
         """Show what a command would ask."""
@@ -214,19 +224,13 @@ def plan_line(plan: ModelPlan) -> str:
 def _plan_of_draws(plan: ModelPlan) -> str:
     """Draws as a range: how many a prompt needs is known when its genders are full."""
     missing, most = plan.n_cells - plan.n_stored, (plan.n_cells_most or plan.n_cells) - plan.n_stored
-    span = f"{missing:,}" if most <= missing else f"{missing:,} to {most:,}"
+    span = _span(missing, most)
     calls = f" in at least {plan.calls:,} calls" if missing and plan.calls is not None else ""
     line = f"{plan.label}: {span} draws to ask{calls}, {plan.n_stored:,} stored"
     if missing:
         per_draw = plan.new_tokens // missing
         tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
-        line += f"; at most {tokens} new tokens, {_cost(plan)}"
-        if plan.seconds is None:
-            line += ", time unknown"
-        elif plan.seconds_most is None or plan.seconds_most <= plan.seconds:
-            line += f", about {duration(plan.seconds)}"
-        else:
-            line += f", about {duration(plan.seconds)} to {duration(plan.seconds_most)}"
+        line += f"; at most {tokens} new tokens, {_cost(plan)}, {_time(plan)}"
     return f"{line}; prompt form {plan.form}."
 
 
@@ -236,11 +240,35 @@ def _plan_of_cells(plan: ModelPlan) -> str:
     if missing:
         about, sent = "", f"{plan.n_batches:,} batches"
         if plan.calls is not None:
-            about, sent = "about ", f"{plan.calls:,} calls"
-        line += f"; {about}{plan.prompt_tokens:,} tokens in {sent}, {_cost(plan)}"
-        line += f", about {duration(plan.seconds)}" if plan.seconds is not None else ", time unknown"
+            about, sent = "about ", f"{_span(plan.calls, plan.calls_most)} calls"
+        elif plan.draws is not None:
+            sent = ""  # a batch is a round of a cell
+        tokens = f"{about}{_span(plan.prompt_tokens, plan.prompt_tokens_most)} tokens"
+        line += f"; {_draws(plan)}{tokens}{sent and f' in {sent}'}, {_cost(plan)}, {_time(plan)}"
     how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
     return f"{line}; prompt form {plan.form}{how}."
+
+
+def _draws(plan: ModelPlan) -> str:
+    """Draws as a range: a cell is drawn until enough of them name an expression."""
+    if plan.draws is None:
+        return ""
+    span = f"{_span(*plan.draws)} draws"
+    if plan.draws_expected is not None and plan.coverage is not None and plan.draws[0] < plan.draws[1]:
+        span += f" (about {plan.draws_expected:,} at the stored coverage of {plan.coverage:.2f})"
+    return f"{span}, "
+
+
+def _span(least: int, most: int | None) -> str:
+    return f"{least:,}" if most is None or most <= least else f"{least:,} to {most:,}"
+
+
+def _time(plan: ModelPlan) -> str:
+    if plan.seconds is None:
+        return "time unknown"
+    if plan.seconds_most is None or plan.seconds_most <= plan.seconds:
+        return f"about {duration(plan.seconds)}"
+    return f"about {duration(plan.seconds)} to {duration(plan.seconds_most)}"
 
 
 def _cost(plan: ModelPlan) -> str:

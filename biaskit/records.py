@@ -137,11 +137,12 @@ class Estimator:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """One cell: a prompt and every expression whose probability is asked after it."""
+    """One cell, or a round of its draws: a prompt and every expression whose probability is asked."""
 
     key: str
     prompt: Prompt
     expressions: tuple[Expression, ...]
+    first_draw: int = 0  # sampling: draws of this cell in earlier rounds; its numbers go on from there
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from biaskit.errors import BiaskitError
 COMMANDS = {
     "probe": "measure the probability that a model says he, she or they of a job",
     "personas": "see whom a model writes about when the prompt names no gender, and how",
+    "plan": "see which differences a design would show, and what it takes to show one",
     "analyze": "rebuild every table from stored rows, or analyze your own texts",
     "compare": "set models side by side, with tests between them",
     "report": "write one HTML page about stored runs, with figures and LaTeX tables",

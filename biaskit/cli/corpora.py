@@ -25,6 +25,7 @@ from biaskit.corpora.loaders import (
 )
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import Corpus, list_corpora, read_source
+from biaskit.corpora.variance import CellVariance, TextVariance, load_cell_variance, load_text_variance
 from biaskit.errors import UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.prices import PricedModel, load_prices
@@ -194,6 +195,12 @@ def _prices(prices: Sequence[PricedModel]) -> Iterator[str]:
         yield from [f"    {entry.note}"] if entry.note else []
 
 
+def _variances(variances: Sequence[CellVariance | TextVariance]) -> Iterator[str]:
+    for variance in variances:
+        known = asdict(variance).items()
+        yield ", ".join(str(x) if isinstance(x, str) else f"{name} {x:.4g}" for name, x in known)
+
+
 def _models(models: Sequence[KnownModel]) -> Iterator[str]:
     for model in models:
         yield f"{model.label} = {model.spec} ({model.api_key_env}; {model.paper})"
@@ -217,6 +224,8 @@ _KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], Iterable[str]]]
     "licence": (lambda source: read_source(source, "licence", ())[2], str.splitlines),
     "prices": (load_prices, _prices),
     "models": (list_known, _models),
+    "variance of cells": (load_cell_variance, _variances),
+    "variance of texts": (load_text_variance, _variances),
 }
 """Kind of a corpus's file → what reads it, and what is read as lines."""
 

@@ -30,7 +30,7 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @click.argument("model")
 @option("--agreement", None, _AGREEMENT, is_flag=True)
 @option("--study", None, _STUDY, default="occugender", show_default=True)
-@option("--draws", "N", "With --agreement: texts drawn for each cell.", type=click.IntRange(min=2))
+@option("--draws", "N", "With --agreement: texts of a round of each cell.", type=click.IntRange(min=2))
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price

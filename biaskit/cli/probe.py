@@ -14,7 +14,8 @@ _SETTINGS = click.Choice(["plain", "dialogue", "both"])
 _FORMS = click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])
 _ESTIMATORS = click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"])
 _ESTIMATOR = "How probabilities are obtained; auto: the best estimator that each model supports."
-_DRAWS = "Texts drawn for each cell with the estimator sampling."
+_DRAWS = "Sampling: texts of a round; each cell is drawn until three of its texts name a group."
+_MOST_DRAWS = "Sampling: most texts of a cell, in whole rounds."
 
 command = asking_command(
     probe,
@@ -29,6 +30,7 @@ command = asking_command(
     option("--prompt-form", None, None, type=_FORMS),
     option("--estimator", None, _ESTIMATOR, type=_ESTIMATORS),
     option("--draws", "N", _DRAWS, type=click.IntRange(min=2)),
+    option("--max-draws-per-cell", "N", _MOST_DRAWS, type=click.IntRange(min=2)),
     epilog=examples(
         "biaskit probe demo --jobs nurse,plumber",
         "biaskit probe api:NAME@http://127.0.0.1:8000/v1 --estimator top-k --max-cost 2",

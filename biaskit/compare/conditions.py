@@ -8,6 +8,7 @@ from typing import Any
 
 from biaskit.provenance import canonical_json
 from biaskit.runs.collection import Model, StoredRun
+from biaskit.runs.manifest import draws_of
 
 NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "expressions"})
 NO_NUMBER = frozenset(
@@ -48,6 +49,8 @@ def _settings(run: StoredRun) -> dict[str, Any]:
     asked = {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
     imported = run.manifest["resolved"].get("imported")
     drawn = {name: study[name] for name in DRAWN if name in study and not imported}
+    if any(draws_of(entry) is not None for entry in run.manifest["models"].values()):
+        drawn["max_draws_per_cell"] = study.get("max_draws_per_cell")
     made = {name: value for name, value in choices.items() if name not in NO_NUMBER}
     version = run.analysis.get("versions", run.manifest["versions"]).get("biaskit", "")
     return {"study": run.manifest["study"], **asked, **drawn, **made, "biaskit's version": version}

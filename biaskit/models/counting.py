@@ -97,7 +97,8 @@ class SampledScorer:
             # The engine knows cells, not draws.
             error.request_key = cell_of.get(getattr(error, "request_key", ""))  # type: ignore[attr-defined]
             raise
-        self._batches = {request.key: [] for request in requests}
+        # Beside those planned before: a cell's later rounds are planned while the others are asked.
+        self._batches |= {request.key: [] for request in requests}
         for batch in planned.batches:
             parts: dict[str, list[DrawRequest]] = {}
             for draw in batch:
@@ -110,12 +111,12 @@ class SampledScorer:
 
     def _draws_of(self, request: ScoreRequest) -> list[DrawRequest]:
         """A cell's draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
-        keys = [key_of({"cell": request.key, "draw": number}) for number in range(self._n)]
-        digests = [hashlib.sha256(key.encode("ascii")).digest() for key in keys]
-        return [
-            DrawRequest(key, request.prompt, self._sampling, int.from_bytes(digest[:4], "big") >> 1, number)
-            for number, (key, digest) in enumerate(zip(keys, digests, strict=True))
-        ]
+        found = []
+        for number in range(request.first_draw, request.first_draw + self._n):
+            key = key_of({"cell": request.key, "draw": number})
+            seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
+            found.append(DrawRequest(key, request.prompt, self._sampling, seed, number))
+        return found
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """The generator's own estimate for the tokens of these cells."""

@@ -29,6 +29,7 @@ from biaskit.personas.texts.documents import (
     ASSOCIATED,
     TextDocument,
     TextDocuments,
+    believed,
     read_documents,
     read_imported,
 )
@@ -43,6 +44,7 @@ from biaskit.personas.words.run_lists import (
     topic_shares,
     word_list_rows,
 )
+from biaskit.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
@@ -53,12 +55,13 @@ from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
 from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1}
+METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1, "transfer": 1}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
     *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
+    "text_transfer",
 )
 HIGH_DROP_RATE = 0.2
 """Part of texts without an association above which a share is warned about."""
@@ -107,7 +110,8 @@ def texts_of(
         raise RunError(
             f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
         )
-    rows = read_rows(path, skip_bad=design.study.skip_bad_lines, reading=reading)
+    reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
+    rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows)
     imported = manifest["resolved"].get("imported")
     documents = read_imported(design, rows) if imported else read_documents(design, manifest["models"], rows)
@@ -161,7 +165,7 @@ def _make_tables(
     tested = partial(test_rows, margins=study.margin, seed=study.seed, refusals=refusals)
     if scoped:
         made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-        made.tables["tests"] = tested([], representation, models=())
+        made.tables["tests"] = tested([], representation, models=(), transfer=())
         return made
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
     made.tables |= {
@@ -178,7 +182,12 @@ def _make_tables(
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
     _score(documents, lists, study, made, watcher)
-    made.tables["tests"] = tested(made.tables["srb"], representation, models=documents.models)
+    made.tables["text_transfer"] = list(
+        transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
+    )
+    made.tables["tests"] = tested(
+        made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
+    )
     return made
 
 

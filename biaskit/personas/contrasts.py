@@ -12,7 +12,11 @@ import numpy as np
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.tables.query import Row, defined, grouped, where
+from biaskit.stats.crossed import joined
+from biaskit.stats.held_out import CHANCE, area_interval
+from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
+from biaskit.tables.query import Row, defined, first, grouped, where
+from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon", "distance")
@@ -27,14 +31,60 @@ def test_rows(
     margins: Mapping[str, float],
     seed: int,
     refusals: Sequence[Row],
+    transfer: Sequence[Row],
 ) -> Sequence[Row]:
     """The rows of tests.csv that a personas run has of each model by itself."""
     scores = ("srb", "srb_content") if srb else ()
     rows = [row for m in models for score in scores for row in _of_genders(m, srb, score, margins, seed)]
+    if not any(is_reason(part, HOLD_OUT) for row in transfer for part in parts_of_reason(row["reason"])):
+        rows += [row for model in models for row in _of_areas(model, transfer, margins)]
     rows += _against_labour(representation, margins, seed)
     for (model,), own in grouped(refusals, "model").items():
         rows += _of_refusals(model, own, margins, seed)
     return adjust(rows)
+
+
+def _of_areas(model: str, transfer: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Row]:
+    """Areas under the curve of women's against men's texts minus 0.5, over occupations."""
+    for quantity, (trained_on, tested_on) in AREAS.items():
+        own = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
+        of_occupations = [row for row in own if row["occupation"] != ALL_OCCUPATIONS] or own
+        areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
+        if not areas.size:
+            continue
+        mean = first(own, occupation=ALL_OCCUPATIONS)
+        left_out = len(of_occupations) - areas.size
+        made = within_units(
+            areas,
+            np.full(areas.shape, CHANCE),
+            scope=_genders_of(model, quantity),
+            kinds=("paired",),
+            margins=margins,
+            note=f"{left_out} of {len(of_occupations)} occupations left out" if left_out else None,
+        )
+        for row in made:
+            # An area near 1 has no t interval that is even to both sides: that of text_transfer.csv holds.
+            for name, level in (("ci", 0.95), ("ci90", 0.90)):
+                if row[f"{name}_low"] is not None and (ends := area_interval(areas, level=level)):
+                    row |= {f"{name}_low": ends[0] - CHANCE, f"{name}_high": ends[1] - CHANCE}
+            if mean is not None and mean["p_value"] is None:
+                row |= {"p_value": None, "statistic": None, "dof": None}
+                row["reason"] = joined([str(row["reason"] or "") or None, mean["reason"]])
+            yield row
+
+
+def _genders_of(model: str, quantity: str) -> Scope:
+    """Women against men in the texts of one model, over occupations."""
+    return Scope(
+        engine="personas",
+        contrast="genders",
+        model_a=model,
+        model_b=model,
+        quantity=quantity,
+        group_a="female",
+        group_b="male",
+        unit="occupation",
+    )
 
 
 def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
@@ -79,16 +129,7 @@ def _of_genders(
     return within_units(
         a,
         b,
-        scope=Scope(
-            engine="personas",
-            contrast="genders",
-            model_a=model,
-            model_b=model,
-            quantity=score,
-            group_a="female",
-            group_b="male",
-            unit="occupation",
-        ),
+        scope=_genders_of(model, score),
         kinds=OF_GENDERS,
         margins=margins,
         seed=seed,

@@ -96,7 +96,7 @@ class _Shares:
     reason: str | None
 
 
-_NO_SHARES = _Shares(proportion(0, 0), proportion(0, 0), None, None, NOT_ENGLISH)
+_NO_SHARES = _Shares(Proportion(None), Proportion(None), None, None, NOT_ENGLISH)
 
 _COUNTS = (
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import read_manifest
+from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.tables.sets import TableSet
 
@@ -51,6 +53,11 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    if stored.n_open:
+        notes.append(
+            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
+            f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
+        )
     if stored.n_unused:
         notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
     choices = {name: getattr(study, name) for name in CHOICES}
@@ -76,6 +83,7 @@ class _StoredCells:
     cells: list[CellShares]  # in study order
     digest: str  # of the rows used
     n_unused: int  # rows that were not needed
+    n_open: int  # cells begun of which another round of draws is needed
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
     """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
 
@@ -86,23 +94,66 @@ def _read_cells(
     cells, places = _places(manifest, design)
     found: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
+    drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
-    n_unused = 0
-    boundary = design.study.word_boundary
-    rows = read_rows(_rows_of(run), skip_bad=design.study.skip_bad_lines, reading=reading)
-    for row in answerers.counting(rows):
-        numbers = canonical_json([row["key"], row["expressions"], *_answered(row)]).encode("ascii")
+    n_unused = n_open = 0
+
+    def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
+        boundary, contrast = design.study.word_boundary, design.contrast
+        return cell_shares(cells[i], row, design.groups, word_boundary=boundary, contrast=contrast)
+
+    path, skip_bad = _rows_of(run), design.study.skip_bad_lines
+    for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
         own = places(row)
         n_unused += not own
+        if own and (why := _why_not(row, cells[own[0]], design, found[own[0]], drawn.get(own[0], {}))):
+            reading.refuse(path, why, skip_bad=skip_bad)
+            continue
         for i in own:
-            found[i] = cell_shares(
-                cells[i], row, design.groups, word_boundary=boundary, contrast=design.contrast
-            )
-            digests[i] = hashlib.sha256(numbers).digest()
             expressions.setdefault(_wording(cells[i]), row["expressions"])
-    answers = [x or cell_shares(cell, None, design.groups) for x, cell in zip(found, cells, strict=True)]
+            if "counts" in row:
+                # Its other rounds may lie anywhere in the file.
+                drawn.setdefault(i, {})[row.get("round", 0)] = {name: row[name] for name in _OF_DRAWS}
+            else:
+                found[i], digests[i] = shares(i, row), _digest(row)
+    rounds_of = _rounds_of(manifest, design)
+    for i, rows_of_cell in drawn.items():
+        whole, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
+        found[i], digests[i] = shares(i, whole), b"".join(_digest(rows_of_cell[number]) for number in used)
+        n_open += goes_on and whole is not None
+        n_unused += len(rows_of_cell) - len(used)
+    answers = [x or shares(i, None) for i, x in enumerate(found)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(answers, digest, n_unused, expressions)
+    return _StoredCells(answers, digest, n_unused, n_open, expressions)
+
+
+def _why_not(
+    row: Mapping[str, Any],
+    cell: Cell,
+    design: ProbeDesign,
+    found: CellShares | None,
+    drawn: Mapping[int, Mapping[str, Any]],
+) -> str | None:
+    """Why a row cannot be the answer of its cell; None where it can."""
+    if found is not None or (drawn and row.get("round", 0) in drawn):
+        return "another row answers the same cell"
+    return why_not(row, design.expressions[cell.bias_type, cell.template_id])
+
+
+_ANSWERED = ("k", "listed", "draws", "counts")
+"""What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
+_OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
+
+
+def _digest(row: Mapping[str, Any]) -> bytes:
+    numbers = [row["key"], row["expressions"], *(row[name] for name in _ANSWERED if name in row)]
+    return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
+
+
+def _rounds_of(manifest: Mapping[str, Any], design: ProbeDesign) -> dict[str, Rounds]:
+    """How the cells of each model of a manifest are drawn."""
+    cap = design.study.max_draws_per_cell
+    return {label: Rounds.of(draws_of(entry), cap) for label, entry in manifest["models"].items()}
 
 
 def _wording(cell: Cell) -> tuple[str, str, int]:
@@ -142,14 +193,12 @@ def _places(
     def of(row: Mapping[str, Any]) -> Sequence[int]:
         if "model_key" not in row:
             return by_key().get(row["key"], ())
-        return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+        try:
+            return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+        except TypeError:  # a list or a table where a label belongs
+            return ()
 
     return cells, of
-
-
-def _answered(row: Mapping[str, Any]) -> list[Any]:
-    """What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
-    return [row[name] for name in ("k", "listed", "draws", "counts") if name in row]
 
 
 def _rows_of(run: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from biaskit.errors import ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
+from biaskit.probe.power import plan_sentence
+from biaskit.probe.rounds import OpenCells, Rounds
 from biaskit.probe.shares.cells import as_json
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
@@ -53,7 +55,7 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
     )
     forms = _choose_forms(study, scorers, session)
     if session.dry_run:
-        stored = _stored_keys(run, study)
+        stored = _stored(run, study)
         for label, form in forms.items():
             _plan_model(design, scorers[label], form, stored, session)
             scorers[label].close()
@@ -62,10 +64,12 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
         return session.outcome
     with RowWriter(run, "probe", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
         session.outcome.notes += writer.reading.notes
+        drawn = any(scorers[label].estimator_for(form).draws for label, form in forms.items())
+        stored = _stored(run, study) if drawn else dict.fromkeys(writer.keys, 0)
         for label, form in forms.items():
             entry = _entry(session, scorers[label], form)
             with session.turn(scorers[label], entry, partial(design_signature, design)):
-                _run_model(design, scorers[label], form, writer, session)
+                _run_model(design, scorers[label], form, writer, stored, session)
     return session.outcome
 
 
@@ -143,63 +147,92 @@ def plan_cells(
     return PlannedCells(tuple(c for c, _ in found), tuple(r for _, r in found))
 
 
-def _stored_keys(run: Path, study: ProbeStudy) -> set[str]:
+def _stored(run: Path, study: ProbeStudy) -> dict[str, int]:
+    """Key → matched draws of every stored row, 0 where nothing is drawn."""
     path = rows_file(run, "probe")
-    return {row["key"] for row in read_rows(path, skip_bad=study.skip_bad_lines)} if path.exists() else set()
+    if not path.exists():
+        return {}
+    rows = read_rows(path, skip_bad=study.skip_bad_lines)
+    return {row["key"]: sum(row.get("counts", {}).values()) for row in rows}
 
 
 def _plan_model(
     design: ProbeDesign,
     scorer: ContinuationScorer,
     form: PromptForm,
-    stored: set[str],
+    stored: dict[str, int],
     session: Session[ContinuationScorer],
-) -> tuple[PlannedCells, list[tuple[ScoreRequest, ...]]] | None:
-    """A model's cells and the batches that hold a missing one; None where it failed its checks."""
+) -> tuple[PlannedCells, OpenCells, list[tuple[ScoreRequest, ...]]] | None:
+    """A model's cells, those that are open, the batches that hold one; None where it failed its checks."""
     identity, estimator = scorer.identity, scorer.estimator_for(form)
     planned = plan_cells(design, identity.label, form, identity.fingerprint, estimator.in_key())
-    n_stored = sum(request.key in stored for request in planned.requests)
+    rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
+    open_cells = OpenCells(planned.requests, rounds, stored)
+    n_stored = len(planned.requests) - len(open_cells.due)
     plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
     pending: list[tuple[ScoreRequest, ...]] = []
     seconds: float | None = 0.0
     try:
-        if n_stored < len(planned.requests):
-            plan = scorer.plan_scores(_to_plan(scorer, planned, stored))
+        if open_cells.due:
+            # All where neighbours share a forward, so that the batches stay; else those that are due.
+            plan = scorer.plan_scores(planned.requests if scorer.whole_batches else open_cells.due)
             pending = [batch for batch in plan.batches if any(r.key not in stored for r in batch)]
             seconds = scorer.estimate_seconds(pending)
     except ModelError as error:
         scorer.close()
-        session.leave_out(identity.label, _name_cell(error, planned))
+        session.leave_out(identity.label, _name_cell(error, planned, open_cells))
         return None
-    session.show_plan(
-        ModelPlan(
-            run=session.run,
-            label=identity.label,
-            form=form,
-            n_cells=len(planned.requests),
-            n_stored=n_stored,
-            n_batches=len(pending),
-            prompt_tokens=plan.prompt_tokens,
-            seconds=seconds,
-            notes=plan.notes,
-            estimator=estimator.name,
-            calls=plan.calls if pending and identity.where == "api" else None,
-            cost=plan.cost_max,
-        )
+    shown = ModelPlan(
+        run=session.run,
+        label=identity.label,
+        form=form,
+        n_cells=len(planned.requests),
+        n_stored=n_stored,
+        n_batches=len(pending),
+        prompt_tokens=plan.prompt_tokens,
+        seconds=seconds,
+        notes=plan.notes,
+        estimator=estimator.name,
+        calls=plan.calls if pending and identity.where == "api" else None,
+        cost=plan.cost_max,
+        shows=plan_sentence(design, estimator.name, estimator.draws, of_demo=identity.spec == "demo"),
     )
-    return planned, pending
+    if pending and estimator.draws is not None:
+        shown = _in_rounds(shown, open_cells, planned, scorer)
+    session.show_plan(shown)
+    return planned, open_cells, pending
 
 
-def _to_plan(scorer: ContinuationScorer, planned: PlannedCells, stored: set[str]) -> Sequence[ScoreRequest]:
-    """All requests where neighbours share a forward, so that the batches stay; else the missing ones."""
-    if scorer.whole_batches:
-        return planned.requests
-    return [request for request in planned.requests if request.key not in stored]
+def _in_rounds(
+    plan: ModelPlan, open_cells: OpenCells, planned: PlannedCells, scorer: ContinuationScorer
+) -> ModelPlan:
+    """A plan of each open cell's next round, with what all rounds up to the cap would take."""
+    ahead, rounds = open_cells.outlook(planned.requests), open_cells.rounds
+    more = ahead.most / ahead.least
+    if plan.calls is not None:
+        # Requests are cut at multiples of their number of texts: a later round may need one more.
+        cell = planned.requests[0]
+        calls = [scorer.plan_scores([rounds.request(cell, n)]).calls for n in range(rounds.most)]
+        more *= max(calls) / calls[0]
+
+    def at_most(value: float | None) -> float | None:
+        return None if value is None else value * more
+
+    return replace(
+        plan,
+        draws=(ahead.least, ahead.most),
+        draws_expected=None if ahead.expected is None else round(ahead.expected),
+        coverage=ahead.coverage,
+        prompt_tokens_most=round(plan.prompt_tokens * more),
+        calls_most=None if plan.calls is None else round(plan.calls * more),
+        seconds_most=at_most(plan.seconds),
+        cost_most=at_most(plan.cost),
+    )
 
 
-def _name_cell(error: ModelError, planned: PlannedCells) -> ModelError:
+def _name_cell(error: ModelError, planned: PlannedCells, open_cells: OpenCells) -> ModelError:
     """Say which template and job a tokenization failed at: the backend knows only the key."""
-    key = getattr(error, "request_key", None)
+    key, _ = open_cells.place(getattr(error, "request_key", ""))
     for cell, request in zip(planned.cells, planned.requests, strict=True):
         if request.key == key:
             where = f"{cell.model}, {cell.bias_type} template {cell.template_id}, job {cell.job!r}"
@@ -213,16 +246,17 @@ def _run_model(
     scorer: ContinuationScorer,
     form: PromptForm,
     writer: RowWriter,
+    stored: dict[str, int],
     session: Session[ContinuationScorer],
 ) -> None:
     label, estimator = scorer.identity.label, scorer.estimator_for(form)
     # Made before the plan, whose measurements take time too.
     usage = Usage(session.run, label)
     drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
-    found = _plan_model(design, scorer, form, writer.keys, session)
-    if found is None or not found[1]:
+    found = _plan_model(design, scorer, form, stored, session)
+    if found is None or not found[2]:
         return
-    planned, pending = found
+    planned, open_cells, pending = found
     plan = session.outcome.plans[-1]
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
@@ -231,30 +265,33 @@ def _run_model(
         request.key: (cell, request.prompt)
         for cell, request in zip(planned.cells, planned.requests, strict=True)
     }
-    missing = sum(request.key not in writer.keys for batch in pending for request in batch)
-    stored, shared = 0, model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
+    missing, written = open_cells.n_left, 0
+    shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
     session.watcher.progress(label, 0, missing)
     used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
     try:
-        with closing_stream(scorer.score(pending)) as groups:
+        with closing_stream(open_cells.score(scorer, pending)) as groups:
             for group in drift.watch(groups):
-                rows = [
-                    {**row_of(a, *cell_of[a.key], estimator), "model_key": shared}
-                    for a in group
-                    if isinstance(a, Scored)
-                ]
-                stored += sum(row["key"] not in writer.keys for row in rows)
+                rows = []
+                for answer in group:
+                    if isinstance(answer, Scored):
+                        key, number = open_cells.place(answer.key)
+                        row = row_of(answer, *cell_of[key], estimator, number)
+                        rows.append({**row, "model_key": shared})
+                written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
                 session.outcome.count_failures(label, group)
-                session.watcher.progress(label, stored, missing)
+                session.watcher.progress(label, missing - open_cells.n_left, missing)
                 session.keep_batch_size(scorer)
-                usage.note({**used, "rows": stored, **scorer.used()})
+                usage.note({**used, "rows": written, **scorer.used()})
     finally:
-        usage.note({**used, "rows": stored, **scorer.used()}, last=True)
+        usage.note({**used, "rows": written, **scorer.used()}, last=True)
 
 
-def row_of(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> dict[str, Any]:
-    """A row of probe.jsonl (docs/reading.md#rows)."""
+def row_of(
+    answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
+) -> dict[str, Any]:
+    """A row of probe.jsonl (docs/reading.md#rows); `number`: of the round, where draws are counted."""
     row = {
         "key": answer.key,
         **{name: value for name, value in asdict(cell).items() if name != "labour_female_share"},
@@ -272,7 +309,7 @@ def row_of(answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator) -> 
             "listed": {before: list(listed) for before, listed in answer.listed.items()},
         }
     if answer.counts is not None:
-        row |= {"draws": answer.draws, "counts": dict(answer.counts)}
+        row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
     return row
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign, choose_contrast
 from biaskit.records import Dialogue, Expression, Turn
-from biaskit.runs.manifest import estimator_of
+from biaskit.runs.manifest import draws_of, estimator_of
 from biaskit.runs.merge import merge_runs, united
 from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
 
@@ -39,8 +39,10 @@ def describe_design(design: ProbeDesign) -> dict[str, Any]:
 def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]]) -> str:
     """The line that stands under every table: each choice that changes one of its numbers."""
     study = design.study
+    drawn = any(draws_of(entry) is not None for entry in models.values())
     shown = {
         "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
+        "max_draws_per_cell": str(study.max_draws_per_cell) if drawn else "",
         "word_boundary": study.word_boundary,
         "on_prefix": study.on_prefix,
         "articles": study.articles,

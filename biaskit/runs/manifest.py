@@ -70,6 +70,12 @@ def estimator_of(entry: Mapping[str, Any]) -> str:
     return f"{kept['name']}({','.join(settings)})" if settings else str(kept["name"])
 
 
+def draws_of(entry: Mapping[str, Any]) -> int | None:
+    """Draws of a round of a model's estimator, as its manifest entry has it; None where nothing is drawn."""
+    kept = entry.get("estimator")
+    return kept.get("draws") if isinstance(kept, Mapping) else None
+
+
 def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
     """A model as the manifest holds it."""
     found = {} if identity.found is None else {"found": dict(identity.found)}

@@ -16,6 +16,9 @@ from biaskit.study.keys import ANALYSIS_KEYS, Study
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instructions"})
 """Keys of a study whose lists stand in the manifest in full."""
 
+_GROWING = frozenset({"max_draws_per_cell"})
+"""Keys that only say how far a cell is asked: with another value the same folder goes on."""
+
 
 def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, Any]:
     """A design of either engine with its lists in full, so that no table needs another file.
@@ -72,7 +75,7 @@ def intact() -> Iterator[None]:
 def design_digest(content: Mapping[str, Any]) -> str:
     """What was asked, in short: neither where a list lies nor how the answers are analysed."""
     study = content["study"]
-    left_out = ANALYSIS_KEYS[study["engine"]] | _IN_FULL
+    left_out = ANALYSIS_KEYS[study["engine"]] | _IN_FULL | _GROWING
     asked = {name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")}
     asked["study"] = {name: value for name, value in study.items() if name not in left_out}
     if "expressions" in study:

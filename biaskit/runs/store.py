@@ -8,23 +8,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
-import json
 import os
 import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
 from biaskit.errors import RunError
-from biaskit.files import sync_directory
-from biaskit.provenance import canonical_json, digest
+from biaskit.files import sync_directory, write_atomically
+from biaskit.provenance import digest
 from biaskit.runs.manifest import MANIFEST, is_comparison
+from biaskit.runs.rows import NoRow, is_unfinished, looks_like, read_row, row_line
 
 DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
@@ -88,12 +88,24 @@ def find_run(given: str | None) -> Path:
 class Reading:
     """What reading a row file noticed, filled while it is read."""
 
+    line: int = 0  # of the row at hand
     n_rows: int = 0
     n_twice: int = 0
     n_skipped: int = 0
+    n_unsummed: int = 0  # rows without a checksum
+    n_unfit: int = 0  # rows left out because they do not fit their study
     cut_bytes: int = 0  # of an unfinished tail
-    good_end: int = 0  # where the last whole row ends
+    good_end: int = 0  # where the last whole line ends
     notes: list[str] = field(default_factory=list)
+
+    def refuse(self, path: Path, why: str, *, skip_bad: bool) -> None:
+        """The row at hand does not fit its study: an error with its line, or left out and counted."""
+        if not skip_bad:
+            raise RunError(
+                f"{path}, line {self.line}: {why}. Restore the file, or leave such rows out with"
+                " --set skip_bad_lines=true."
+            )
+        self.n_unfit += 1
 
 
 def read_rows(
@@ -101,38 +113,63 @@ def read_rows(
 ) -> Iterator[dict[str, Any]]:
     """Every row of a file, as a stream; the first of two with one key.
 
-    A tail that does not parse is left out with a note: it is what a killed writer leaves. A bad line
-    with good ones after it is an error with its number, unless `skip_bad`.
+    An unfinished end, which is what a killed writer leaves, is left out with a note. Any other line that is
+    no row, or is not what was written, is a `RunError` with its number, unless `skip_bad`.
     """
     reading = Reading() if reading is None else reading
     seen: set[str] = set()
-    bad: list[tuple[int, int]] = []  # (line number, length) of bad lines with no good one after them yet
-    for number, line in _lines(path):
-        row = _parse(line)
-        if row is None:
-            bad.append((number, len(line)))
-            continue
-        if bad:
+    for reading.line, line in _lines(path):
+        try:
+            row, summed = read_row(line)
+        except NoRow as error:
+            if not line.strip():  # an editor's empty line
+                reading.good_end += len(line)
+                continue
+            if not line.endswith(b"\n") and is_unfinished(line):
+                reading.cut_bytes = len(line)
+                break
             if not skip_bad:
-                raise RunError(
-                    f"{path}, line {bad[0][0]}: not a row, and whole rows follow it. Restore the file,"
-                    " or leave such lines out with --set skip_bad_lines=true."
-                )
-            reading.n_skipped += len(bad)
-            reading.good_end += sum(length for _, length in bad)
-            bad = []
+                raise RunError(_refused(path, reading, line, str(error))) from None
+            reading.n_skipped += 1
+            reading.good_end += len(line)
+            continue
         reading.good_end += len(line)
         reading.n_rows += 1
+        reading.n_unsummed += not summed
         if row["key"] in seen:
             reading.n_twice += 1
             continue
         seen.add(row["key"])
         yield row
-    reading.cut_bytes = sum(length for _, length in bad)
+    reading.notes += _notes(path.name, reading)
+
+
+def _refused(path: Path, reading: Reading, line: bytes, why: str) -> str:
+    if reading.n_rows or "checksum" in why:
+        return (
+            f"{path}, line {reading.line}: it {why}. Restore the file, or leave such lines out with"
+            " --set skip_bad_lines=true."
+        )
+    return (
+        f"{path} is no row file of biaskit: it looks like {looks_like(line)}. Restore it, or choose another"
+        " --out; nothing was changed."
+    )
+
+
+def _notes(name: str, reading: Reading) -> Iterator[str]:
     if reading.cut_bytes:
-        reading.notes.append(f"{path.name}: an unfinished end of {reading.cut_bytes} bytes was left out")
+        yield f"{name}: an unfinished end of {reading.cut_bytes} bytes was left out"
     if reading.n_skipped:
-        reading.notes.append(f"{path.name}: {reading.n_skipped} unreadable lines were left out")
+        yield f"{name}: lines left out as no rows or changed: {reading.n_skipped}"
+    if reading.n_unfit:
+        yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
+    if reading.n_unsummed:
+        n = (
+            "no row has"
+            if reading.n_unsummed == reading.n_rows
+            else f"{reading.n_unsummed:,} rows do not have"
+        )
+        yield f"{name}: {n} a checksum, so changes would not be noticed (an older biaskit wrote none)"
 
 
 def count_rows(path: Path) -> int:
@@ -144,14 +181,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         yield from enumerate(file, start=1)
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) and isinstance(row.get("key"), str) else None
 
 
 class RowWriter:
@@ -228,6 +257,8 @@ class RowWriter:
             if self.path.exists():
                 for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
                     self._remember(row)
+            if self.reading.cut_bytes:
+                self._keep_what_is_cut()
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.
             self._file = self.path.open("ab", buffering=0)
             if self.reading.cut_bytes:
@@ -238,6 +269,17 @@ class RowWriter:
             raise RunError(
                 f"{self.path} cannot be opened: {error.strerror or error}. Choose another --out."
             ) from error
+
+    def _keep_what_is_cut(self) -> None:
+        """Put an unfinished end beside the file, as .cut-1, .cut-2, …, before it is cut."""
+        with self.path.open("rb") as file:
+            file.seek(self.reading.good_end)
+            end = file.read()
+        names = (self.path.with_name(f"{self.path.name}.cut-{i}") for i in count(1))
+        kept = next(name for name in names if not name.exists())
+        write_atomically(kept, end)
+        said = f"was cut off and is kept in {kept.name}"
+        self.reading.notes[:] = [note.replace("was left out", said) for note in self.reading.notes]
 
     def _finish_last_line(self) -> None:
         """A whole last row may lack its line feed alone."""
@@ -255,7 +297,7 @@ class RowWriter:
         fresh = [row for row in rows if row["key"] not in self.keys]
         if not fresh:
             return
-        content = "".join(canonical_row(row) + "\n" for row in fresh).encode("ascii")
+        content = "".join(row_line(row) + "\n" for row in fresh).encode("ascii")
         assert self._file is not None
         descriptor = self._file.fileno()
         self._check_still_there(descriptor)
@@ -296,9 +338,3 @@ class RowWriter:
             raise RunError(
                 f"{self.path} was removed or replaced during the run. Give the command again to start anew."
             )
-
-
-def canonical_row(row: Mapping[str, Any]) -> str:
-    """One line of ASCII JSON; the key stands first so that a line says what it is."""
-    rest = {name: value for name, value in row.items() if name != "key"}
-    return f'{{"key":{json.dumps(row["key"])},{canonical_json(rest)[1:]}'

@@ -47,6 +47,10 @@ class Spread:
         return self.reason in CONDITIONAL
 
 
+Term = tuple[FloatArray, int]
+"""What a mean square adds to a variance, `[...]`, and its degrees of freedom."""
+
+
 @dataclass(frozen=True, slots=True)
 class Components:
     """Variance of jobs, of templates and of what is left, negative ones as 0; the reason names those."""
@@ -101,10 +105,9 @@ def spread_of_mean(values: FloatArray) -> Spread:
     a, b, e = squares.jobs, squares.templates, squares.residual
     cells = squares.n_jobs * squares.n_templates
     if a is not None and b is not None and e is not None:
-        # A + B − E alone can fall below what one factor brings, and then the interval is too short.
-        total = np.maximum(a + b - e, np.maximum(a, b))
         i, j = squares.n_jobs - 1, squares.n_templates - 1
-        return Spread(total / cells, _dof(total**2, a**2 / i + b**2 / j + e**2 / (i * j)))
+        total, dof = combined([(a, i)], (b, j), [(e, i * j)])
+        return Spread(total / cells, dof)
     if b is not None:
         return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB)
     if a is not None:
@@ -131,23 +134,40 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
         return Spread(None, None)
     if one_job and n_templates == 1:
         return Spread(None, None, "one template and a group of one job: no interval")
-    zero = np.zeros(a.shape[:-2])
-    of_jobs, of_residual, below = zero, zero, zero
+    jobs: list[Term] = []
+    residual: list[Term] = []
     for values in (a, b):
         squares = mean_squares(values)
-        cells = values.shape[-2] * n_templates
+        cells, i, j = values.shape[-2] * n_templates, values.shape[-2] - 1, n_templates - 1
         if squares.jobs is not None:
-            of_jobs = of_jobs + squares.jobs / cells
-            below = below + (squares.jobs / cells) ** 2 / (values.shape[-2] - 1)
+            jobs.append((squares.jobs / cells, i))
         if squares.residual is not None:
-            of_residual = of_residual + squares.residual / cells
-            below = below + (squares.residual / cells) ** 2 / ((values.shape[-2] - 1) * (n_templates - 1))
+            residual.append((squares.residual / cells, i * j))
     if n_templates == 1:
-        return Spread(of_jobs, _dof(of_jobs**2, below), CONDITIONAL_ON_ONE_TEMPLATE)
+        return Spread(*combined(jobs, None, []), CONDITIONAL_ON_ONE_TEMPLATE)
     of_templates = (a.mean(axis=-2) - b.mean(axis=-2)).var(axis=-1, ddof=1) / n_templates
+    spread = combined(jobs, (of_templates, n_templates - 1), residual)
+    return Spread(*spread, CONDITIONAL_ON_ONE_JOB if one_job else None)
+
+
+def combined(
+    jobs: Sequence[Term], templates: Term | None, residual: Sequence[Term]
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of an estimate over crossed jobs and templates from its mean squares, and its dof.
+
+    Formula: V = Σ jobs, T = templates, W = Σ residual; v = max(V + T − W, V, T);
+        dof = v² / Σ (term² / its dof), at least 1 (Satterthwaite).
+    Arguments: the terms; without templates v = V.
+    Returns: v and dof as `[...]`, both 0 and 1 where there is no term.
+    Reference: docs/methods.md#crossed-intervals, #group-difference-intervals.
+    """
+    of_jobs, of_residual = (np.asarray(sum(x for x, _ in terms), np.float64) for terms in (jobs, residual))
+    of_templates = np.zeros(()) if templates is None else templates[0]
+    # V + T − W alone can fall below what one factor brings, and then the interval is too short.
     variance = np.maximum(of_jobs + of_templates - of_residual, np.maximum(of_jobs, of_templates))
-    dof = _dof(variance**2, below + of_templates**2 / (n_templates - 1))
-    return Spread(variance, dof, CONDITIONAL_ON_ONE_JOB if one_job else None)
+    terms = [*jobs, *([] if templates is None else [templates]), *residual]
+    below = np.asarray(sum(x**2 / dof for x, dof in terms), np.float64)
+    return variance, _dof(variance**2, below)
 
 
 def _dof(above: FloatArray, below: FloatArray) -> FloatArray:

@@ -110,7 +110,8 @@ class ProbeStudy(_Study):
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
     )
     k: int = key(20, "top-k: listed tokens asked for, at most", ge=1, le=20)
-    draws: int = key(10, "sampling: texts drawn for each cell", ge=2)
+    draws: int = key(10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2)
+    max_draws_per_cell: int = key(100, "sampling: most texts of a cell, in whole rounds", ge=2, le=100_000)
     word_boundary: Literal["token", "word"] = key(
         "token", "token: as the papers; word: times P(the word ends there)"
     )

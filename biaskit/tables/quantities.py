@@ -15,6 +15,18 @@ RELATIONS = (
 )
 """(y, x) of every relation over occupations (docs/methods.md#relations)."""
 
+AREAS = {
+    "auc_associated": ("associated", "associated"),
+    "auc_specified": ("specified", "specified"),
+    "auc_transfer": ("specified", "associated"),
+}
+"""Areas under the curve in tests.csv → trained on, tested on in text_transfer.csv (docs/methods.md#transfer).
+
+The fourth pair of origins stands in text_transfer.csv alone: it makes no claim of its own.
+"""
+ALL_OCCUPATIONS = "all"
+"""The occupation of a row of text_transfer.csv that is the mean over occupations."""
+
 
 def relation(y: str, x: str) -> str:
     """What the column `quantity` calls y over x."""

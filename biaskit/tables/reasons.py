@@ -10,6 +10,9 @@ ESTIMATORS_DIFFER = "estimators differ"
 NOT_ENGLISH = "these texts are not in English, and the rules read no other language"
 """Texts that the rules of association cannot read have no share."""
 
+HOLD_OUT = "hold-out"
+"""The texts without a gender in the prompt are a held-out half of those with one: a control, no result."""
+
 
 def parts_of_reason(reason: object) -> list[str]:
     """The single reasons that a row's column `reason` joins."""

@@ -298,6 +298,15 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=("model", "occupation", "gender"),
         ),
+        "text_transfer": TableSchema(
+            parts=(
+                *_texts("model", "occupation", "trained_on", "tested_on"),
+                *_numbers("auc", "ci_low", "ci_high", "p_value"),
+                *_integers("n_female", "n_male"),
+                *_END,
+            ),
+            keys=("model", "occupation", "trained_on", "tested_on"),
+        ),
         "srb_change": TableSchema(
             parts=(
                 *_texts("model_old", "model_new", "occupation", "gender"),

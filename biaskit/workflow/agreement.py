@@ -13,6 +13,7 @@ from biaskit.models.base import closing_stream
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions
 from biaskit.models.spec import is_api, open_scorer, split_label
 from biaskit.probe.design import ProbeDesign, cell_key, cells, resolve_design
+from biaskit.probe.rounds import OpenCells, Rounds, add_up
 from biaskit.probe.scoring import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.draws import wilson_ends
@@ -34,6 +35,7 @@ from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.stats.proportions import wilson
 from biaskit.study.config import load_probe_study
 from biaskit.study.keys import ProbeStudy
+from biaskit.workflow.agreed_means import Pair, bounded_means, drawn_means
 from biaskit.workflow.calls import list_override
 
 NOISE = 1e-5
@@ -46,12 +48,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class AgreementResult:
-    """How often the intervals of each estimator hold the exact value, per bias type and quantity.
+    """How often the intervals of each estimator hold the exact value, per bias type, level and quantity.
 
-    `rows` hold bias_type, estimator, quantity, n (intervals), n_inside, share_inside with its Wilson
-    interval ci_low and ci_high (sampling; cells are independent), expected, expected_here (what Wilson's
-    interval attains at the exact values and numbers of draws of these cells), mean_width, mean_difference
-    (absolute, of the point value from the exact one) and reason.
+    `rows` hold bias_type, level (cell, job, group, or contrast of two groups), estimator, quantity, n
+    (intervals), n_inside, share_inside with its Wilson interval ci_low and ci_high (sampling's cells, which
+    are independent), expected, expected_here (what the interval attains at the exact values and numbers of
+    draws of these cells), mean_width, mean_difference (absolute, of the point value from the exact one) and
+    reason.
     """
 
     model: str
@@ -73,8 +76,9 @@ class AgreementResult:
             f"Intervals that hold the exact value, {self.model}",
             (tuple(map(Heading, heads)),),
             tuple(map(_shown, self.rows)),
-            note="expected here: what Wilson's interval attains at the exact values and numbers of draws of"
-            " these cells; mean |difference|: of the point value from the exact one.",
+            note="expected here: what the interval attains at the exact values and numbers of draws of these"
+            " cells; mean |difference|: of the point value from the exact one; job, group: means over"
+            " these cells; group contrast: one group's mean minus the other's.",
             n_text=3,
         )
         return Document((table,), self.notes, self.signature)
@@ -102,7 +106,7 @@ def agreement(
         model: a local model, such as `demo` or `hf:ORG/NAME`; every estimator runs it in one `dtype`.
         study, jobs, templates, settings: as `probe` takes them; of the cells of each bias type
             `cells_per_type` are taken, evenly spaced in study order.
-        k: listed tokens of `top-k`. draws: of `sampling`, per cell; seed: which ones.
+        k: listed tokens of `top-k`. draws: of a round of `sampling`; seed: which ones.
 
     A bound of `top-k` must always hold the exact value (word_boundary token), a 95 % interval of
     `sampling` as often as Wilson's interval does (word_boundary word). Raises `UsageError` for a model
@@ -113,20 +117,23 @@ def agreement(
         raise UsageError(f"{label} has no exact probabilities to compare with: take a local model.")
     overrides = {**list_override("jobs", jobs), **list_override("templates", templates), **(settings or {})}
     design = resolve_design(load_probe_study(study, overrides))
-    chosen = _choose(design, label, cells_per_type)
+    chosen, cap = _choose(design, label, cells_per_type), design.study.max_draws_per_cell
     local, on_prefix = LocalOptions(device, dtype, batch_size), design.study.on_prefix
     model_rows = _ModelRows(spec, label, local, design.study, seed, watcher or Silent())
     exact = model_rows.by(chosen, ScoringOptions("exact", on_prefix=on_prefix))
     listed = model_rows.by(chosen, ScoringOptions("top-k", k=k, on_prefix=on_prefix))
-    found = list(_compare_bounds(design, exact, listed))
+    found = [*_compare_bounds(design, exact, listed), *_compare_means(design, exact, listed, seed)]
     exact = model_rows.by(chosen, ScoringOptions("exact", word_boundary="word", on_prefix=on_prefix))
     for some in _by_type(chosen):
         longest = max(len(e.text) for _, _, expressions in some for e in expressions)
         drawn = model_rows.by(some, ScoringOptions("sampling", draws=draws, longest=longest))
-        found += _compare_draws(design, exact, drawn)
+        found += _compare_draws(design, exact, drawn, Rounds.of(draws, cap))
+        found += _compare_means(design, exact, drawn, seed)
     rows = _summaries(found, design)
     notes = _notes(len(chosen), k, draws, found)
-    return AgreementResult(label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws))
+    return AgreementResult(
+        label, tuple(rows), notes, model_rows.sign(design, k=k, draws=draws, max_draws_per_cell=cap)
+    )
 
 
 # --- which cells ------------------------------------------------------------------------------------------
@@ -175,20 +182,26 @@ class _ModelRows:
         self.identity = scorer.identity
         estimator = scorer.estimator_for(chosen[0][0].prompt_form)
         requests = {self._key(*one): one for one in chosen}
-        found: dict[Cell, Row] = {}
+        found: dict[Cell, dict[int, Row]] = {}
+        rounds = Rounds.of(estimator.draws, self.study.max_draws_per_cell)
+        asked = OpenCells([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()], rounds, {})
         try:
-            plan = scorer.plan_scores([ScoreRequest(key, p, e) for key, (_, p, e) in requests.items()])
-            with closing_stream(scorer.score(plan.batches)) as groups:
+            with closing_stream(asked.score(scorer, scorer.plan_scores(asked.due).batches)) as groups:
                 for group in groups:
                     for answer in group:
                         if isinstance(answer, Failed):
                             raise ModelError(f"{self.label} fails by {estimator.name}: {answer.reason}.")
-                        cell, prompt, _ = requests[answer.key]
-                        found[cell] = row_of(answer, cell, prompt, estimator)
-                    self.watcher.progress(f"{self.label} {estimator.name}", len(found), len(chosen))
+                        key, number = asked.place(answer.key)
+                        cell, prompt, _ = requests[key]
+                        row = row_of(answer, cell, prompt, estimator, number)
+                        found.setdefault(cell, {})[number] = row
+                    done = len(chosen) - asked.n_left
+                    self.watcher.progress(f"{self.label} {estimator.name}", done, len(chosen))
         finally:
             scorer.close()
-        return found
+        if estimator.draws is None:
+            return {cell: rows[0] for cell, rows in found.items()}
+        return {cell: whole for cell, rows in found.items() if (whole := add_up(rows, rounds)[0])}
 
     def _key(self, cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
         """One key for a cell by whatever estimator; its draws follow from it."""
@@ -225,6 +238,7 @@ class _Compared:
     point: float | None
     ends: tuple[float, float] | None
     chance: float = 1.0  # with which such an interval holds the exact value
+    level: str = "cell"
 
     def holds(self) -> bool:
         """Whether the exact value lies between the ends, up to float noise."""
@@ -255,17 +269,36 @@ def _compare_bounds(
 
 
 def _compare_draws(
-    design: ProbeDesign, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row]
+    design: ProbeDesign, exact: Mapping[Cell, Row], drawn: Mapping[Cell, Row], rounds: Rounds
 ) -> Iterator[_Compared]:
-    """Of shares only the draws that matched count."""
+    """Of shares only the draws that matched count; when a cell ends depends on its coverage alone."""
     for cell, row in drawn.items():
         true = cell_shares(cell, exact[cell], design.groups, word_boundary="word")
         got = cell_shares(cell, row, design.groups)
         names = [f"{group}_share" for group in design.groups]
         coverage: _Known = ("coverage", true.coverage or 0.0, got.coverage, got.coverage_ends)
         for quantity, value, point, ends in (coverage, *_shares(true, got, names)):
-            chance = chance_to_hold(value, row["draws"] if quantity == "coverage" else got.matched or 0)
+            held = chance_to_hold_coverage(value, rounds) if quantity == "coverage" else None
+            chance = chance_to_hold(value, got.matched or 0) if held is None else held
             yield _Compared(cell.bias_type, "sampling", quantity, value, point, _closed(ends, 0.0), chance)
+
+
+def _compare_means(
+    design: ProbeDesign, exact: Mapping[Cell, Row], degraded: Mapping[Cell, Row], seed: int
+) -> Iterator[_Compared]:
+    """The same cells above their own level: jobs and groups, and the difference between groups."""
+    estimator = "sampling" if any("counts" in row for row in degraded.values()) else "top-k"
+    boundary, contrast = ("word", None) if estimator == "sampling" else ("token", design.contrast)
+    pairs: dict[str, list[Pair]] = {}
+    for cell, row in degraded.items():
+        true = cell_shares(cell, exact[cell], design.groups, word_boundary=boundary)
+        got = cell_shares(cell, row, design.groups, contrast=contrast)
+        pairs.setdefault(cell.bias_type, []).append((true, got))
+    first, second = (design.groups.index(name) for name in design.contrast)
+    for bias_type, own in pairs.items():
+        found = drawn_means(own, seed=seed) if contrast is None else bounded_means(own, (first, second))
+        for x in found:
+            yield _Compared(bias_type, estimator, x.quantity, x.exact, x.point, x.ends, x.chance, x.level)
 
 
 def _masses(true: CellShares, got: CellShares, bounds: MassBounds) -> Iterator[_Known]:
@@ -304,20 +337,32 @@ def chance_to_hold(p: float, n: int) -> float:
     return math.fsum(math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in held) if n else 1.0
 
 
+def chance_to_hold_coverage(p: float, rounds: Rounds) -> float:
+    """The same of the coverage of a cell that is drawn in rounds: n and what matched end together."""
+    ends = rounds.ends(p).items()
+    return math.fsum(chance for (n, k), chance in ends if (e := wilson_ends(k, n)) and e[0] <= p <= e[1])
+
+
 # --- what they come to ------------------------------------------------------------------------------------
 
 
 def _summaries(found: Sequence[_Compared], design: ProbeDesign) -> list[dict[str, Any]]:
-    """One row per bias type, estimator and quantity, all of one bias type together."""
-    bounds = [("top-k", quantity) for quantity in ("share", "mass", "coverage", "difference")]
-    counted = [("sampling", f"{group}_share") for group in design.groups] + [("sampling", "coverage")]
+    """One row per bias type, level, estimator and quantity, all of one bias type together."""
+    counted = [f"{group}_share" for group in design.groups] + ["coverage"]
+    asked = [("cell", "top-k", quantity) for quantity in ("share", "mass", "coverage", "difference")]
+    asked += [
+        (level, "top-k", quantity) for level in ("job", "group") for quantity in ("share", "difference")
+    ]
+    asked += [("contrast", "top-k", "share"), *(("cell", "sampling", quantity) for quantity in counted)]
+    asked += [(level, "sampling", "share") for level in ("group", "contrast")]
+    names = ("bias_type", "level", "estimator", "quantity")
     return [
         _summary(
-            [x for x in found if (x.bias_type, x.estimator, x.quantity) == (bias_type, estimator, quantity)],
-            {"bias_type": bias_type, "estimator": estimator, "quantity": quantity},
+            [x for x in found if (x.bias_type, x.level, x.estimator, x.quantity) == (bias_type, *of)],
+            dict(zip(names, (bias_type, *of), strict=True)),
         )
         for bias_type in dict.fromkeys(template.bias_type for template in design.templates)
-        for estimator, quantity in (*bounds, *counted)
+        for of in asked
     ]
 
 
@@ -325,8 +370,11 @@ def _summary(compared: Sequence[_Compared], names: Mapping[str, str]) -> dict[st
     known = [x for x in compared if x.ends is not None]
     n, inside = len(known), sum(x.holds() for x in known)
     sampled = names["estimator"] == "sampling"
-    ci = (wilson(inside, n) if sampled else None) or (None, None)
+    # Cells are independent; means share their cells.
+    ci = (wilson(inside, n) if sampled and names["level"] == "cell" else None) or (None, None)
     reasons = [] if sampled or not n else ["a bound, not a sample: one miss is a mistake"]
+    if not compared:
+        reasons.append("one group of jobs" if not sampled else "too few matched draws, or one group of jobs")
     if n < len(compared):
         what = "no draw matched" if sampled else "nothing listed"
         reasons.append(f"{len(compared) - n} of {len(compared)} without an interval: {what}")
@@ -353,7 +401,8 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     missed = [x for x in found if x.estimator == "top-k" and x.ends is not None and not x.holds()]
     notes = [
         f"{n_cells} cells; top-k (k = {k}) bounds word_boundary = token and must hold always; sampling"
-        f" ({draws} draws a cell) estimates word_boundary = word and holds as often as a 95 % interval does",
+        f" (rounds of {draws} draws) estimates word_boundary = word and holds as often as a 95 % interval"
+        " does",
         "sampling also counts a word after a line break or a quotation mark, the exact value only one after a"
         " space (at the start of a turn also without)",
     ]
@@ -365,10 +414,17 @@ def _notes(n_cells: int, k: int, draws: int, found: Sequence[_Compared]) -> tupl
     return tuple(notes)
 
 
+def _quantity(row: Row) -> str:
+    """Level and quantity in words; a cell's is named by the quantity alone."""
+    if row["level"] == "contrast":
+        return "group contrast"
+    return f"{row['level']} {row['quantity']}".removeprefix("cell ").replace("_", " ")
+
+
 def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
     ends = [_number(100, row[name], 1) for name in ("ci_low", "ci_high")]
     return (
-        *(row["bias_type"], row["estimator"], row["quantity"].replace("_", " ")),
+        *(row["bias_type"], row["estimator"], _quantity(row)),
         *(str(row["n"]), str(row["n_inside"]), _number(100, row["share_inside"], 1)),
         "–" if row["ci_low"] is None else "–".join(ends),
         *(_number(100, row[name], 1) for name in ("expected", "expected_here")),

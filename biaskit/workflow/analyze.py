@@ -11,8 +11,8 @@ from biaskit.personas.sampling.stored_design import merge as merge_personas
 from biaskit.probe.stored_design import merge as merge_probe
 from biaskit.probe.stored_design import read_design as read_probe_design
 from biaskit.progress import Watcher, watching
-from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
-from biaskit.runs.store import count_rows, rows_file
+from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
+from biaskit.runs.store import count_rows, read_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import UnfitError, read_set
@@ -135,6 +135,9 @@ def describe_run(path: Path) -> dict[str, Any]:
     rows = rows_file(path, engine)
     about["rows"] = done = count_rows(rows)
     if engine == "probe":
+        if done and any(draws_of(entry) is not None for entry in manifest["models"].values()):
+            # How many rounds a cell needs shows when it is asked: what is counted is cells.
+            about["rows"] = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
         about["planned"] = read_probe_design(manifest["resolved"]).n_cells * len(models)
     elif engine == "personas":
         about["planned"] = planned_draws(manifest, done)

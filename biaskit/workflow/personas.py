@@ -48,6 +48,10 @@ class PersonasResult(RunResult):
     srb = table_property(
         "srb", "Subset Representational Bias per occupation and gender; negative = closer to specified women."
     )
+    text_transfer = table_property(
+        "text_transfer",
+        "How well women's and men's texts are told apart without gender words: areas under the curve.",
+    )
     clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
 
     def document(self) -> Document:

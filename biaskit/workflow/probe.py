@@ -74,6 +74,7 @@ def probe(
     system_prompt: str | None = None,
     estimator: str | None = None,
     draws: int | None = None,
+    max_draws_per_cell: int | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
@@ -99,7 +100,8 @@ def probe(
         system_prompt: text for the system role.
         estimator: auto, or selected-ids, echo, top-k or sampling for API models
             (docs/methods.md#estimators); local models take top-k and sampling too.
-        draws: texts per cell of sampling.
+        draws: texts of a round of sampling; a cell is drawn until three of its texts name a group, or until
+            max_draws_per_cell (default 100).
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
         device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
@@ -125,9 +127,8 @@ def probe(
     if expressions is not None:
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
-    overrides |= stated_keys(
-        given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator", "draws"
-    )
+    overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
+    overrides |= stated_keys(given, "draws", "max_draws_per_cell")
     return probe_study(
         load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
     )

@@ -192,6 +192,7 @@ SIZED = re.compile(r"\b(more|less|higher|lower) \[[^\]]*\]([^;.\[]*)")
 UNDECIDED = re.compile("no clear|equivalent|alone it would|not identified|no verdict|bounds|no interval")
 NAMED = re.compile(r"In (\d+) of \d+ occupations? the share lies above the labour share, in (\d+) below it")
 SURE = re.compile(r"Judged together[^.]*?, [\d,]+ lists? stays? longer")
+TOLD_APART = re.compile(r"[\d.]+ \[[^\]]*\], (better|worse) than by a coin")
 LISTS = re.compile(r"([\d,]+) of ([\d,]+) lists?\b")
 
 
@@ -205,6 +206,7 @@ def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
         if not UNDECIDED.search(size[2])
     ]
     claims += [("words", found[0]) for found in SURE.finditer(finding.text)]
+    claims += [("told apart", found[0]) for found in TOLD_APART.finditer(finding.text)]
     directed = finding.verdict in ("higher", "lower")
     return claims or ([(about(finding), finding.text[:80])] if directed else [])
 
@@ -223,9 +225,12 @@ def about(finding: Finding) -> str:
     """What a sentence is about, in the words of the table."""
     text = finding.text.removeprefix("Weak evidence. ")
     found = next((what for start, what in ABOUT.items() if text.startswith(start)), None)
-    return found or {"relations": "headline", "models": "models", "gaps": "gaps between models"}.get(
-        finding.topic, finding.topic
-    )
+    return found or {
+        "relations": "headline",
+        "models": "models",
+        "gaps": "gaps between models",
+        "transfer": "told apart",
+    }.get(finding.topic, finding.topic)
 
 
 def is_true(finding: Finding, kind: Kind) -> bool:

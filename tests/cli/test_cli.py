@@ -653,7 +653,7 @@ def test_a_bad_line_in_the_middle_stops_and_skip_bad_lines_goes_on_in_the_same_f
     said = cli(*command, "--set", "skip_bad_lines=true")
     assert 0 == said.code
     assert [1] == asked(said)
-    assert "1 unreadable line" in said.out
+    assert "left out as no rows or changed: 1" in said.out
     assert [run] == list(Path("biaskit-runs").iterdir())
 
 

@@ -26,6 +26,7 @@ from fakes.personas_runs import (
 )
 from fakes.personas_runs import script_of as full_script
 
+from biaskit.runs.rows import row_line
 from biaskit.workflow.personas import personas
 
 
@@ -187,7 +188,11 @@ def test_a_damaged_row_met_on_the_way_on_is_one_line(cli: Cli, cheap: tuple[str,
     rows.write_text(json.dumps(damaged) + "\n" + "".join(others), "ascii")
     said = cli("personas", f"m={model}", *options)
     assert 1 == said.code
-    assert "lacks text" in one_line(said)
+    assert "line 1: it does not fit its checksum" in one_line(said)
+    rows.write_text(row_line(damaged) + "\n" + "".join(others), "ascii")  # as a hostile hand sums it anew
+    said = cli("personas", f"m={model}", *options)
+    assert 1 == said.code
+    assert "line 1: it lacks text" in one_line(said)
 
 
 # --- texts of one's own: odd ones ----------------------------------------------------------------------
@@ -591,7 +596,7 @@ def test_an_object_that_is_no_row_is_one_line(cli: Cli, run: Path, row: dict[str
     path.write_bytes(json.dumps(row).encode() + b"\n" + path.read_bytes())
     said = cli("analyze", run)
     assert 1 == said.code
-    assert "The stored row x " in one_line(said)
+    assert "line 1: it lacks" in one_line(said)
 
 
 def test_a_run_without_rows_says_so(cli: Cli, run: Path) -> None:

@@ -178,6 +178,21 @@ def srb_test(estimate: float | None, ci: Sequence[float] | None = None, **more: 
     return contrast_row("personas/srb_content/paired/genders", estimate, ci, **{**scope, **more})
 
 
+def area(
+    trained_on: str, tested_on: str, auc: float | None, ci: Sequence[float] | None = None, **more: Any
+) -> dict[str, Any]:
+    """The mean over occupations of text_transfer.csv."""
+    ends = dict(zip(("ci_low", "ci_high"), ci, strict=True)) if ci else {}
+    where = {"trained_on": trained_on, "tested_on": tested_on, "occupation": "all", "model": "m"}
+    return row("text_transfer", **{**where, "auc": auc, "n_female": 40, "n_male": 40, **ends, **more})
+
+
+def area_test(quantity: str, auc: float, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
+    scope = {"group_a": "female", "group_b": "male", "unit": "occupation"}
+    ends = None if ci is None else [end - 0.5 for end in ci]
+    return contrast_row(f"personas/{quantity}/paired/genders", auc - 0.5, ends, **{**scope, **more})
+
+
 SCORES = [score("nurse", "female", -0.3, 0.01), score("nurse", "male", 0.2)]
 
 

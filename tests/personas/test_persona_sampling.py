@@ -266,7 +266,9 @@ def rows_of(run: Path) -> dict[str, dict[str, Any]]:
     lines = rows_file(run, "personas").read_text("ascii").splitlines()
     rows = {row["key"]: row for row in read_rows(rows_file(run, "personas"))}
     assert len(lines) == len(rows), "a row was written twice"
-    return {key: {k: v for k, v in row.items() if k != "answered_at"} for key, row in rows.items()}
+    return {
+        key: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for key, row in rows.items()
+    }
 
 
 def drawn(rows: Mapping[str, Mapping[str, Any]], specified: bool = False) -> Counter[tuple[Any, ...]]:

@@ -42,6 +42,7 @@ from biaskit.personas.sampling.stored_design import read_design
 from biaskit.personas.texts.documents import TextDocuments, read_documents
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.workflow.analyze import analyse, merge
@@ -111,7 +112,7 @@ def stored(run: Path) -> list[dict[str, Any]]:
 
 
 def store(run: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    (run / "generations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="ascii")
+    (run / "generations.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), encoding="ascii")
 
 
 def named_texts(n: int = 6, occupations: Sequence[str] = ("nurse", "cook")) -> list[dict[str, str]]:
@@ -169,7 +170,7 @@ def test_every_kind_of_run_keeps_the_public_contract(
 def test_each_kind_of_run_has_its_tables_and_no_other(
     made: PersonasResult, quick: dict[str, Any], tmp_path: Path
 ) -> None:
-    words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "tests"}
+    words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "text_transfer", "tests"}
     asked = {"text_outcomes"}  # of imported texts nobody knows how they ended
     shares = {"representation", "deciles"}
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from biaskit.errors import RunError
+from biaskit.runs.rows import row_line
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.probe import probe
 
@@ -30,7 +31,7 @@ def tables(run: Path) -> dict[str, bytes]:
 
 def rewrite(run: Path, change: Callable[[Row], Row]) -> None:
     rows = [change(json.loads(line)) for line in (run / "probe.jsonl").read_text("ascii").splitlines()]
-    (run / "probe.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "ascii")
+    (run / "probe.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
 
 
 def test_rows_without_a_model_key_are_found_by_their_own(model: str, tmp_path: Path) -> None:

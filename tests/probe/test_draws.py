@@ -28,6 +28,7 @@ from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreR
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.probe import probe_document
 from biaskit.report.render.text import render_text
+from biaskit.runs.rows import row_line
 from biaskit.runs.session import Session
 from biaskit.study.config import load_probe_study
 from biaskit.tables.io import read_table_rows
@@ -159,6 +160,7 @@ def degraded(label: str) -> Degraded:
 
 
 SMALL = {"jobs.select": "nurse,plumber", "templates.select": "1-2", "bias_type": "implicit"}
+SMALL |= {"max_draws_per_cell": 10}  # one round, so that a cell has one matched draw
 
 
 def design(**more: Any) -> ProbeDesign:
@@ -290,7 +292,7 @@ def test_what_was_listed_and_counted_is_in_the_digest_of_the_rows(tmp_path: Path
         path = run / "probe.jsonl"
         rows = [json.loads(line) for line in path.read_text("ascii").splitlines()]
         change(rows[0])
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "ascii")
+        path.write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
         analyse_probe_rows(run).write()
         return before, digest(run)
 

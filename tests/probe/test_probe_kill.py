@@ -84,7 +84,7 @@ def numbers(path: Path) -> dict[str, str]:
     for line in path.read_text("ascii").splitlines():
         row = json.loads(line)
         found[row.pop("key")] = json.dumps(
-            {k: v for k, v in row.items() if k != "answered_at"}, sort_keys=True
+            {k: v for k, v in row.items() if k not in ("answered_at", "sum")}, sort_keys=True
         )
     return found
 

@@ -19,7 +19,7 @@ import pytest
 from places import TESTS
 
 from biaskit.report.content import Content
-from biaskit.report.figures import Figure, Missing, draw_all, files_of, probe, srb
+from biaskit.report.figures import Figure, Missing, draw_all, files_of, probe, srb, transfer
 from biaskit.report.figures import between_models as models
 from biaskit.report.figures import representation as personas
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
@@ -237,7 +237,7 @@ def personas_tables(
     word: str = "word",
 ) -> dict[str, list[Row]]:
     rnd = random.Random(2)
-    names = ("representation", "deciles", "srb", "word_lists", "clusters", "silhouette")
+    names = ("representation", "deciles", "srb", "text_transfer", "word_lists", "clusters", "silhouette")
     tables: dict[str, list[Row]] = {name: [] for name in names}
     for label in labels:
         tilt = rnd.uniform(0, 0.8)
@@ -292,6 +292,7 @@ def personas_tables(
                                 "null_p95_beyond": None if undefined else rnd.uniform(0, 9),
                             }
                         )
+        tables["text_transfer"] += areas_of(label, [name for name, *_ in jobs], undefined, rnd)
         for side in ("female-dominated", "male-dominated"):
             for decile in range(10):
                 inside = [
@@ -374,6 +375,20 @@ def gaps_of(labels: Sequence[str], jobs: Sequence[tuple[str, str, float]]) -> tu
                     )
                 )
     return rows, tests
+
+
+def areas_of(label: str, jobs: Sequence[str], undefined: bool, rnd: random.Random) -> list[Row]:
+    rows = []
+    for cell in transfer.CELLS:
+        for job in (*jobs, "all"):
+            auc = None if undefined else rnd.uniform(0.4, 0.9)
+            low, high = around(auc if job == "all" else None, 0.08)
+            scope = {"model": label, "occupation": job, "trained_on": cell[0], "tested_on": cell[1]}
+            numbers = {"auc": auc, "ci_low": low, "ci_high": high, "p_value": auc and 0.1}
+            rows.append(
+                {**scope, **numbers, "n_female": 20, "n_male": 20, "reason": "few" if undefined else ""}
+            )
+    return rows
 
 
 def content(
@@ -477,7 +492,8 @@ def drawn(usual: Content) -> dict[str, Figure]:
 
 KINDS = {
     *("jobs", "groups", "ternary", "variance", "debiasing", "models", "deciles", "scatter", "nonbinary"),
-    *("word-lists", "clusters", "silhouette", "srb", "srb-change", "gaps-explicit", "gaps-implicit"),
+    *("word-lists", "clusters", "silhouette", "srb", "srb-change", "transfer", "gaps-explicit"),
+    "gaps-implicit",
 }
 
 
@@ -719,6 +735,41 @@ def test_the_heat_map_is_centred_at_zero_with_two_hues(drawn: dict[str, Figure])
             assert (red > blue + 0.05) == (value < 0), text.get_text()
 
 
+def test_areas_stand_at_their_means_with_single_occupations_behind(
+    usual: Content, drawn: dict[str, Figure]
+) -> None:
+    figure, rows = drawn["transfer"], usual.parts[1].tables["text_transfer"]
+    axes = panels(figure)[0]
+    found = {x for kind, _, xs, _ in markers(axes) if kind in "os" for x in xs}
+    assert found == {row["auc"] for row in rows if row["occupation"] == "all"}
+    ends = {end for row in rows for end in (row["ci_low"], row["ci_high"]) if row["occupation"] == "all"}
+    lines = {round(float(x), 9) for line in axes.lines for x in line.get_xdata() if x == x}
+    assert {round(end, 9) for end in ends} <= lines
+    assert {round(row["auc"], 9) for row in rows} <= lines  # single occupations too
+    assert 0.5 in lines
+    assert "no verdict" in figure.alt
+    assert "learnt with, tested without" in texts(figure)
+
+
+def test_the_words_of_an_area_are_those_of_its_verdict() -> None:
+    made = content(("A",), 3)
+    part = made.parts[1]
+    row = contrast_row(
+        engine="personas", family="personas/auc_transfer/paired/genders", quantity="auc_transfer",
+        model_a="A", model_b="A", kind="paired", estimate=0.2, ci_low=0.1, ci_high=0.3, p_value=0.001,
+    )  # fmt: skip
+    for verdict, words in transfer.VERDICTS.items():
+        tables = {**part.tables, "tests": [{**row, "verdict": verdict}]}
+        shown = replace(made, parts=(made.parts[0], replace(part, tables=tables)))
+        assert f", {words}); learnt without" in only(transfer.areas, shown, "personas")["transfer"].alt
+    control = [{**one, "reason": "hold-out: a positive control"} for one in part.tables["text_transfer"]]
+    shown = replace(made, parts=(replace(part, tables={**part.tables, "text_transfer": control}),))
+    assert (
+        "Positive control (hold-out): no result."
+        in only(transfer.areas, shown, "personas")["transfer"].caption
+    )
+
+
 def test_deciles_scatter_nonbinary_and_lists_plot_the_tables(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:
@@ -819,7 +870,7 @@ def test_absent_tables_give_reasons_and_no_figure() -> None:
 def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
     made = draw_all(content(("A", "B"), 5, undefined=True))
     figures = named(made)
-    assert {"word-lists", "silhouette", "srb", "srb-change", "gaps"} == set(absent(made))
+    assert {"word-lists", "silhouette", "srb", "srb-change", "transfer", "gaps"} == set(absent(made))
     assert "because: empty." in absent(made)["srb"].reason
     for name in ("jobs", "debiasing", "nonbinary"):
         for axes in panels(figures[name]):

@@ -15,6 +15,8 @@ from fakes.findings_rows import (
     SHARES,
     WOMENS,
     Rows,
+    area,
+    area_test,
     block,
     content,
     contrast_row,
@@ -463,6 +465,115 @@ def test_a_positive_control_says_so_first_and_is_no_result() -> None:
     assert found.text.startswith("Positive control, no result (half of the texts about women and men")
     assert found.verdict == "shown"
     assert not [one for one in findings(made) if one.topic == "relations"]  # and no headline rests on it
+
+
+# --- told apart ----------------------------------------------------------------------------------------
+
+A, S = "associated", "specified"
+TOLD_APART = (
+    "How well women's texts can be told from men's by words that are no gender words and no names (area "
+    "under the curve; 0.5: as well as by a coin, 1: always), in m's texts over 2 occupations: "
+)
+OF_JOBS = [area(S, S, 0.7, occupation=job) for job in ("nurse", "cook")]
+
+
+def told_apart(over: float, ci: Sequence[float]) -> dict[str, Any]:
+    means = [area(A, A, 0.52, (0.45, 0.59)), area(S, S, 0.7, (0.6, 0.8)), area(S, A, over, ci)]
+    tests = [area_test("auc_associated", 0.52, (0.45, 0.59)), area_test("auc_specified", 0.7, (0.6, 0.8))]
+    return {
+        "text_transfer": [*OF_JOBS, *means, area(A, S, 0.6, (0.5, 0.7))],
+        "tests": [*tests, area_test("auc_transfer", over, ci)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("over", "ci", "verdict", "sentence"),
+    [
+        (0.65, (0.6, 0.7), "higher", "0.65 [0.60 to 0.70], better than by a coin: the same words tell women "
+         "from men in both."),
+        (0.35, (0.3, 0.4), "lower", "0.35 [0.30 to 0.40], worse than by a coin: the words of women in one "
+         "are those of men in the other."),
+        (0.55, (0.45, 0.65), "no-clear-difference", "0.55 [0.45 to 0.65], no clear difference."),
+    ],
+)  # fmt: skip
+def test_what_carries_over_is_the_verdict(
+    over: float, ci: Sequence[float], verdict: str, sentence: str
+) -> None:
+    found = said(content(personas_part(told_apart(over, ci))), "transfer")
+    assert found.verdict == verdict
+    assert found.text == (
+        f"{TOLD_APART}0.52 [0.45 to 0.59], no clear difference (gender not in the prompt) and 0.70 [0.60 to "
+        "0.80], better than by a coin (gender in the prompt). What is learnt from texts with the gender in "
+        f"the prompt tells the others apart with an area of {sentence}"
+    )
+
+
+def test_areas_are_claims_of_the_page_and_adjusted_with_the_others() -> None:
+    borderline = told_apart(0.6, (0.505, 0.695))
+    others = [pair("m", "m", 0.01, (-0.04, 0.06), gender=f"g{i}") for i in range(3)]
+    made = content(personas_part(borderline), probe_part({"tests": others})).judged()
+    found = said(made, "transfer")
+    assert found.verdict == "no-clear-difference"
+    assert "no clear difference: alone it would be one, not among" in found.text
+
+
+def test_areas_of_a_control_are_shown_and_come_to_nothing() -> None:
+    rows = [
+        {**one, "reason": "hold-out: a positive control"}
+        for one in told_apart(0.9, (0.8, 0.95))["text_transfer"]
+    ]
+    tables = {"srb": [{**one, "control": "hold-out"} for one in SCORES], "text_transfer": rows}
+    found = said(content(personas_part(tables)), "transfer")
+    assert found.text.startswith("Positive control, no result")
+    assert "tells the others apart with an area of 0.90 [0.80 to 0.95]." in found.text
+    assert found.verdict == "shown"
+
+
+def test_areas_of_texts_that_were_brought_along_speak_of_no_prompt() -> None:
+    none = [
+        area(*cell, None, reason="no texts without a specified gender") for cell in ((A, A), (S, A), (A, S))
+    ]
+    tables = {
+        "text_transfer": [*OF_JOBS, *none, area(S, S, 0.7, (0.6, 0.8))],
+        "tests": [area_test("auc_specified", 0.7, (0.6, 0.8))],
+    }
+    found = said(content(personas_part(tables, where="texts")), "transfer")
+    assert found.verdict == "higher"
+    assert found.text == (
+        f"{TOLD_APART}0.70 [0.60 to 0.80], better than by a coin (gender given with the text). What carries "
+        "over from one kind of text to the other is not measured (no texts without a specified gender)."
+    )
+
+
+def test_areas_that_were_not_measured_and_tables_without_them() -> None:
+    rows = [area(*cell, None, reason="no texts were drawn") for cell in ((A, A), (S, S), (S, A), (A, S))]
+    found = said(content(personas_part({"text_transfer": rows})), "transfer")
+    assert found.verdict == "not-measured"
+    assert found.text.endswith("not measured in m's texts (no texts were drawn).")
+    assert not [one for one in findings(content(personas_part({"srb": SCORES}))) if one.topic == "transfer"]
+
+
+def test_many_models_told_apart_share_one_sentence() -> None:
+    tables: dict[str, list[dict[str, Any]]] = {"text_transfer": [], "tests": []}
+    for i in range(5):
+        own = told_apart(0.6 + i / 100, (0.55 + i / 100, 0.65 + i / 100))
+        tables["text_transfer"] += [{**one, "model": f"m{i}"} for one in own["text_transfer"]]
+        tables["tests"] += [{**one, "model_a": f"m{i}", "model_b": f"m{i}"} for one in own["tests"]]
+    found = said(content(personas_part(tables, *(f"m{i}" for i in range(5)))), "transfer")
+    assert found.verdict == "higher"
+    assert "tested in those without, 5 of 5 lie above 0.5, from 0.60 to 0.64." in found.text
+
+
+def test_the_headline_may_rest_on_what_carries_over() -> None:
+    probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [EVEN]})
+    tables = told_apart(0.65, (0.6, 0.7))
+    tables["tests"] = [*tables["tests"], srb_test(-0.1, (-0.4, 0.2))]
+    found = said(content(probe, personas_part(tables)), "relations")
+    assert "looks even in the probe" in found.text
+    assert "with an area under the curve of 0.65 [0.60 to 0.70]" in found.text
+    tables["tests"][2] = area_test("auc_transfer", 0.55, (0.45, 0.65))
+    found = said(content(probe, personas_part(tables)), "relations")
+    assert "Neither the probe" in found.text
 
 
 def test_texts_that_were_brought_along_are_not_said_to_be_asked_for() -> None:

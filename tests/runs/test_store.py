@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from needs import missing
 from biaskit.errors import RunError
 from biaskit.runs import store as runs
 from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.rows import read_row, row_line
 from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, run_folder, slug
 
 ROWS = "probe.jsonl"
@@ -75,11 +76,15 @@ def test_rows_read_back_as_they_were_written(tmp_path: Path) -> None:
 @example({"text": "\u2028 \x85 \ud800 \udcff \x00 \r\n NaN"})
 def test_any_text_and_number_survives_a_row_of_ascii(content: dict[str, Any]) -> None:
     stored = {"text": "", **content, "key": "k"}
-    line = runs.canonical_row(stored)
+    stored.pop("sum", None)
+    line = row_line(stored)
     assert line.isascii()
     assert "\n" not in line
     assert "\r" not in line
-    assert stored == json.loads(line)
+    assert (stored, True) == read_row(line.encode("ascii"))
+    # The checksum is that of the content: names in another order, or spaces, change nothing.
+    turned = dict(reversed(json.loads(line).items()))
+    assert (stored, True) == read_row(json.dumps(turned, indent=0).replace("\n", " ").encode())
 
 
 def test_a_lone_surrogate_and_a_line_separator_survive_in_a_file_of_ascii_lines(tmp_path: Path) -> None:
@@ -196,25 +201,159 @@ def test_zero_bytes_at_the_tail_are_cut_off(tmp_path: Path, zeros: int, end: int
 
 
 @pytest.mark.parametrize(
-    "tail", [b"{}\n", b"[]\n", b'"text"\n', b'{"key": 5}\n', b"\n", b"\xff\xfe\n", b"[" * 10**5]
-)
-def test_a_tail_that_is_no_row_is_cut_off(tmp_path: Path, tail: bytes) -> None:
+    "tail",
+    [b"{}\n", b"[]\n", b'"text"\n', b'{"key": 5}\n', b"\xff\xfe\n", b"[" * 10**5, b'{"key":"x"',
+     b'{"key":"a\n', b'{"key":"\xff', b'{"id":"a', b"half a line of text"],
+)  # fmt: skip
+def test_only_what_one_write_can_leave_is_an_unfinished_end(tmp_path: Path, tail: bytes) -> None:
     write(tmp_path, 1, 2)
-    content = (tmp_path / ROWS).read_bytes()
-    (tmp_path / ROWS).write_bytes(content + tail)
+    content = (tmp_path / ROWS).read_bytes() + tail
+    (tmp_path / ROWS).write_bytes(content)
+    ours = tail == b'{"key":"x"'
+    if ours:
+        with RowWriter(tmp_path, "probe") as writer:
+            assert (
+                f"{len(tail)} bytes was cut off and is kept in probe.jsonl.cut-1" in writer.reading.notes[0]
+            )
+        assert content == (tmp_path / ROWS).read_bytes() + tail
+        assert tail == (tmp_path / "probe.jsonl.cut-1").read_bytes()
+    else:
+        with pytest.raises(RunError, match="line 3"):
+            RowWriter(tmp_path, "probe").__enter__()
+        assert content == (tmp_path / ROWS).read_bytes()
+        assert not list(tmp_path.glob("*.cut-*"))
+
+
+def test_every_end_that_is_cut_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    for number in (1, 2, 3):
+        with (tmp_path / ROWS).open("ab") as file:
+            file.write(b'{"key":"' + str(number).encode())
+        with RowWriter(tmp_path, "probe"):
+            pass
+    kept = [(tmp_path / f"probe.jsonl.cut-{n}").read_bytes() for n in (1, 2, 3)]
+    assert [b'{"key":"1', b'{"key":"2', b'{"key":"3'] == kept
+
+
+def test_empty_lines_of_an_editor_and_its_line_ends_are_no_harm(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2)
+    path = tmp_path / ROWS
+    path.write_bytes(b"\n" + path.read_bytes().replace(b"\n", b"\r\n") + b"\n\r\n")
+    assert [1, 2] == keys_in(path)
+
+
+# --- files of other things ----------------------------------------------------------------------------
+
+
+def other_forms(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[bytes, str]]:
+    """A row file as other programs save it → what the message must say of it."""
+    lines = [row_line(row) for row in rows]
+    objects = [json.loads(line) for line in lines]
+    plain = ("\n".join(lines) + "\n").encode()
+    return {
+        "pretty-printed": (("\n".join(json.dumps(o, indent=2) for o in objects)).encode(), "several lines"),
+        "array": (json.dumps(objects).encode(), "a JSON array"),
+        "pretty array": (json.dumps(objects, indent=1).encode(), "a JSON array"),
+        "commas": ((",\n".join(lines) + ",\n").encode(), "comma at the end of the line"),
+        "renamed": (plain.replace(b'"key"', b'"id"'), "without the names that rows have"),
+        "gzip": (gzip.compress(plain), "gzip"),
+        "zip": (b"PK\x03\x04" + plain, "spreadsheet"),
+        "utf-16": (plain.decode().encode("utf-16"), "byte order mark"),
+        "csv": (b"key,text\n" + b"".join(b"%d,row\n" % i for i in range(3)), "a table with separators"),
+        "text": (b"Notes of the day\n", "something that biaskit did not write"),
+        "zeros": (b"\0\n" * 5, "zero bytes"),
+    }
+
+
+@pytest.mark.parametrize("form", other_forms([row(1)]))
+def test_a_file_of_another_form_is_named_and_never_cut(tmp_path: Path, form: str) -> None:
+    content, said = other_forms([row(n) for n in (1, 2, 3)])[form]
+    path = tmp_path / ROWS
+    path.write_bytes(content)
+    for read in (lambda: list(read_rows(path)), lambda: RowWriter(tmp_path, "probe").__enter__()):
+        with pytest.raises(RunError) as raised:
+            read()
+        assert said in str(raised.value)
+        assert "\n" not in str(raised.value)
+    assert content == path.read_bytes()
+    assert [] == list(tmp_path.glob("*.cut-*"))
+
+
+# --- rows that were changed ---------------------------------------------------------------------------
+
+
+def tampered(line: str) -> dict[str, str]:
+    """One row changed in many ways."""
+    stored = json.loads(line)
+    changes: dict[str, Any] = {
+        "number": {**stored, "log_prob": -0.2},
+        "null": {**stored, "log_prob": None},
+        "text": {**stored, "text": "row"},
+        "missing": {k: v for k, v in stored.items() if k != "log_prob"},
+        "more": {**stored, "extra": 1},
+        "key": {**stored, "key": "f" * 32},
+        "swapped": {**stored, "log_prob": stored["text"], "text": stored["log_prob"]},
+        "kind": {**stored, "log_prob": "-0.1"},
+        "deep": {**stored, "expressions": [{"group": "male", "text": " he", "log_prob": -1.0}]},
+        "order": {**stored, "expressions": list(reversed(stored["expressions"]))},
+        "group": {**stored, "expressions": [{**e, "group": "female"} for e in stored["expressions"]]},
+        "sum": {**stored, "sum": "00000000"},
+        "sum of another kind": {**stored, "sum": 5},
+    }
+    found = {name: json.dumps(one) for name, one in changes.items()}
+    return found | {
+        "nan": line.replace("-0.1", "NaN"),
+        "infinity": line.replace("-0.1", "-Infinity"),
+        "digits": line.replace("-0.1", "1" * 5000),
+        "nested": line.replace("-0.1", "[" * 100_000 + "]" * 100_000),
+    }
+
+
+FULL = row(
+    2,
+    log_prob=-0.1,
+    expressions=[{"group": "female", "text": " she", "log_prob": -1.0}, {"group": "male", "text": " he"}],
+)
+
+
+@pytest.mark.parametrize("change", tampered(row_line(FULL)))
+def test_a_changed_row_is_named_by_its_line(tmp_path: Path, change: str) -> None:
     with RowWriter(tmp_path, "probe") as writer:
-        assert f"{len(tail)} bytes" in writer.reading.notes[0]
-    assert content == (tmp_path / ROWS).read_bytes()
+        writer.append([row(1), FULL, row(3)])
+    path = tmp_path / ROWS
+    lines = path.read_text().splitlines()
+    lines[1] = tampered(lines[1])[change]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(
+        RunError, match=r"line 2: it (does not fit its checksum|is no row).*skip_bad_lines=true"
+    ):
+        list(read_rows(path))
+    reading = Reading()
+    assert [1, 3] == keys_in(path, skip_bad=True, reading=reading)
+    assert 1 == reading.n_skipped
+    assert any("lines left out as no rows or changed: 1" in note for note in reading.notes)
+
+
+def test_rows_without_a_checksum_are_read_and_said(tmp_path: Path) -> None:
+    path = tmp_path / ROWS
+    path.write_text("".join(json.dumps(row(n)) + "\n" for n in (1, 2)))
+    reading = Reading()
+    assert [1, 2] == keys_in(path, reading=reading)
+    assert ["probe.jsonl: no row has a checksum"] == [note.partition(",")[0] for note in reading.notes]
+    write(tmp_path, 3)
+    mixed = Reading()
+    assert [1, 2, 3] == keys_in(path, reading=mixed)
+    assert "2 rows do not have a checksum" in mixed.notes[0]
 
 
 def test_reading_alone_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, 1, 2)
     with (tmp_path / ROWS).open("ab") as file:
-        file.write(b'{"key": "half')
+        file.write(b'{"key":"half')
     before = (tmp_path / ROWS).read_bytes()
     reading = Reading()
     assert [1, 2] == [int(r["key"], 16) for r in read_rows(tmp_path / ROWS, reading=reading)]
-    assert 13 == reading.cut_bytes
+    assert 12 == reading.cut_bytes
     assert before == (tmp_path / ROWS).read_bytes()
 
 
@@ -241,7 +380,7 @@ def test_skip_bad_lines_counts_what_it_leaves_out_and_writes_on_behind_it(tmp_pa
     reading = Reading()
     assert [1, 3] == keys_in(path, skip_bad=True, reading=reading)
     assert (2, 9) == (reading.n_skipped, reading.cut_bytes)
-    assert any("2 unreadable lines" in note for note in reading.notes)
+    assert any("lines left out as no rows or changed: 2" in note for note in reading.notes)
     with RowWriter(tmp_path, "probe", skip_bad=True) as writer:
         writer.append([row(n) for n in (1, 2, 3, 4)])
     assert [1, 3, 2, 4] == keys_in(path, skip_bad=True)

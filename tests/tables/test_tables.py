@@ -72,6 +72,8 @@ PROMISED = {
     "srb": "model, occupation, gender, srb, distance_female, distance_male, n_candidates, "
     "n_target_female, n_target_male, n_oov, overlap_only, srb_matched, srb_seed_sd, vectors, "
     "null_mean, null_sd, p_value, srb_z, control, srb_content, srb_content_p_value, reason",
+    "text_transfer": "model, occupation, trained_on, tested_on, auc, ci_low, ci_high, p_value, n_female, "
+    "n_male, reason",
     "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
     "gaps": "model, occupation, bias_type, prompt_form, probe_gap, represented_gap, labour_gap, srb_spread, "
     "vectors, reason",

@@ -25,6 +25,7 @@ from biaskit.models.huggingface.listing import ListingHead
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.matching import SKIPPED
 from biaskit.probe.design import resolve_design
+from biaskit.probe.rounds import Rounds
 from biaskit.records import Failed
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
@@ -72,8 +73,10 @@ def compare(spoken: Path, own_cache: Path, one_thread: None) -> Callable[..., Ag
     return run
 
 
-def rows(result: AgreementResult, estimator: str) -> list[dict[str, Any]]:
-    found = [row for row in result.rows if row["estimator"] == estimator]
+def rows(result: AgreementResult, estimator: str, *levels: str) -> list[dict[str, Any]]:
+    """Rows of an estimator, of cells unless other levels are named."""
+    named = levels or ("cell",)
+    found = [row for row in result.rows if row["estimator"] == estimator and row["level"] in named]
     assert found
     return found
 
@@ -89,6 +92,14 @@ def test_bounds_hold_always_and_95_percent_intervals_as_often_as_wilsons_do(
         cells = {"share": 90, "mass": 90, "coverage": 30, "difference": 30}[row["quantity"]]
         assert (cells, cells, 1.0) == (row["n"], row["n_inside"], row["expected"])
         assert 0.02 < row["mean_width"] < 1.2, "bounds that say all or nothing could not miss"
+    for row in rows(result, "top-k", "job", "group"):
+        assert (row["n"], 1.0) == (row["n_inside"], row["share_inside"])
+        assert row["n"] >= {"job": 3, "group": 1}[row["level"]]
+        assert row["mean_width"] < 1.5
+    for row in rows(result, "sampling", "group"):
+        assert (3, 0.95) == (row["n"], row["expected"])
+        assert 0.7 < row["expected_here"] < 0.99  # a rare group's few draws say little of their own noise
+        assert row["n_inside"] >= 1
     for row in rows(result, "sampling"):
         assert 20 <= row["n"] <= 30
         chance = row["expected_here"]
@@ -97,7 +108,7 @@ def test_bounds_hold_always_and_95_percent_intervals_as_often_as_wilsons_do(
         assert abs(row["n_inside"] - row["n"] * chance) <= FOUR_SIGMA * sigma
         assert row["ci_low"] <= row["share_inside"] <= row["ci_high"]
         assert 0.1 < row["mean_width"] < 0.8
-    assert ["explicit"] * 8 + ["implicit"] * 8 == [row["bias_type"] for row in result.rows]
+    assert ["explicit"] * 15 + ["implicit"] * 15 == [row["bias_type"] for row in result.rows]
     assert not any("mistake" in note for note in result.notes)
     assert list(result.rows) == json.loads(json.dumps(result.as_json(), allow_nan=False))["rows"]
 
@@ -107,6 +118,22 @@ def test_more_draws_come_nearer_to_the_exact_value(compare: Callable[..., Agreem
     for name in ("mean_difference", "mean_width"):
         before, after = (sum(row[name] for row in some) for some in (few, many))
         assert after < 0.5 * before  # a quarter is expected
+
+
+def test_cells_are_drawn_in_rounds_until_they_have_an_interval(
+    compare: Callable[..., AgreementResult],
+) -> None:
+    """As a run draws them; and when a cell ends is part of how often its coverage's interval should hold."""
+    once, rounds = (
+        compare(cells_per_type=12, draws=2, settings={**EXPLICIT, "max_draws_per_cell": cap})
+        for cap in (2, 60)
+    )
+    few, many = ({row["quantity"]: row for row in rows(one, "sampling")} for one in (once, rounds))
+    assert few["female_share"]["n"] < 12 == many["female_share"]["n"]
+    assert many["coverage"]["mean_width"] < few["coverage"]["mean_width"]
+    assert many["coverage"]["n_inside"] >= 9
+    assert many["coverage"]["expected_here"] != few["coverage"]["expected_here"]
+    assert "max_draws_per_cell=60" in rounds.signature
 
 
 def test_a_seed_decides_the_draws_and_nothing_else(compare: Callable[..., AgreementResult]) -> None:
@@ -194,7 +221,9 @@ def test_a_share_of_draws_is_held_against_as_many_draws_as_matched() -> None:
     exact = {"key": "k", "estimator": "exact", "expressions": said}
     counts = {text: n for text, _, n in parts.values()}
     drawn = {"key": "k", "estimator": "sampling", "expressions": said, "draws": 30, "counts": counts}
-    found = {x.quantity: x for x in module._compare_draws(design, {cell: exact}, {cell: drawn})}
+    found = {
+        x.quantity: x for x in module._compare_draws(design, {cell: exact}, {cell: drawn}, Rounds(30, 1))
+    }
     assert ["coverage", "male_share", "female_share", "diverse_share"] == list(found)
     assert pytest.approx([0.1, 0.3, 0.6, 0.1]) == [x.exact for x in found.values()]
     assert pytest.approx([0.1, 1 / 3, 2 / 3, 0.0]) == [x.point for x in found.values()]
@@ -272,7 +301,8 @@ def test_without_a_chat_template_a_chat_form_is_refused(tiny: Callable[..., Any]
 
 def test_the_table_shows_every_row_and_a_dash_where_nothing_is_known(tiny: Callable[..., Any]) -> None:
     # A random model says none of the words in two draws.
-    result = agreement(f"hf:{tiny('llama', 'bpe').folder}", **SMALL, cells_per_type=2, draws=2)
+    once: dict[str, Any] = {"draws": 2, "settings": {"max_draws_per_cell": 2}}
+    result = agreement(f"hf:{tiny('llama', 'bpe').folder}", **SMALL, cells_per_type=2, **once)
     text = render_text(result.document(), 200)  # one panel: a row of the result is a line
     lines = [line for line in text.split("\n") if line.startswith(("explicit", "implicit"))]
     assert len(result.rows) == len(lines)

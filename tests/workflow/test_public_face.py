@@ -346,7 +346,8 @@ def test_plan_and_progress_are_shown_on_stderr_as_the_command_shows_them(
     said = err.splitlines()
     assert "Run folder: r" == said[0]
     assert said[1].startswith(f"{model}: 16 cells (prompts), 0 stored, 16 to ask; ")
-    assert f"  {model}: 16 of 16, in 1 s" == said[2]
+    assert said[2].startswith("Differences of 89 points (explicit; ")
+    assert f"  {model}: 16 of 16, in 1 s" == said[3]
     words = ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
     monkeypatch.setattr(sys, "argv", [*words, "--out", "s"])
     with pytest.raises(SystemExit):

@@ -11,7 +11,7 @@ from biaskit.models.api.controller import Controller
 from biaskit.models.api.endpoint import Endpoint
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.options import ApiOptions
-from biaskit.models.api.prices import Price, find_price
+from biaskit.models.api.prices import find_dearest
 from biaskit.models.api.stream import LoopThread
 from biaskit.models.api.wire import Lane
 from biaskit.models.options import Account
@@ -27,7 +27,7 @@ class Connection:
     def __init__(self, endpoint: Endpoint, options: ApiOptions, account: Account = Account()) -> None:
         self.endpoint = endpoint
         self.options = options
-        self.price = options.price or _dearest(endpoint)
+        self.price = options.price or find_dearest([host.name for host in endpoint.hosts], endpoint.model)
         # Questions that find out what a server can do are not worth minutes of patience each; and what was
         # not answered in its time is still being worked on.
         self.policy = replace(
@@ -80,10 +80,3 @@ class Connection:
                 self._thread.run(lane.close())
             self._controller = None
         self._thread.close()
-
-
-def _dearest(endpoint: Endpoint) -> Price | None:
-    """The highest price among the replicas; unknown where one of them is."""
-    prices = [find_price(host.name, endpoint.model) for host in endpoint.hosts]
-    known = [price for price in prices if price is not None]
-    return max(known, key=lambda price: (price.output, price.input)) if len(known) == len(prices) else None

@@ -78,11 +78,16 @@ def open_endpoint(spec: str, *, label: str, keys: Mapping[str, str], endpoint_na
     `keys`: label → variable. Raises `UsageError` for a spec that is none, `ModelError` where a key is
     missing or would travel in the clear.
     """
-    model, urls = _taken_apart(spec)
-    hosts = tuple(_host(url, spec) for url in urls)
+    model, hosts = model_and_hosts(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
     key = _read_key(variable, label, hosts)
     return Endpoint(model, hosts, endpoint_name or hosts[0].shown, label, spec, key, variable)
+
+
+def model_and_hosts(spec: str) -> tuple[str, tuple[Host, ...]]:
+    """Model name and hosts of a spec; no key is read. Raises `UsageError` for a spec that is none."""
+    model, urls = _taken_apart(spec)
+    return model, tuple(_host(url, spec) for url in urls)
 
 
 def _taken_apart(spec: str) -> tuple[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator, closing_stream
+from biaskit.personas.power import plan_sentence
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
@@ -20,13 +21,13 @@ from biaskit.personas.sampling.design import (
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
 from biaskit.personas.texts.association import associate_answer
-from biaskit.personas.texts.documents import check_row
+from biaskit.personas.texts.documents import believed
 from biaskit.progress import ModelPlan
 from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import model_entry
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import RowWriter, read_rows, rows_file
+from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 
@@ -89,8 +90,9 @@ def _stored(run: Path, design: PersonasDesign) -> dict[str, str | None]:
     if not path.exists():
         return {}
     stored: dict[str, str | None] = {}
-    for row in read_rows(path, skip_bad=design.study.skip_bad_lines):
-        check_row(row)
+    reading, skip_bad = Reading(), design.study.skip_bad_lines
+    rows = read_rows(path, skip_bad=skip_bad, reading=reading)
+    for row in believed(rows, path, reading, skip_bad=skip_bad):
         found = associate_answer(row["text"], row["finish_reason"], honorifics=design.study.honorifics)
         stored[row["key"]] = found.gender
     return stored
@@ -182,6 +184,7 @@ class _Sampler:
             calls=planned.calls if self.generator.identity.where == "api" else None,
             cost=planned.cost_max,
             cost_most=at_most(planned.cost_max),
+            shows=plan_sentence(self.design),
         )
         self.session.show_plan(shown)
 

@@ -7,17 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 from biaskit.errors import RunError
-from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
+from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.provenance import canonical_json
-from biaskit.records import Finish
+from biaskit.records import GENDERS, Finish
+from biaskit.runs.store import Reading
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 
@@ -161,7 +163,6 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
 
     def texts() -> Iterator[str]:
         for place, row in enumerate(rows):
-            check_row(row)
             key, text, finish = row["key"], row["text"], row["finish_reason"]
             scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
             stored.by_key[key] = TextDocument(
@@ -182,14 +183,30 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
     return stored, tokens
 
 
-def check_row(row: Mapping[str, Any]) -> None:
-    """A line that is JSON with a key may still be no row of this engine: another program wrote it."""
-    lacking = [name for name in _ROW if name not in row]
-    if lacking or not isinstance(row["text"], str) or not isinstance(row["draw"], int):
-        what = f"lacks {', '.join(lacking)}" if lacking else "has another kind of text or draw"
-        raise RunError(
-            f"The stored row {row['key']} {what}: the row file is damaged. Restore it, or remove the line."
-        )
+def believed(
+    rows: Iterable[dict[str, Any]], path: Path, reading: Reading, *, skip_bad: bool
+) -> Iterator[dict[str, Any]]:
+    """Rows that can be a text of this engine; of any other the line is an error, or left out and counted."""
+    for row in rows:
+        if why := why_not(row):
+            reading.refuse(path, why, skip_bad=skip_bad)
+        else:
+            yield row
+
+
+def why_not(row: Mapping[str, Any]) -> str | None:
+    """What is wrong with a row: a line that is JSON with a key may still be no text."""
+    if lacking := [name for name in _ROW if name not in row]:
+        return f"it lacks {', '.join(lacking)}"
+    if not all(isinstance(row[name], str) for name in ("model", "occupation", "template_id", "text")):
+        return "its text, model, occupation or template is no text"
+    if type(row["draw"]) is not int or row["draw"] < 0:
+        return "its draw is no number"
+    if row["specified_gender"] not in (None, *GENDERS):
+        return "its gender is none of those a prompt can name"
+    if row["finish_reason"] not in (None, *get_args(Finish)):
+        return "nothing ends as its text does"
+    return None
 
 
 _SCOPE = ("key", "model", "occupation", "draw", "specified_gender", "instruction_id", "setting")
@@ -213,11 +230,27 @@ def _needed(
         n_rounds = 1 if series.specified_gender else -(-filling.most // filling.batch)
         for number in range(n_rounds):
             draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
-            texts |= {draw: stored[key] for draw in draws if (key := key_of_draw(draw)) in stored}
+            texts |= {
+                draw: _of_series(stored[key], series, draw)
+                for draw in draws
+                if (key := key_of_draw(draw)) in stored
+            }
             genders = {draw: text.association.gender for draw, text in texts.items()}
             if filling.verdict(genders, number + 1) != "open":
                 break
         yield list(texts.values())
+
+
+def _of_series(text: TextDocument, series: DrawSeries, draw: int) -> TextDocument:
+    """The text under a key, whose own labels must say what the key says: else keys were exchanged."""
+    asked = (series.occupation, series.template_id, series.specified_gender, draw)
+    if (text.occupation, text.template_id, text.specified_gender, text.draw) != asked:
+        raise RunError(
+            f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw}, and its key"
+            f" says {series.occupation}, {series.template_id}, draw {draw}: rows were changed."
+            " Restore the file."
+        )
+    return text
 
 
 def _marked_unread(

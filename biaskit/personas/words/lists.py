@@ -414,14 +414,8 @@ def _unless_unequal(found: WordList, texts: _Texts, g: int) -> WordList:
         return found
     lengths, labels = np.asarray(texts.counts.sum(axis=1)).ravel(), np.array(texts.labels)
     for h in _others(texts.groups, g):
-        sides = sorted((lengths[labels == texts.groups[k]].mean(), texts.groups[k]) for k in (g, h))
-        (least, short), (most, long) = sides
-        p = welch(*(lengths[labels == texts.groups[k]] for k in (g, h))).p_value
-        if most > MOST_UNEQUAL * least and p is not None and p < LEVEL:
-            why = (
-                f"{long} texts are {most / least:.1f} times as long as {short} ones: shuffled genders are no"
-                " chance level"
-            )
+        why = why_unequal({texts.groups[k]: lengths[labels == texts.groups[k]] for k in (g, h)})
+        if why:
             return replace(
                 found,
                 null_p95_beyond=None,
@@ -430,6 +424,18 @@ def _unless_unequal(found: WordList, texts: _Texts, g: int) -> WordList:
                 reason=joined([found.reason, why]),
             )
     return found
+
+
+def why_unequal(lengths: Mapping[str, FloatArray]) -> str | None:
+    """Why shuffled labels are no chance level for texts of two genders: one's are much longer; else None."""
+    (least, short), (most, long) = sorted((values.mean(), gender) for gender, values in lengths.items())
+    if most <= MOST_UNEQUAL * least or min(values.size for values in lengths.values()) < 2:
+        return None
+    p = welch(*lengths.values()).p_value  # None where the texts of each gender are all of one length
+    if p is not None and p >= LEVEL:
+        return None
+    times = f"{most / least:.1f}" if least else "many"
+    return f"{long} texts are {times} times as long as {short} ones: shuffled genders are no chance level"
 
 
 def _beside_null(found: WordList, observed: _Statistics, null: _Statistics) -> WordList:

@@ -20,6 +20,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         probe,
         representation,
         srb,
+        transfer,
     )
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import View, views
@@ -31,7 +32,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         ),
         "personas": (
             *(representation.deciles, representation.scatter, representation.nonbinary),
-            *(srb.heat_maps, srb.changes),
+            *(srb.heat_maps, srb.changes, transfer.areas),
             *(marked_words.word_lists, marked_words.clusters, marked_words.silhouette),
         ),
     }

@@ -16,6 +16,7 @@ from biaskit.report.findings.references import references
 from biaskit.report.findings.relations import relations
 from biaskit.report.findings.representation import representation
 from biaskit.report.findings.srb import srb
+from biaskit.report.findings.transfer import transfer
 
 __all__ = ["READING", "Finding", "cannot_show", "findings"]
 
@@ -29,7 +30,7 @@ READING = (
 
 
 _SAID_BY = (
-    *(both_engines, probe, references, representation, srb, marked_words),
+    *(both_engines, probe, references, representation, srb, marked_words, transfer),
     *(debiasing, between_models, relations),
 )
 

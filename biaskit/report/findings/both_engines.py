@@ -22,6 +22,7 @@ from biaskit.report.findings.finding import (
     parts_of,
 )
 from biaskit.report.findings.srb import is_control, vectors_of, women_minus_men
+from biaskit.report.findings.transfer import carried, carried_over
 from biaskit.runs.collection import Part
 from biaskit.tables.query import defined
 from biaskit.wording import count, listed, people, short
@@ -39,7 +40,7 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         for part in parts_of(content, "personas")
         if not is_control(part)
         for model in block.models
-        if group_verdict(block, model) in MEASURED and outcome_of(women_minus_men(part, model)) in MEASURED
+        if group_verdict(block, model) in MEASURED and _of_texts(part, model) in MEASURED
     ]
     if len({model for *_, model in pairs}) > MANY_MODELS:
         yield from _of_many(pairs)
@@ -48,14 +49,24 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         yield _of_one(block, part, model)
 
 
+def _of_texts(part: Part, model: str) -> Outcome:
+    """What the texts come to: SRB of content, or where it shows nothing, what carries over to the texts."""
+    content, over = (outcome_of(row) for row in (women_minus_men(part, model), carried_over(part, model)))
+    return over if content not in DIRECTED and (over == "higher" or content not in MEASURED) else content
+
+
 def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
-    probe, texts = group_verdict(block, model), outcome_of(women_minus_men(part, model))
+    probe, texts = group_verdict(block, model), _of_texts(part, model)
     (one, other), who = block.groups()[:2], people(block.gender)
     groups = difference(block.between_groups(model))
     text = f"{_contrast(short(model), block.bias_type, probe, texts)} In {block.bias_type} prompts {who} "
     text += f"get, for {jobs_of(block.part, one)} against {jobs_of(block.part, other)}, {groups}. In texts "
     content = difference(women_minus_men(part, model), NUMBER, more="")
     text += f"women's SRB minus men's, without gender words, is {content}."
+    if carried_over(part, model) is not None:
+        text += " By words that are no gender words and no names, learnt from texts about women and men on "
+        text += f"request, the others are told apart with an area under the curve of {carried(part, model)} "
+        text += "(0.5: as well as by a coin)."
     if below_floor(block, model):
         text += " The probe's part is weak evidence: its coverage is below the floor."
     # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
@@ -91,10 +102,7 @@ def _of_many(pairs: list[tuple[ProbeBlock, Part, str]]) -> Iterator[Ranked]:
         own = [pair for pair in same if not below_floor(pair[0], pair[2])]
         if not own:
             continue
-        kinds = [
-            (group_verdict(block, model), outcome_of(women_minus_men(part, model)), model)
-            for block, part, model in own
-        ]
+        kinds = [(group_verdict(block, model), _of_texts(part, model), model) for block, part, model in own]
         even = [short(model) for probe, texts, model in kinds if _even_but_apart(probe, texts)]
         open_ = sum(texts in DIRECTED for _, texts, _ in kinds) - len(even)
         both = sum(probe in DIRECTED and texts in DIRECTED for probe, texts, _ in kinds)

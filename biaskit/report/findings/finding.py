@@ -21,6 +21,7 @@ Topic = Literal[
     "representation",
     "srb",
     "words",
+    "transfer",
     "debiasing",
     "models",
     "gaps",

@@ -109,7 +109,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
         text = f"Who is represented in {name}'s texts: not measured ({why}). {left_out}".rstrip()
         return Finding(text, "representation", "not-measured", using, "tables")
     low, high = extremes(known, "female_share")
-    asked = "Your texts speak" if _are_imported(part) else f"{_ASKED}, {name} speaks"
+    asked = "Your texts speak" if are_imported(part) else f"{_ASKED}, {name} speaks"
     text = f"{asked} of women in {_share_of(low)}"
     if len(known) > 1:
         text += f" to {_share_of(high)}"
@@ -129,7 +129,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
     return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using, "figures")
 
 
-def _are_imported(part: Part) -> bool:
+def are_imported(part: Part) -> bool:
     """Whether the texts were brought along: nobody knows what they were asked for."""
     return any(model.where == "texts" for model in part.models)
 
@@ -195,7 +195,7 @@ def _left_out(rows: Sequence[Row]) -> str:
 
 def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: bool) -> Finding:
     known = defined(rows, "female_share")
-    asked = "Your texts by" if _are_imported(part) else f"{_ASKED},"
+    asked = "Your texts by" if are_imported(part) else f"{_ASKED},"
     text = f"{asked} {count(len(models), 'model')} speak of women"
     if not known:
         text = f"Who is represented in the texts of {count(len(models), 'model')}: not measured "

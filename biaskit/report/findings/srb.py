@@ -49,7 +49,7 @@ def srb(content: Content) -> Iterator[Ranked]:
         first_measured = next((one for one in found if one.verdict != "not-measured"), None)
         for one in found:
             said = replace(one, text=WHAT + one.text) if one is first_measured else one
-            yield (Rank.DETAIL, _as_control(said)) if is_control(part) else (Rank.LEAD, said)
+            yield (Rank.DETAIL, as_control(said)) if is_control(part) else (Rank.LEAD, said)
 
 
 def is_control(part: Part) -> bool:
@@ -57,7 +57,7 @@ def is_control(part: Part) -> bool:
     return any(row.get("control") for row in part.tables.get("srb", ()))
 
 
-def _as_control(finding: Finding) -> Finding:
+def as_control(finding: Finding) -> Finding:
     """A positive control says so first, and comes to no verdict: its gender was in the prompt."""
     verdict = finding.verdict if finding.verdict == "not-measured" else "shown"
     return replace(finding, text=CONTROL + finding.text, verdict=verdict)

@@ -17,6 +17,7 @@ TOPICS: Mapping[str, str] = {
     "representation": "Who is represented in the texts",
     "srb": "How women and men are described",
     "words": "Marked words",
+    "transfer": "Women's and men's texts told apart",
     "debiasing": "Instructions against bias",
     "models": "Model against model",
     "gaps": "Probe and texts together",
@@ -114,6 +115,12 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Subset Representational Bias score (SRB)",
         "Distance of the marked words of a gender that was not in the prompt to those of women asked for, "
         "minus the distance to those of men asked for: negative is closer to women (docs/methods.md#srb).",
+    ),
+    "text_transfer": (
+        "Women's and men's texts told apart by words that name no gender",
+        "Area under the curve: how often a text about a woman scores higher than one about a man of the same "
+        "prompt, by weights learnt from other texts (0.5: as well as by a coin), within one origin and from "
+        "one to the other; p against shuffled genders (docs/methods.md#transfer).",
     ),
     "clusters": (
         "Clusters of marked words",
@@ -257,6 +264,9 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "srb_seed_sd": ("SD over seeds", "of the word vectors"),
     "vectors": ("vectors", "SRB is comparable within one vector model only"),
     "srb_z": ("SRB, z", "against the null; comparable across vector models"),
+    "auc": ("area under the curve", "0.5: as well as by a coin; 1: always"),
+    "trained_on": ("learnt from", "texts whose gender is, or is not, in the prompt"),
+    "tested_on": ("tested in", "texts whose gender is, or is not, in the prompt"),
     "control": ("control", "hold-out: texts of one origin, as a positive control"),
     "probe_gap": ("probe gap", "share of women minus share of men"),
     "represented_gap": ("gap in texts", "share of women minus share of men"),
@@ -290,9 +300,10 @@ SUFFIXES: tuple[tuple[str, str, str], ...] = (
 )
 """Endings of the columns that every gender group has, the longest first."""
 
+_ORIGINS = {"associated": "not in the prompt", "specified": "in the prompt"}
 VALUES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("gender", "specified_gender", "against", "group_a", "group_b"), PEOPLE),
-    "origin": {"associated": "not in the prompt", "specified": "in the prompt"},
+    **dict.fromkeys(("origin", "trained_on", "tested_on"), _ORIGINS),
     "labour_side": {"female": "women", "male": "men"},
 }
 """Words for the values of a column; a value that is not here is shown as it is."""

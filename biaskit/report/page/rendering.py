@@ -242,6 +242,7 @@ TOPIC_FIGURES = {
     "debiasing": "debiasing",
     "representation": "scatter",
     "srb": "srb",
+    "transfer": "transfer",
     "models": "models",
     "gaps": "gaps-explicit",
     "relations": "gaps-explicit",

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
-from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, is_reason, parts_of_reason
 
 TOP_WORDS = 10
 MOST_OCCUPATIONS = 12
 """Occupations whose lists are printed one by one; of more the words that mark in most of them are shown."""
 ORIGINS = {"associated": "gender not in the prompt", "specified": "gender in the prompt"}
+_IN_PROMPT = {"associated": "not in prompt", "specified": "in prompt"}
 WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
 Columns = Mapping[str, str | Callable[[Any], object]]
 """Heading → the column of the stored table that stands under it, or how a row's cell is made."""
@@ -26,6 +28,7 @@ def personas_document(tables: Tables, made: Row, warnings: Sequence[str]) -> Doc
         *_representation(tables.get("representation", ())),
         *_words(tables.get("word_lists", ()), tables.get("marked_words", ())),
         *_srb(tables.get("srb", ())),
+        *_transfer(tables.get("text_transfer", ())),
         *_instruction_words(tables.get("instruction_words", ())),
         *_clusters(tables.get("clusters", ())),
         *_tests(tables.get("tests", ())),
@@ -228,6 +231,32 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
         note=f"vectors {scored[0]['vectors']}: scores of other vectors are not comparable, z is; matched:"
         " both target lists equally long; overlap: from equal words alone; z, p: against shuffled genders.",
     )
+
+
+def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    means = [row for row in rows if row["occupation"] == ALL_OCCUPATIONS and row["auc"] is not None]
+    yield from _table(
+        "Women's and men's texts told apart (area under the curve; 0.5: as well as by a coin)",
+        means,
+        {
+            "Model": "model",
+            "learnt: gender": lambda row: _IN_PROMPT[row["trained_on"]],
+            "tested: gender": lambda row: _IN_PROMPT[row["tested_on"]],
+            "area": lambda row: number(row["auc"], 3),
+            "95 %": lambda row: (
+                "–" if row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
+            ),
+            "p": lambda row: number(row["p_value"], 3),
+            "texts F/M": lambda row: f"{row['n_female']}/{row['n_male']}",
+        },
+        n_text=3,
+        note="mean over occupations, by words that are no gender words and no names; p: against shuffled"
+        " genders." + (" Positive control: no result." if any(map(_is_control, means)) else ""),
+    )
+
+
+def _is_control(row: Row) -> bool:
+    return any(is_reason(part, HOLD_OUT) for part in parts_of_reason(row["reason"]))
 
 
 def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:

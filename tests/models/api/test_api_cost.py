@@ -185,6 +185,37 @@ def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> No
         assert last.usage["starts"] == 4
 
 
+def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> None:
+    """A later start asks the rounds that are missing, no more, and all together cost what the plan allows."""
+    asked = (*FEW[:-1], "sampling", "--jobs", "1-10", "--templates", "1-4", *PRICED)
+    with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
+        dry = cli(*probe(server, *asked), "--dry-run")
+        begun = server.number
+        found = re.search(
+            r"400 to 4,000 draws, about .* in 40 to 400 calls, at most .* to ([\d.]+) USD", dry.plan
+        )
+        assert found is not None, dry.plan
+        unbroken = cli(*probe(server, *asked), "--yes")
+        needed = server.number - 2 * begun
+        assert 40 < needed < 400
+        assert unbroken.usage["cost"] < float(found[1])
+        assert needed == len(unbroken.rows), "a round is one request"
+        rows = {row["key"]: row | {"answered_at": "", "sum": ""} for row in unbroken.rows}
+        for path in (unbroken.folder / "probe.jsonl", unbroken.folder / "usage.json"):
+            path.unlink()
+        calls, capped = server.number, 0
+        for cap in range(1, 200):
+            said = cli(*probe(server, *asked), "--max-cost", f"{cap}", "--yes")
+            assert said.code in (0, 3)
+            assert said.usage.get("cost", 0.0) <= cap
+            capped += said.code == 3
+            if not said.code:
+                break
+        assert capped > 2
+        assert rows == {row["key"]: row | {"answered_at": "", "sum": ""} for row in said.rows}
+        assert needed == server.number - calls
+
+
 def test_texts_have_the_same_cap(cli: Ask, fifty: None, folder: Path) -> None:
     """Several texts in one request reserve for all of them."""
     asked = (

@@ -1,0 +1,197 @@
+"""Rounds of draws: a cell by `sampling` is drawn on until enough draws say an expression.
+
+Whether a cell goes on depends on its own matched draws alone. So its shares stay unbiased, and its draws are
+the same after a crash, at any concurrency and whatever other cells there are (docs/methods.md#rounds).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from biaskit.models.base import ContinuationScorer, closing_stream
+from biaskit.provenance import key_of
+from biaskit.records import Failed, Scored, ScoreRequest
+
+ENOUGH = 3
+"""Matched draws with which a cell is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How many draws a round has, and how many rounds a cell; an estimator without draws asks once."""
+
+    size: int = 1
+    most: int = 1
+
+    @classmethod
+    def of(cls, draws: int | None, cap: int) -> Rounds:
+        """Whole rounds up to the cap of a cell, at least one; `draws` None: nothing is drawn."""
+        return cls() if draws is None else cls(draws, max(1, cap // draws))
+
+    def goes_on(self, n_rounds: int, matched: int) -> bool:
+        """Whether a cell of so many rounds and matched draws gets another round."""
+        return n_rounds < self.most and (not n_rounds or matched < ENOUGH)
+
+    def request(self, cell: ScoreRequest, number: int) -> ScoreRequest:
+        """A round as a request; the first, number 0, has the cell's own key, as before there were others."""
+        if not number:
+            return cell
+        return replace(cell, key=key_of({"cell": cell.key, "round": number}), first_draw=number * self.size)
+
+    def next_of(self, cell: ScoreRequest, stored: Mapping[str, int]) -> ScoreRequest | None:
+        """The first round that a cell still needs; `stored`: key of a row → its matched draws."""
+        number = matched = 0
+        while self.goes_on(number, matched):
+            asked = self.request(cell, number)
+            if asked.key not in stored:
+                return asked
+            matched += stored[asked.key]
+            number += 1
+        return None
+
+    def number_of(self, request: ScoreRequest) -> int:
+        """Which round a request is."""
+        return request.first_draw // self.size
+
+    def ends(self, p: float, done: int = 0, matched: int = 0) -> Mapping[tuple[int, int], float]:
+        """How a cell may end that has so many rounds and matched draws, and goes on.
+
+        Returns (draws, matched) of the whole cell → probability, where a draw matches with probability p.
+        """
+        return _ends(self, p, done, matched)
+
+
+@lru_cache(maxsize=4096)
+def _ends(rounds: Rounds, p: float, done: int, matched: int) -> Mapping[tuple[int, int], float]:
+    n = rounds.size
+    matches = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
+    still: dict[int, float] = {
+        matched: 1.0
+    }  # matched so far → probability that the cell gets here and goes on
+    found: dict[tuple[int, int], float] = {}
+    for number in range(done + 1, rounds.most + 1):
+        reached: dict[int, float] = {}
+        for before, chance in still.items():
+            for more, q in enumerate(matches):
+                reached[before + more] = reached.get(before + more, 0.0) + chance * q
+        still = {k: chance for k, chance in reached.items() if rounds.goes_on(number, k)}
+        found |= {(number * n, k): chance for k, chance in reached.items() if k not in still}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """How many draws are still to be asked."""
+
+    least: int
+    most: int
+    expected: float | None  # where the coverage is known: that of the first rounds stored
+    coverage: float | None
+
+
+class OpenCells:
+    """The cells of one model that need another round, while they are asked."""
+
+    def __init__(
+        self, cells: Sequence[ScoreRequest], rounds: Rounds, stored: MutableMapping[str, int]
+    ) -> None:
+        """`stored`: key of a row → its matched draws; it grows with what is answered."""
+        self.rounds, self._stored = rounds, stored
+        self._asked: dict[str, tuple[ScoreRequest, ScoreRequest]] = {}  # key of a round → its cell, itself
+        self.due = [due for cell in cells if (due := self._next(cell)) is not None]
+        """The next round of each."""
+        self.n_left = len(self.due)
+
+    def _next(self, cell: ScoreRequest) -> ScoreRequest | None:
+        due = self.rounds.next_of(cell, self._stored)
+        if due is not None:
+            self._asked[due.key] = cell, due
+        return due
+
+    def outlook(self, cells: Sequence[ScoreRequest]) -> Outlook:
+        """The draws that the open ones among a model's cells need.
+
+        What is expected rests on first rounds alone: whether there is a later one depends on what matched.
+        """
+        rounds = self.rounds
+        states = [(self._asked[due.key][0], rounds.number_of(due)) for due in self.due]
+        least, most = len(states) * rounds.size, sum(rounds.most - done for _, done in states) * rounds.size
+        first = [self._stored[cell.key] for cell in cells if cell.key in self._stored]
+        if not first:
+            return Outlook(least, most, None, None)
+        coverage = sum(first) / (len(first) * rounds.size)
+        expected = 0.0
+        for cell, done in states:
+            matched = sum(self._stored[rounds.request(cell, number).key] for number in range(done))
+            ends = rounds.ends(coverage, done, matched)
+            expected += math.fsum(draws * p for (draws, _), p in ends.items()) - done * rounds.size
+        return Outlook(least, most, expected, coverage)
+
+    def place(self, key: str) -> tuple[str, int]:
+        """The cell's key and the number of the round whose key this is."""
+        cell, asked = self._asked.get(key, (None, None))
+        return (key, 0) if cell is None or asked is None else (cell.key, self.rounds.number_of(asked))
+
+    def score(
+        self, scorer: ContinuationScorer, batches: Sequence[Sequence[ScoreRequest]]
+    ) -> Iterator[Sequence[Scored | Failed]]:
+        """The answers of planned batches, and of the rounds that follow from them.
+
+        A cell's next round goes out when the one before was handed on, ahead of cells not yet begun. No cell
+        waits for another's round, but for the last ones, when nothing else is left to ask.
+        """
+        due = deque(batches)
+
+        def taken() -> Iterator[Sequence[ScoreRequest]]:
+            while due:
+                yield due.popleft()
+
+        while due:
+            with closing_stream(scorer.score(taken())) as groups:
+                for group in groups:
+                    follow = [more for answer in group if (more := self._note(answer)) is not None]
+                    yield group  # what reads stores it before anything that follows from it is asked
+                    if follow:
+                        due.extendleft(reversed(scorer.plan_scores(follow).batches))
+
+    def _note(self, answer: Scored | Failed) -> ScoreRequest | None:
+        """Take an answer in; the cell's next round, if it needs one. After a failed round there is none."""
+        if isinstance(answer, Failed) or answer.key not in self._asked or answer.key in self._stored:
+            return None
+        self._stored[answer.key] = sum((answer.counts or {}).values())
+        more = self._next(self._asked[answer.key][0])
+        self.n_left -= more is None
+        return more
+
+
+def add_up(
+    rows: Mapping[int, Mapping[str, Any]], rounds: Rounds
+) -> tuple[dict[str, Any] | None, Sequence[int], bool]:
+    """A cell's rows, by round, as the one row that all its draws would be.
+
+    Returns it (None without a first round), the rounds that are in it, and whether the cell needs another.
+    Rows after a gap or beyond the cap are not used.
+    """
+    used: list[int] = []
+    counts: dict[str, int] = {}
+    while rounds.goes_on(len(used), sum(counts.values())):
+        row = rows.get(len(used))
+        if row is None:
+            return _summed(rows, used, counts), used, True
+        for text, count in row["counts"].items():
+            counts[text] = counts.get(text, 0) + count
+        used.append(len(used))
+    return _summed(rows, used, counts), used, False
+
+
+def _summed(
+    rows: Mapping[int, Mapping[str, Any]], used: Sequence[int], counts: Mapping[str, int]
+) -> dict[str, Any] | None:
+    if not used:
+        return None
+    return {**rows[0], "draws": sum(rows[number]["draws"] for number in used), "counts": dict(counts)}

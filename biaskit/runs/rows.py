@@ -1,0 +1,96 @@
+"""What a row is on disk: one line of JSON, its key first, with a checksum; and what other files look like.
+
+See docs/reading.md#row-files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from biaskit.provenance import canonical_json
+
+SUM_DIGITS = 8
+"""Hex digits of a row's checksum: a changed row passes once in four thousand million times."""
+
+
+def row_line(row: Mapping[str, Any]) -> str:
+    """One line of ASCII JSON without its line break: key, checksum, then the rest by name."""
+    head, rest = _head_and_rest(row)
+    return f'{head}"sum":"{_sum(head + rest)}"{"," if rest != "}" else ""}{rest}'
+
+
+def _head_and_rest(row: Mapping[str, Any]) -> tuple[str, str]:
+    rest = {name: value for name, value in row.items() if name not in ("key", "sum")}
+    return f'{{"key":{json.dumps(row["key"])},', canonical_json(rest)[1:]
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:SUM_DIGITS]
+
+
+class NoRow(ValueError):
+    """A line that is no row, or a row whose content is not what was written; says which."""
+
+
+def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
+    """The row of a line, without its checksum, and whether it had one. Raises `NoRow`.
+
+    A checksum is that of the content: another order of names, or spaces between them, is the same row.
+    """
+    try:
+        # Of bytes json takes UTF-16 too, and a file of that is no row file.
+        row = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise NoRow("is no row of biaskit") from None
+    if not isinstance(row, dict) or not isinstance(row.get("key"), str):
+        raise NoRow("is no row of biaskit: it has no key")
+    if "sum" not in row:
+        return row, False
+    stated = row.pop("sum")
+    head = f'{{"key":{json.dumps(row["key"])},'
+    prefix = f'{head}"sum":"{stated}",'.encode("ascii", "replace")
+    text = line.rstrip(b"\r\n")
+    if text.startswith(prefix) and stated == _sum(head + text[len(prefix) :].decode("ascii", "replace")):
+        return row, True
+    if stated != _sum("".join(_head_and_rest(row))):
+        raise NoRow("does not fit its checksum: something changed it")
+    return row, True
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def is_unfinished(line: bytes) -> bool:
+    """Whether a last line can be what one interrupted write left: zero bytes, or the beginning of a row.
+
+    Everything else that does not parse is somebody's file and is never cut.
+    """
+    text = line.rstrip(b"\0")
+    start = b'{"key":"'
+    return (text.startswith(start) or start.startswith(text)) and all(32 <= byte < 127 for byte in text)
+
+
+_LOOKS = (
+    (rb"\x1f\x8b", "gzip data under a plain name: name it with .gz at the end"),
+    (rb"PK\x03\x04", "a spreadsheet or another zip archive"),
+    (rb"\xef\xbb\xbf|\xff\xfe|\xfe\xff", "text with a byte order mark, as an editor saves it"),
+    (rb"\s*\[", "a JSON array; rows are objects, one on each line"),
+    (rb"\s*\{\s*$", "JSON spread over several lines; a row is one line"),
+    (rb"\s*\{.*\}\s*,\s*$", "rows with a comma at the end of the line"),
+    (rb"\s*\{.*\}\s*$", "JSON objects without the names that rows have"),
+    (rb"[^{}]*[,;\t][^{}]*$", "a table with separators, as a spreadsheet saves it"),
+    (rb"\0*$", "zero bytes"),
+)
+
+
+def looks_like(line: bytes) -> str:
+    """What a line that is no row looks like, for a message."""
+    for pattern, said in _LOOKS:
+        if re.match(pattern, line.rstrip(b"\r\n")[:100_000], re.DOTALL):
+            return said
+    return "something that biaskit did not write"

@@ -1,0 +1,117 @@
+"""What a crossed design can show before it runs: power and smallest difference of its own test.
+
+See docs/methods.md#power.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import Term, combined
+
+POWER = 0.8
+"""The share of runs in which a difference is to show."""
+LEVEL = 0.05
+N_RUNS = 10_000
+"""Runs whose mean squares are drawn; the draw of their estimates is integrated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One group of units in a design: how many, and the variances of its shares (squared fractions)."""
+
+    n_jobs: int
+    job: float  # between jobs
+    cell: float  # between the cells of one job beyond its templates, noise of draws included
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A mean share (one side) or the difference of two sides' means, on the same J templates."""
+
+    sides: tuple[Side, ...]
+    n_templates: int
+    template: float  # variance between templates: of the mean, or of the difference of the sides' means
+
+    def parts(self) -> dict[str, float]:
+        """What jobs, templates and cells add to the variance of the estimate.
+
+        Formula: jobs Σ σ²_job / I, templates σ²_template / J, cells Σ σ²_cell / (I J).
+        """
+        return {
+            "jobs": sum(side.job / side.n_jobs for side in self.sides),
+            "templates": self.template / self.n_templates,
+            "cells": sum(side.cell / (side.n_jobs * self.n_templates) for side in self.sides),
+        }
+
+    def variance(self) -> float:
+        """The variance of the estimate over designs of this size."""
+        return sum(self.parts().values())
+
+
+def power(design: Design, difference: float, *, level: float = LEVEL) -> float:
+    """In which share of runs a true difference is found by the crossed test of docs/methods.md#power.
+
+    Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
+        makes them of mean squares that are chi-squared about their expectations.
+    Arguments: δ in the units of the shares; level two-sided, of this contrast alone.
+    Returns: a share of runs.
+    Missing or empty input: a side of one job, and one template, drop their terms; without any term the
+        test does not exist: 0.
+    Reference: docs/methods.md#power; `tests/stats/test_power.py` runs the test on simulated designs.
+    """
+    from scipy.special import ndtr
+
+    reach = _reach(design, level)
+    if reach is None:
+        return 0.0
+    scale = float(np.sqrt(design.variance()))
+    if scale == 0.0:
+        return 1.0 if difference else 0.0
+    d = abs(difference) / scale
+    return float(np.mean(ndtr(d - reach / scale) + ndtr(-d - reach / scale)))
+
+
+def smallest_difference(design: Design, *, wanted: float = POWER, level: float = LEVEL) -> float | None:
+    """Solve for the smallest true difference that is found in the wanted share of runs.
+
+    Returns: a difference in the units of the shares; None where no difference up to 1 is.
+    """
+    low, high = 0.0, 1.0
+    if power(design, high, level=level) < wanted:
+        return None
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if power(design, middle, level=level) >= wanted else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=512)
+def _reach(design: Design, level: float) -> FloatArray | None:
+    """How far from 0 the estimate must lie in each run: `[N_RUNS]`; None where nothing is tested."""
+    from scipy.special import stdtrit
+
+    rng = np.random.default_rng(0)
+    n_templates = design.n_templates
+
+    def drawn(expected: float, dof: int) -> Term:
+        return expected * rng.chisquare(dof, N_RUNS) / dof, dof
+
+    jobs, residual = [], []
+    for side in design.sides:
+        cells = side.cell / (side.n_jobs * n_templates)
+        if side.n_jobs > 1:
+            jobs.append(drawn(side.job / side.n_jobs + cells, side.n_jobs - 1))
+        if side.n_jobs > 1 and n_templates > 1:
+            residual.append(drawn(cells, (side.n_jobs - 1) * (n_templates - 1)))
+    templates = None
+    if n_templates > 1:
+        templates = drawn(design.parts()["templates"] + design.parts()["cells"], n_templates - 1)
+    if not jobs and templates is None:
+        return None
+    variance, dof = combined(jobs, templates, residual)
+    return np.asarray(stdtrit(dof, 1.0 - level / 2.0) * np.sqrt(variance), dtype=np.float64)

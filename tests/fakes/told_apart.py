@@ -1,0 +1,70 @@
+"""Simulated texts of women and men with a known difference in each origin, and what the areas say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from biaskit.stats.held_out import HeldOut, Sample, across, within
+
+PROMPTS = ("persona", "biography")
+
+
+@dataclass(frozen=True)
+class World:
+    """How texts are drawn; a difference is the SD of a word's log odds between women and men."""
+
+    associated: float = 0.0
+    specified: float = 0.0
+    same_words: bool = True  # the difference is of the same words in both origins
+    n_female: int = 20  # of each prompt
+    n_male: int = 20
+    length_female: int = 80  # words of a text on average
+    length_male: int = 80
+    concentration: float = 300.0  # of a text's word probabilities: the smaller, the more it repeats itself
+    n_words: int = 400
+    varies: float = 0.0  # SD over occupations of the difference, as a part of it
+
+
+def occupation(world: World, rng: np.random.Generator, n_shuffles: int) -> dict[tuple[str, str], HeldOut]:
+    """The areas of one occupation: trained on, tested on."""
+    common = 1.0 / (np.arange(world.n_words) + 3.0)
+    prompts = [rng.gamma(2.0, size=world.n_words) * common for _ in PROMPTS]
+    times = max(0.0, 1.0 + world.varies * rng.standard_normal())
+    words = rng.standard_normal(world.n_words)
+    samples = {}
+    for origin, size in (("associated", world.associated), ("specified", world.specified)):
+        own = words if world.same_words else rng.standard_normal(world.n_words)
+        samples[origin] = _sample(world, rng, prompts, times * size * own, n_shuffles)
+    a, s = samples.values()
+    return {
+        ("associated", "associated"): within(a),
+        ("specified", "specified"): within(s),
+        ("specified", "associated"): across(s, a),
+        ("associated", "specified"): across(a, s),
+    }
+
+
+def _sample(
+    world: World,
+    rng: np.random.Generator,
+    prompts: Sequence[np.ndarray],
+    log_odds: np.ndarray,
+    n_shuffles: int,
+) -> Sample:
+    counts, is_female, strata = [], [], []
+    genders = ((True, world.n_female, world.length_female), (False, world.n_male, world.length_male))
+    for prompt, base in zip(PROMPTS, prompts, strict=True):
+        for female, n, length in genders:
+            p = base * np.exp((0.5 if female else -0.5) * log_odds)
+            p = p / p.sum()
+            for _ in range(n):
+                of_text = rng.gamma(world.concentration * p) + 1e-300
+                size = rng.integers(length // 2, 3 * length // 2 + 1)
+                counts.append(rng.multinomial(size, of_text / of_text.sum()))
+                is_female.append(female)
+                strata.append(prompt)
+    return Sample.shuffled(csr_matrix(np.array(counts)), is_female, strata, rng, n_shuffles)

@@ -1,0 +1,1 @@
+"""A stranger's fuzz: folders, studies and settings as nobody should have them."""

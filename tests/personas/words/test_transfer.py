@@ -1,0 +1,221 @@
+"""text_transfer.csv of whole runs: which texts and words enter it, and what may not move its numbers."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.personas_runs import COMMON, one, only, table, write_texts
+
+import biaskit
+from biaskit.personas.words import transfer
+from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.workflow.imported import import_texts
+from biaskit.workflow.personas import PersonasResult
+
+WHO = {"female": "She said that she", "male": "He said that he"}
+OWN = {"female": ("tender", "warm", "kind"), "male": ("strong", "bold", "loud")}
+QUICK = {"vectors": "marked-lists", "permutations": 19, "clusters": False}
+JOBS = ("nurse", "cook", "pilot")
+ASSOCIATED, SPECIFIED = "associated", "specified"
+CELLS = {(a, b) for a in (ASSOCIATED, SPECIFIED) for b in (ASSOCIATED, SPECIFIED)}
+
+Rows = list[dict[str, str]]
+
+
+def described(rng: random.Random, gender: str, own: int) -> str:
+    """A text of 30 words, `own` of them words of its gender."""
+    said = [*rng.choices(COMMON, k=30 - own), *rng.choices(OWN[gender], k=own)]
+    rng.shuffle(said)
+    return f"{WHO[gender]} {' '.join(said)}."
+
+
+def texts(
+    n: int = 12, jobs: Sequence[str] = JOBS, model: str = "m", unprompted: int = 3, on_request: int = 3
+) -> Rows:
+    rng = random.Random(f"{n} {model}")
+    return [
+        {"text": described(rng, gender, own), "gender": named and gender, "job": job, "model": model}
+        for job in jobs
+        for named, own in (("", unprompted), ("named", on_request))
+        for _ in range(n)
+        for gender in WHO
+    ]
+
+
+def made(rows: Rows, folder: Path, name: str = "run", **keys: Any) -> PersonasResult:
+    path = write_texts(folder / f"{name}.csv", rows)
+    columns = {
+        f"{column}_col": key
+        for column, key in (("gender", "gender"), ("occupation", "job"), ("model", "model"))
+        if key in rows[0]
+    }
+    return import_texts(path, **columns, settings={**QUICK, **keys}, out=folder / name)
+
+
+def area(rows: Rows, trained_on: str, tested_on: str, occupation: str = "all") -> dict[str, str]:
+    return one(rows, occupation=occupation, trained_on=trained_on, tested_on=tested_on)
+
+
+def test_the_same_words_carry_over_and_the_claims_are_those_of_the_table(tmp_path: Path) -> None:
+    run = made(texts(), tmp_path)
+    rows = table(run, "text_transfer")
+    assert [row["occupation"] for row in rows] == [job for job in JOBS for _ in range(4)] + ["all"] * 4
+    for cell in CELLS:
+        mean = area(rows, *cell)
+        of_jobs = [float(area(rows, *cell, job)["auc"]) for job in JOBS]
+        assert float(mean["auc"]) == pytest.approx(sum(of_jobs) / 3)
+        assert float(mean["auc"]) > 0.9
+        assert ("36", "36", "0.05") == (mean["n_female"], mean["n_male"], mean["p_value"])
+        assert {"one occupation: no interval"} == {area(rows, *cell, job)["reason"] for job in JOBS}
+        assert {""} == {area(rows, *cell, job)["ci_low"] for job in JOBS}
+    tests = {row["quantity"]: row for row in table(run, "tests") if row["quantity"].startswith("auc")}
+    assert ["auc_associated", "auc_specified", "auc_transfer"] == sorted(tests)
+    for quantity, cell in (("auc_specified", (SPECIFIED,) * 2), ("auc_transfer", (SPECIFIED, ASSOCIATED))):
+        row, mean = tests[quantity], area(rows, *cell)
+        assert ("paired", "occupation", "3") == (row["kind"], row["unit"], row["n_a"])
+        for name, value in (("estimate", "auc"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
+            assert (row[name] and float(row[name]) + 0.5) == (
+                mean[value] and pytest.approx(float(mean[value]))
+            )
+    assert len(run.text_transfer) == 16
+
+
+def test_words_of_one_origin_do_not_carry_over(tmp_path: Path) -> None:
+    rows = table(made(texts(20, on_request=0), tmp_path), "text_transfer")
+    assert float(area(rows, ASSOCIATED, ASSOCIATED)["auc"]) > 0.8
+    for cell in CELLS - {(ASSOCIATED, ASSOCIATED)}:
+        assert 0.3 < float(area(rows, *cell)["auc"]) < 0.7
+
+
+def test_gender_words_and_names_tell_nothing(tmp_path: Path) -> None:
+    """Texts that differ in nothing else are equal: every pair is a tie."""
+    said = {
+        "female": "She is the mother. Then we asked Maria and her sister of the queen.",
+        "male": "He is the father. Then we asked Peter and his brother of the king.",
+    }
+    rows = [
+        {"text": text, "gender": named and gender, "job": "cook"}
+        for named in ("", "named")
+        for _ in range(12)
+        for gender, text in said.items()
+    ]
+    found = table(made(rows, tmp_path), "text_transfer")
+    assert {"0.5"} == {row["auc"] for row in found}
+    assert {"1.0"} == {row["p_value"] for row in found}
+    kept = table(made(rows, tmp_path, "kept", names="keep"), "text_transfer")
+    assert {"1.0"} == {row["auc"] for row in kept}  # Maria alone would tell them apart
+
+
+def test_a_hold_out_says_so_and_makes_no_claim(tmp_path: Path) -> None:
+    named = [row for row in texts(24) if row["gender"]]
+    run = made(named, tmp_path, hold_out=0.5)
+    rows = table(run, "text_transfer")
+    assert all(row["reason"].startswith("hold-out: a positive control") for row in rows)
+    assert float(area(rows, SPECIFIED, ASSOCIATED)["auc"]) > 0.9
+    assert not [row for row in table(run, "tests") if row["quantity"].startswith("auc")]
+
+
+def test_one_origin_alone_has_its_own_area_and_reasons(tmp_path: Path) -> None:
+    rows = table(made([row for row in texts() if row["gender"]], tmp_path), "text_transfer")
+    assert float(area(rows, SPECIFIED, SPECIFIED)["auc"]) > 0.9
+    for cell in CELLS - {(SPECIFIED, SPECIFIED)}:
+        assert ("", "no texts without a specified gender") == tuple(
+            area(rows, *cell)[name] for name in ("auc", "reason")
+        )
+
+
+def test_fewer_than_ten_texts_are_too_few(tmp_path: Path) -> None:
+    some, few = texts(12, ("cook",)), texts(9, ("nurse",))
+    rows = table(made(some + few, tmp_path), "text_transfer")
+    nurse = area(rows, ASSOCIATED, SPECIFIED, "nurse")
+    assert ("", "", "") == (nurse["auc"], nurse["p_value"], nurse["n_female"])
+    assert nurse["reason"] == (
+        "9 associated texts of women and 9 of men in prompts that have both; 10 of each are needed"
+    )
+    mean = area(rows, ASSOCIATED, SPECIFIED)
+    assert mean["auc"] == area(rows, ASSOCIATED, SPECIFIED, "cook")["auc"]
+    assert mean["reason"] == "1 of 2 occupations left out; one occupation: no interval"
+
+
+def test_texts_without_an_occupation_have_the_row_of_all_alone(tmp_path: Path) -> None:
+    run = made(texts(12, ("all",)), tmp_path)  # as runs made before name them
+    assert ["all"] * 4 == [row["occupation"] for row in table(run, "text_transfer")]
+    [claim] = only(table(run, "tests"), quantity="auc_transfer")
+    assert ("1", "", "not-measured") == (claim["n_a"], claim["ci_low"], claim["verdict"])
+
+
+def test_of_many_texts_some_are_drawn_and_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "MOST_TEXTS", 10)
+    for row in table(made(texts(12), tmp_path), "text_transfer"):
+        assert transfer.DRAWN in row["reason"]
+        assert row["n_female"] == ("30" if row["occupation"] == "all" else "10")
+
+
+def test_texts_of_one_gender_that_are_much_longer_make_no_claim(tmp_path: Path) -> None:
+    rows = [{**r, "text": r["text"] + " team" * 60 * (r["gender"] == "male")} for r in texts()]
+    run = made(rows, tmp_path)
+    for row in table(run, "text_transfer"):
+        unequal = SPECIFIED in (row["trained_on"], row["tested_on"])
+        assert ("male texts are" in row["reason"]) == unequal == (row["p_value"] == "")
+        assert row["auc"]
+    verdicts = {
+        row["quantity"]: row["verdict"] for row in table(run, "tests") if row["quantity"][:4] == "auc_"
+    }
+    assert verdicts["auc_transfer"] == "no-verdict"
+    assert verdicts["auc_specified"] in ("no-verdict", "not-measured")  # areas of 1 have no interval either
+    assert verdicts["auc_associated"] != "no-verdict"
+
+
+def test_texts_in_another_language_have_no_area(tmp_path: Path) -> None:
+    said = "der Mann und die Frau sind mit dem Hund in das Haus gegangen weil es nicht mehr hell war"
+    german = [
+        {**r, "text": f"{'Sie' if r['gender'] == 'female' else 'Er'} {said} {r['text'].split()[-2]}"}
+        for r in texts()
+        if r["gender"]
+    ]
+    rows = table(made(german, tmp_path), "text_transfer")
+    assert {""} == {row["auc"] for row in rows}
+    assert {NOT_ENGLISH} == {row["reason"] for row in rows}
+
+
+def test_another_model_and_another_occupation_change_no_number(tmp_path: Path) -> None:
+    alone = table(made(texts(), tmp_path, "alone"), "text_transfer")
+    beside = table(made([*texts(14, model="z"), *texts()], tmp_path, "beside"), "text_transfer")
+    assert alone == only(beside, model="m")
+    fewer = texts(jobs=JOBS[:2])
+    kept = {row["text"] for row in fewer}
+    less = table(made([row for row in texts() if row["text"] in kept], tmp_path, "less"), "text_transfer")
+    of_jobs = [row for row in less if row["occupation"] != "all"]
+    assert of_jobs == [row for row in alone if row["occupation"] in JOBS[:2]]
+
+
+AGAIN = """
+import sys
+from pathlib import Path
+from biaskit.workflow.analyze import analyse
+analyse(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.process
+def test_hash_seeds_and_threads_change_nothing(tmp_path: Path) -> None:
+    run = made(texts(), tmp_path)
+    path = run.path / "tables/text_transfer.csv"
+    first = path.read_bytes()
+    for seed, threads in (("0", "1"), ("1", "2")):
+        environment = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        home = str(Path(biaskit.__file__).parents[1])
+        subprocess.run(
+            [sys.executable, "-c", AGAIN, run.path],
+            env={**os.environ, "PYTHONPATH": home, **environment},
+            check=True,
+            timeout=120,
+        )
+        assert path.read_bytes() == first

@@ -1,0 +1,431 @@
+"""Rounds of draws: until three of a cell's draws name an expression, or its cap (docs/methods.md#rounds)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import worlds
+from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
+
+import biaskit as bk
+from biaskit import records
+from biaskit.compare.conditions import measured_differently
+from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
+from biaskit.progress import ModelPlan, plan_line
+from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
+from biaskit.runs.collection import gather
+from biaskit.runs.rows import row_line
+from biaskit.runs.store import read_rows
+from biaskit.workflow.agreement import chance_to_hold, chance_to_hold_coverage
+from biaskit.workflow.analyze import analyse, describe_run
+
+# --- one cell, every course it can take ------------------------------------------------------------------
+
+WOMEN, MEN, NEITHER = Fraction(1, 10), Fraction(3, 10), Fraction(6, 10)
+TRUE = WOMEN / (WOMEN + MEN)
+TINY = Rounds(2, 4)
+
+
+def courses(rounds: Rounds) -> Iterator[tuple[Fraction, Mapping[str, Any]]]:
+    """Every sequence of answers to as many draws as there could be, as rows; and how probable it is."""
+    chances = {"She": WOMEN, "He": MEN, None: NEITHER}
+    for said in itertools.product(chances, repeat=rounds.size * rounds.most):
+        p, rows = Fraction(1), {}
+        for answer in said:
+            p *= chances[answer]
+        for number in range(rounds.most):
+            own = Counter(said[number * rounds.size : (number + 1) * rounds.size])
+            rows[number] = {"draws": rounds.size, "counts": {"She": own["She"], "He": own["He"]}}
+        whole, _, goes_on = add_up(rows, rounds)
+        assert whole is not None
+        assert not goes_on
+        yield p, whole
+
+
+def test_shares_are_unbiased_where_stopping_depends_on_matched_draws_alone() -> None:
+    """Exactly, over all 6,561 courses, and among the cells of every single length."""
+    known, total = Fraction(0), Fraction(0)
+    by_draws: dict[int, list[Fraction]] = {}
+    for p, row in courses(TINY):
+        women, matched = row["counts"]["She"], sum(row["counts"].values())
+        if matched:
+            known += p
+            total += p * Fraction(women, matched)
+            of_length = by_draws.setdefault(row["draws"], [Fraction(0), Fraction(0)])
+            of_length[0] += p
+            of_length[1] += p * Fraction(women, matched)
+    assert TRUE == total / known
+    assert {4, 6, 8} == by_draws.keys(), "three of two draws cannot match"
+    assert {TRUE} == {share / p for p, share in by_draws.values()}
+
+
+def test_ends_are_the_probabilities_of_all_courses() -> None:
+    found: Counter[tuple[int, int]] = Counter()
+    for p, row in courses(TINY):
+        found[row["draws"], sum(row["counts"].values())] += p  # type: ignore[assignment]
+    ends = TINY.ends(float(WOMEN + MEN))
+    assert {end: float(p) for end, p in found.items()} == pytest.approx(dict(ends), abs=1e-15)
+    assert {(8, 2): 0.5**2, (8, 3): 2 * 0.5**2, (8, 4): 0.5**2} == TINY.ends(0.5, 3, 2)
+
+
+def test_the_chance_of_a_coverages_interval_is_that_of_one_round_where_one_is_all() -> None:
+    for p in (0.02, 0.3, 0.9):
+        assert chance_to_hold(p, 25) == pytest.approx(chance_to_hold_coverage(p, Rounds(25, 1)), abs=1e-12)
+    usual = Rounds(10, 10)
+    for p, mean, held in (
+        (0.3, 0.331, 0.94),
+        (0.1, 0.126, 0.90),
+        (0.05, 0.066, 0.89),
+    ):  # docs/methods.md#rounds
+        assert mean == round(sum(k / n * chance for (n, k), chance in usual.ends(p).items()), 3)
+        assert held == round(chance_to_hold_coverage(p, usual), 2)
+
+
+def test_what_is_expected_counts_the_draws_that_a_cell_already_has() -> None:
+    """Of two cells one is done; half of the first rounds' draws matched. The other lacks two of three."""
+    done, begun = cells(2)
+    rounds = Rounds(2, 3)
+    ahead = OpenCells([done, begun], rounds, {done.key: 1, rounds.request(done, 1).key: 2, begun.key: 1})
+    # Both draws of its second round match with probability 1/4, else there is a third.
+    assert (2, 4, 2 / 4 + 4 * 3 / 4, 0.5) == astuple(ahead.outlook([done, begun]))
+
+
+def test_rounds_are_whole_and_there_is_one_at_least() -> None:
+    assert [Rounds(10, 10), Rounds(30, 3), Rounds(100, 1), Rounds(200, 1), Rounds(1, 1)] == [
+        Rounds.of(draws, 100) for draws in (10, 30, 100, 200, None)
+    ]
+
+
+def test_a_cell_goes_on_until_three_draws_matched_or_its_cap() -> None:
+    rounds = Rounds(10, 4)
+    cell = ScoreRequest("c", Prompt("Q"), (Expression("female", "She"),))
+    keys = [rounds.request(cell, number).key for number in range(4)]
+    assert "c" == keys[0], "the first round has the key that cells had before there were rounds"
+    assert 4 == len(set(keys))
+    assert [0, 10, 20, 30] == [rounds.request(cell, number).first_draw for number in range(4)]
+    for matched, following in [
+        ((), 0), ((0,), 1), ((2,), 1), ((3,), None), ((1, 1), 2), ((1, 2), None),
+        ((0, 0, 2), 3), ((0, 0, 0, 0), None), ((0, 0, 0, 9), None),
+    ]:  # fmt: skip
+        due = rounds.next_of(cell, dict(zip(keys, matched, strict=False)))
+        assert following == (None if due is None else rounds.number_of(due))
+    assert 1 == rounds.number_of(rounds.next_of(cell, {keys[0]: 0, keys[2]: 5}) or cell), "a hole is filled"
+    assert 3 == ENOUGH
+
+
+def test_rows_beyond_the_cap_or_after_a_hole_are_not_used() -> None:
+    rows = {n: {"key": f"r{n}", "draws": 10, "counts": {"He": n, "She": 0}} for n in range(4)}
+    whole, used, goes_on = add_up(rows, Rounds(10, 2))
+    assert ({"key": "r0", "draws": 20, "counts": {"He": 1, "She": 0}}, [0, 1], False) == (
+        whole,
+        used,
+        goes_on,
+    )
+    assert ([0, 1, 2], False) == add_up(rows, Rounds(10, 9))[1:], "three matched with the third"
+    assert ([0], True) == add_up({n: rows[n] for n in (0, 2)}, Rounds(10, 9))[1:]
+    assert (None, [], True) == add_up({1: rows[1]}, Rounds(10, 9))
+
+
+# --- the order in which rounds are asked -----------------------------------------------------------------
+
+
+class Asked:
+    """A scorer in a test's hands that holds some requests in flight and answers them in any order."""
+
+    def __init__(self, matched: Callable[[ScoreRequest], int], held: int, seed: int = 0) -> None:
+        self.matched, self.held, self.random = matched, held, random.Random(seed)
+        self.log: list[tuple[str, int]] = []
+
+    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Any:
+        return records.Plan(tuple((r,) for r in requests), len(requests), 0, 0, 0.0)
+
+    def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored]]:
+        incoming, flying = iter(batches), list[ScoreRequest]()
+        while True:
+            taken = [r for batch in itertools.islice(incoming, self.held - len(flying)) for r in batch]
+            self.log += [(r.prompt.text, r.first_draw) for r in taken]
+            flying += taken
+            if not flying:
+                return
+            request = flying.pop(self.random.randrange(len(flying)))
+            answered = records.Answered("m", "2026")
+            counts = {"She": self.matched(request)}
+            yield [Scored(request.key, "", "sampling", (), answered, draws=10, counts=counts)]
+
+
+def cells(n: int) -> list[ScoreRequest]:
+    return [ScoreRequest(f"cell {i}", Prompt(f"Q{i}"), ()) for i in range(n)]
+
+
+@pytest.mark.parametrize("held", [1, 7, 100])
+def test_every_cell_gets_its_own_rounds_whatever_is_in_flight(held: int) -> None:
+    scorer = Asked(lambda r: int(r.prompt.text[1:]) % 3, held)
+    open_cells = OpenCells(cells(30), Rounds(10, 5), {})
+    answers = [
+        a for group in open_cells.score(scorer, scorer.plan_scores(open_cells.due).batches) for a in group
+    ]  # type: ignore[arg-type]
+    found = Counter(open_cells.place(a.key)[0] for a in answers)
+    assert {f"cell {i}": (5, 3, 2)[i % 3] for i in range(30)} == found
+    assert 0 == open_cells.n_left
+
+
+def test_a_cell_does_not_wait_for_the_rounds_of_others() -> None:
+    scorer = Asked(lambda _: 1, held=4)
+    open_cells = OpenCells(cells(40), Rounds(10, 5), {})
+    for _ in open_cells.score(scorer, scorer.plan_scores(open_cells.due).batches):  # type: ignore[arg-type]
+        pass
+    last_first = max(i for i, (_, first) in enumerate(scorer.log) if not first)
+    assert 60 < sum(first > 0 for _, first in scorer.log[:last_first]), (
+        "later rounds go out between others' first"
+    )
+
+
+# --- runs ------------------------------------------------------------------------------------------------
+
+KIND = ProbeKind(jobs=3, templates=3, estimator="sampling", coverage=0.15)
+WORLD = ProbeWorld.draw(KIND, 12)
+
+
+class Watched(bk.Silent):
+    """Keeps what a run says of itself."""
+
+    def __init__(self) -> None:
+        self.plans: list[ModelPlan] = []
+        self.steps: list[tuple[int, int]] = []
+
+    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
+        self.plans.append(plan)
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        self.steps.append((done, total))
+
+
+class Run:
+    """A study of the world in a folder, and how often each draw was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lists, self.folder = folder / "lists", folder
+        self.lists.mkdir(exist_ok=True)
+        self.study = str(WORLD.write(self.lists))
+        self.asked: Counter[str] = Counter()
+        self.watcher = Watched()
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        draw = WorldSpeaker._draw
+
+        def counted(speaker: WorldSpeaker, request: DrawRequest) -> Draw:
+            self.asked[request.key] += 1
+            return draw(speaker, request)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(worlds.WorldSpeaker, "_draw", counted)
+            yield
+
+    def start(self, out: str, **more: Any) -> Path:
+        self.watcher = Watched()
+        with opened(WORLD), self.counting():
+            made = bk.probe(
+                "model0=scripted:x", study=self.study, out=self.folder / out, watcher=self.watcher, **more
+            )
+        return made.path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return list(read_rows(path / "probe.jsonl"))
+
+
+def cell_of(row: Mapping[str, Any]) -> tuple[int, str]:
+    return row["template_id"], row["job"]
+
+
+def by_cell(path: Path) -> dict[tuple[int, str], list[dict[str, Any]]]:
+    found: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for row in sorted(rows_of(path), key=lambda row: row["round"]):
+        found.setdefault(cell_of(row), []).append(row)
+    return found
+
+
+def matched(row: Mapping[str, Any]) -> int:
+    return sum(row["counts"].values())
+
+
+def tables(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted((path / "tables").glob("*.csv"))}
+
+
+def kept(path: Path) -> dict[str, Any]:
+    return json.loads((path / "tables" / "analysis.json").read_text())
+
+
+def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
+    path = run.start("a")
+    found = by_cell(path)
+    assert 18 == len(found)
+    lengths = Counter(map(len, found.values()))
+    assert min(lengths) < 3 < max(lengths)
+    for rows in found.values():
+        assert list(range(len(rows))) == [row["round"] for row in rows]
+        assert {10} == {row["draws"] for row in rows}
+        assert sum(map(matched, rows[:-1])) < ENOUGH
+        assert sum(map(matched, rows)) >= ENOUGH or len(rows) == 10
+    assert {1} == set(run.asked.values())
+    assert len({row["key"] for row in rows_of(path)}) == len(rows_of(path))
+    for cell in bk.load(path).cells.itertuples():
+        rows = found[cell.template_id, cell.job]
+        n, k = sum(row["draws"] for row in rows), sum(map(matched, rows))
+        women = sum(row["counts"]["She"] + row["counts"]["she"] for row in rows)
+        assert (k / n, women / k) == pytest.approx((cell.coverage, cell.female_share))
+    assert "max_draws_per_cell=100" in kept(path)["signature"]
+    assert [18, 18] == [describe_run(path)[name] for name in ("rows", "planned")], "cells, not rounds"
+    steps = run.watcher.steps
+    assert (0, 18) == steps[0]
+    assert (18, 18) == steps[-1]
+    assert sorted(steps) == steps
+    assert len(rows_of(path)) + 1 == len(steps), "between rounds too somebody sees that it goes on"
+
+
+def test_a_cells_draws_do_not_depend_on_the_other_cells(run: Run) -> None:
+    whole, part = by_cell(run.start("a")), by_cell(run.start("b", jobs="job01,job04"))
+    assert 6 == len(part)
+    assert {cell: whole[cell] for cell in part} == part
+
+
+def test_a_run_cut_at_any_row_goes_on_to_the_same_rows_and_asks_none_again(run: Run) -> None:
+    path = run.start("a")
+    file, made = path / "probe.jsonl", tables(path)
+    lines = file.read_bytes().splitlines(keepends=True)
+    for n in {0, 1, len(lines) - 1, *range(2, len(lines), 5)}:
+        file.write_bytes(b"".join(lines[:n]) + (lines[n][:40] if n < len(lines) - 1 else b""))
+        run.asked.clear()
+        run.start("a")
+        assert lines == file.read_bytes().splitlines(keepends=True)
+        assert made == tables(path)
+        assert 10 * (len(lines) - n) == sum(run.asked.values())
+
+
+def test_rows_in_any_order_give_the_same_tables(run: Run) -> None:
+    path = run.start("a")
+    made, digest = tables(path), kept(path)["rows_digest"]
+    lines = (path / "probe.jsonl").read_bytes().splitlines(keepends=True)
+    random.Random(3).shuffle(lines)
+    (path / "probe.jsonl").write_bytes(b"".join(lines))
+    analyse(path)
+    assert (made, digest) == (tables(path), kept(path)["rows_digest"])
+
+
+def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
+    grown = run.start("a", max_draws_per_cell=10)
+    assert {0} == {row["round"] for row in rows_of(grown)}
+    one_round, notes = tables(grown), kept(grown)["notes"]
+    assert not [note for note in notes if "draws on" in note], "it was drawn as far as it was asked for"
+    run.asked.clear()
+    assert grown == run.start("a", settings={"max_draws_per_cell": 40})
+    assert {1} == set(run.asked.values())
+    unbroken = run.start("b", max_draws_per_cell=40)
+    assert by_cell(unbroken) == by_cell(grown)
+    assert tables(unbroken) == tables(grown)
+    assert max(row["round"] for row in rows_of(grown)) == 3
+    run.asked.clear()
+    run.start("a", max_draws_per_cell=19)  # whole rounds
+    assert not run.asked
+    assert one_round == tables(grown)
+    n_more = len(rows_of(grown)) - 18
+    assert f"{n_more} stored rows are not part of this question and were not used" in kept(grown)["notes"]
+
+
+def test_runs_of_before_there_were_rounds_are_read_and_grow(run: Run) -> None:
+    path = run.start("a", max_draws_per_cell=10)
+    before, digest = tables(path), kept(path)["rows_digest"]
+    rows = rows_of(path)
+    for row in rows:
+        del row["round"]
+    (path / "probe.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
+    manifest = json.loads((path / "manifest.json").read_text())
+    del manifest["resolved"]["study"]["max_draws_per_cell"]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    analyse(path)
+    assert (before, digest) == (tables(path), kept(path)["rows_digest"])
+    few = sum(matched(row) < ENOUGH for row in rows)
+    note = f"{few} of 18 cells have fewer than 3 draws that name an expression and fewer than 100 draws"
+    assert f"{note}: the same command draws on" in kept(path)["notes"]
+    run.start("a")
+    assert tables(run.start("b")) == tables(path)
+    assert kept(run.folder / "b")["rows_digest"] == kept(path)["rows_digest"]
+    assert rows == rows_of(path)[:18]
+
+
+def test_runs_of_two_caps_say_so_when_they_are_compared(run: Run) -> None:
+    stored = gather([run.start(f"cap {n}", max_draws_per_cell=n) for n in (10, 100)])
+    (said,) = (one for one in measured_differently(stored.runs, ()) if "max_draws" in one)
+    assert said.startswith("max_draws_per_cell differs between the runs: 10 in ")
+
+
+def test_the_folder_of_a_question_does_not_change_with_the_cap(run: Run) -> None:
+    digests = set()
+    for n in (10, 100):
+        path = run.start(f"cap {n}", max_draws_per_cell=n)
+        digests.add(json.loads((path / "manifest.json").read_text())["resolved"]["digest"])
+    assert 1 == len(digests)
+
+
+def test_the_plan_is_a_range_with_a_middle_where_something_is_stored(run: Run) -> None:
+    path = run.folder / "a"
+    run.start("a", dry_run=True)
+    (plan,) = run.watcher.plans
+    assert (180, 1800) == plan.draws
+    assert (None, 18, 0) == (plan.draws_expected, plan.n_cells, plan.n_stored)
+    assert "180 to 1,800 draws" in plan_line(plan)
+    assert "1 to 10 calls" in plan_line(plan)
+    assert not path.exists()
+    run.start("a", max_draws_per_cell=10)
+    assert "180 draws" in plan_line(run.watcher.plans[0])
+    assert " to 1,800" not in plan_line(run.watcher.plans[0])
+    n_open = sum(matched(row) < ENOUGH for row in rows_of(path))
+    n_before = len(rows_of(path))
+    run.start("a", dry_run=True)
+    (plan,) = run.watcher.plans
+    coverage = sum(map(matched, rows_of(path))) / 180
+    assert (10 * n_open, 90 * n_open) == plan.draws
+    assert (18, 18 - n_open, pytest.approx(coverage)) == (plan.n_cells, plan.n_stored, plan.coverage)
+    assert plan.draws_expected is not None
+    assert plan.draws[0] < plan.draws_expected < plan.draws[1]
+    run.start("a")
+    drawn = 10 * (len(rows_of(path)) - n_before)
+    assert plan.draws[0] <= drawn <= plan.draws[1]
+    assert plan.draws_expected / 3 < drawn < 3 * plan.draws_expected
+
+
+def test_a_round_that_fails_is_asked_again_by_the_next_start(run: Run) -> None:
+    unbroken = by_cell(run.start("a"))
+    broken = {cell for cell, rows in unbroken.items() if len(rows) > 2}
+    draw = WorldSpeaker._draw
+
+    def fails_later(speaker: WorldSpeaker, request: DrawRequest) -> Any:
+        return records.Failed(request.key, "busy") if request.number == 13 else draw(speaker, request)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worlds.WorldSpeaker, "_draw", fails_later)
+        with opened(WORLD):
+            half = bk.probe("model0=scripted:x", study=run.study, out=run.folder / "b", watcher=bk.Silent())
+    assert half.failed["model0"]["busy"] >= len(broken)
+    assert {0} == {row["round"] for row in rows_of(half.path) if cell_of(row) in broken}
+    assert any("draws on" in note for note in kept(half.path)["notes"])
+    path = run.start("b")
+    assert unbroken == by_cell(path)
+    assert tables(run.folder / "a") == tables(path)
