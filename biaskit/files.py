@@ -1,15 +1,34 @@
-"""Finds shipped data in a wheel or a checkout, and is the one writer of whole files."""
+"""Finds shipped data in a wheel or a checkout, and is the one writer of whole files.
+
+What is written stands beside its place first, is synced and then renamed: a reader sees the old file or the
+new one. Two rules hold for every place (SECURITY.md): nothing is written through a link, and a file that
+biaskit did not write is never replaced.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import stat
 import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from biaskit.errors import RunError
 
 _HERE = Path(__file__).resolve().parent
+
+FILES = "files"
+"""In the record of a set: name → SHA-256 of the file as it was written."""
+SUM = "sum"
+"""In the record of a set: SHA-256 of all else that stands in it."""
+
+LOCKED_S = 30.0
+"""How long another process may hold a folder before its lock is passed over; it writes for milliseconds."""
+_TEMPORARY, _JOURNAL = "tmp", "set"
 
 
 def data_dir(name: str) -> Path:
@@ -24,10 +43,88 @@ def cache_dir() -> Path:
     return Path(base) / "biaskit"
 
 
+# --- what may be written where -------------------------------------------------------------------------
+
+
+def refuse_link(path: Path) -> None:
+    """A link would lead a write to somebody else's file. Raises `RunError`."""
+    if path.is_symlink():
+        raise RunError(
+            f"{path} is a symbolic link, and biaskit writes through none: remove it, or choose another --out."
+        )
+
+
+def check_folder(path: Path) -> None:
+    """A folder of ours is a folder or not there yet, and no link. Raises `RunError`."""
+    refuse_link(path)
+    if path.exists() and not path.is_dir():
+        raise RunError(f"{path} is no folder: move it away, or choose another --out.")
+
+
+def check_replaceable(
+    path: Path, what: str, suffixes: Collection[str], is_ours: Callable[[bytes], bool]
+) -> None:
+    """A file that a user names or that has its place in a run: new, or one of the same kind made before.
+
+    Args:
+        what: the kind of file in words, such as "page".
+        suffixes: what its name may end in, so that no typing error names another kind of file.
+        is_ours: whether a file with this content was made by biaskit.
+
+    Raises `RunError` where the file is another one, a link or a folder.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise RunError(f"{path} is no name for a {what}: let it end in {' or '.join(suffixes)}.")
+    refuse_link(path)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise RunError(f"{path} is no file that a {what} could replace: choose another --out.")
+    if not is_ours(path.read_bytes()):
+        raise RunError(f"{path} is there and is no {what} of biaskit's, so it stays: choose another --out.")
+
+
+def _check_target(path: Path) -> None:
+    refuse_link(path)
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path} is no file: move it away, or choose another --out.")
+
+
+def _cannot_write(path: Path, error: OSError) -> RunError:
+    return RunError(f"{path} cannot be written: {error.strerror or error}. Choose another --out.")
+
+
+# --- one file ------------------------------------------------------------------------------------------
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside `path`, fsync, rename: a reader sees the old file or the new one, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
+    _check_target(path)
+    with _locked(path.parent) as alone:
+        if alone:
+            _remove_abandoned(path.parent, _TEMPORARY)
+        with _written(path, content) as temporary:
+            temporary.replace(path)
+        sync_directory(path.parent)
+
+
+def write_or_refuse(path: Path, content: bytes) -> None:
+    """`write_atomically` for a place that a user named. Raises `RunError`."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
+def _written(path: Path, content: bytes, kind: str = _TEMPORARY) -> Iterator[Path]:
+    """The content, synced, in a temporary file beside its place; gone at the end unless it was renamed."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.biaskit-", suffix=f".{kind}")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -36,21 +133,19 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         # mkstemp makes files for the owner alone; a result is as readable as any other file.
         temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
+        yield temporary
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
-    sync_directory(path.parent)
 
 
-def write_or_refuse(path: Path, content: bytes) -> None:
-    """`write_atomically` for a place that a user named. Raises `RunError`."""
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another --out."
-        ) from error
+def _abandoned(folder: Path, kind: str) -> list[Path]:
+    """What killed processes left: whoever writes here holds the folder's lock, and the caller has it now."""
+    return sorted(folder.glob(f".*.biaskit-????????.{kind}"))
+
+
+def _remove_abandoned(folder: Path, *kinds: str) -> None:
+    for path in (path for kind in kinds for path in _abandoned(folder, kind)):
+        path.unlink(missing_ok=True)
 
 
 def sync_directory(path: Path) -> None:
@@ -67,3 +162,198 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# --- several files that belong together ------------------------------------------------------------------
+
+
+def write_set(
+    folder: Path,
+    files: Mapping[str, bytes],
+    record: str,
+    about: Mapping[str, object],
+    *,
+    gone: Collection[str] = (),
+    ours: bool = False,
+) -> list[str]:
+    """Put files of one folder in place together, with a record that names each by its digest.
+
+    All are written and synced beside their places before the first is renamed, and the record comes last:
+    after a kill at any moment `read_set` finds the old set, the new one, or says that the files do not fit.
+
+    Args:
+        files: name → content. about: what else the record holds.
+        record: the record's name; a JSON file.
+        gone: names that are removed unless they are among the files.
+        ours: where there is no record, whether files of these names are biaskit's own all the same.
+
+    Returns what stands where of files that somebody else changed or put there: none is replaced, each is
+    kept as `NAME.changed-N`. Raises `RunError` for links, `OSError` where nothing can be written.
+    """
+    check_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*files, record):
+        _check_target(folder / name)
+    with _locked(folder) as alone, contextlib.ExitStack() as stack:
+        known = _known_digests(folder, record, ours=ours)
+        digests = _kept_entries(folder / record, {*files, *gone})
+        digests |= {name: _digest(content) for name, content in files.items()}
+        temporaries = {
+            name: stack.enter_context(_written(folder / name, content)) for name, content in files.items()
+        }
+        journal = _written(folder / record, _as_record({**about, FILES: digests}), _JOURNAL)
+        last = stack.enter_context(journal)
+        kept = []
+        for name in (*files, *(name for name in gone if name not in files)):
+            target = folder / name
+            if not os.path.lexists(target):
+                pass
+            elif known is not None and _digest_of_file(target) not in {*known, digests.get(name)}:
+                kept.append(_keep(target))
+            elif name not in files:
+                target.unlink()
+            if name in files:
+                temporaries[name].replace(target)
+        sync_directory(folder)
+        if (folder / record).exists() and not ((now := read_record(folder / record)) and is_intact(now)):
+            kept.append(_keep(folder / record))
+        last.replace(folder / record)
+        sync_directory(folder)
+        if alone:
+            _remove_abandoned(folder, _TEMPORARY, _JOURNAL)
+    return kept
+
+
+def _known_digests(folder: Path, record: str, *, ours: bool) -> set[str] | None:
+    """Digests of what biaskit wrote here; None where everything counts as that.
+
+    A record of before there were digests says so too. The record of a set that a kill interrupted lies
+    beside its place still, so that its files are known.
+    """
+    places = [folder / record, *_abandoned(folder, _JOURNAL)]
+    records = [read_record(path) for path in places if path.is_file()]
+    if not records:
+        return None if ours else set()
+    found = [files_of(one) for one in records if one is not None]
+    if found and found[0] is None:
+        return None
+    return {digest for files in found for digest in (files or {}).values()}
+
+
+def _kept_entries(record: Path, decided: Collection[str]) -> dict[str, str]:
+    """What the last record says of files that this set neither replaces nor removes: they stay ours."""
+    stated = (read_record(record) or {}) if record.is_file() else {}
+    return {name: digest for name, digest in (files_of(stated) or {}).items() if name not in decided}
+
+
+def _keep(path: Path) -> str:
+    """Move a file aside under the first free name; returns "NAME is kept as NAME.changed-N"."""
+    n = 1
+    while os.path.lexists(aside := path.with_name(f"{path.name}.changed-{n}")):
+        n += 1
+    path.rename(aside)
+    return f"{path} was changed by somebody else and is kept as {aside.name}"
+
+
+def _as_record(content: Mapping[str, object]) -> bytes:
+    whole = {**content, SUM: _sum(content)}
+    return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _sum(content: Mapping[str, object]) -> str:
+    # Through JSON once, so that tuples and numbers of the writer are as the reader finds them.
+    rest = {name: value for name, value in content.items() if name != SUM}
+    return _digest(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode("ascii"))
+
+
+def read_record(path: Path) -> dict[str, object] | None:
+    """A record as it stands in its file; None where that holds none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def files_of(record: Mapping[str, object]) -> dict[str, str] | None:
+    """Name → digest, as a record names the files of its set; None in a record of an older biaskit."""
+    files = record.get(FILES)
+    if SUM not in record and files is None:
+        return None
+    return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
+
+
+def is_intact(record: Mapping[str, object]) -> bool:
+    """Whether a record is as biaskit wrote it; one of before there were sums counts as that."""
+    return files_of(record) is None or record.get(SUM) == _sum(record)
+
+
+@contextlib.contextmanager
+def opened(folder: Path, names: Collection[str]) -> Iterator[dict[str, Callable[[], bytes | None]]]:
+    """Files of one folder as they stand at one moment: name → what reads it, None where it is not there.
+
+    They are opened together while nobody writes here; what is renamed over them later changes nothing.
+    """
+    with contextlib.ExitStack() as stack:
+        found: dict[str, Callable[[], bytes | None]] = {}
+        with _locked(folder, shared=True):
+            for name in names:
+                try:
+                    found[name] = stack.enter_context((folder / name).open("rb")).read
+                except FileNotFoundError:
+                    found[name] = lambda: None
+        yield found
+
+
+def digest_of(content: bytes | None) -> str | None:
+    """How a record names a file of this content; None for a file that is not there."""
+    return None if content is None else _digest(content)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _digest_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, *, shared: bool = False) -> Iterator[bool]:
+    """Hold a folder for the moment of a write, or with others of a reading; whether that was possible.
+
+    The lock is the operating system's, on the folder itself: it leaves no file and dies with the process.
+    Where there is none (another system, another file system) digests alone tell a mixture.
+    """
+    try:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield False
+        return
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        limit = time.monotonic() + LOCKED_S
+        while (taken := _try_lock(descriptor, kind | fcntl.LOCK_NB)) is None and time.monotonic() < limit:
+            time.sleep(0.005)
+        yield bool(taken)
+    finally:
+        # Said aloud: a child process that was made meanwhile would hold on to a descriptor just closed.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int, kind: int) -> bool | None:
+    """Whether it was taken; None while somebody else has it, False on a file system without locks."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, kind)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return False
+    return True

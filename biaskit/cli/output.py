@@ -13,8 +13,8 @@ from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
-from biaskit.runs.collection import stored_tables
 from biaskit.runs.store import find_run
+from biaskit.tables.sets import read_set
 from biaskit.workflow.compare import BETWEEN, ComparisonResult
 from biaskit.workflow.report import stored_content
 from biaskit.workflow.result import RunResult
@@ -61,7 +61,7 @@ def print_result(result: RunResult, output_format: str) -> None:
                 "run": str(result.path),
                 "signature": result.analysis()["signature"],
                 "warnings": list(result.warnings),
-                "tables": stored_tables(result.path),
+                "tables": read_set(result.path).rows(),
             }
         )
     elif output_format == "csv":

@@ -47,12 +47,12 @@ from biaskit.personas.words.run_lists import (
 from biaskit.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import read_manifest, write_json
+from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
-from biaskit.tables.io import write_table
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.tables.sets import TableSet
 from biaskit.wording import listed, people
 
 METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1, "transfer": 1}
@@ -78,26 +78,23 @@ class _Made:
 
 def analyse_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> list[str]:
-    """Make every table of a run from its rows; returns what a careful reader must know."""
-    manifest = read_manifest(run)
+) -> TableSet:
+    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
+    manifest, tables = read_manifest(run), TableSet(run)
     design = read_design(manifest["resolved"], overrides)
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
     made = _make_tables(documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
-        target = run / "tables" / f"{name}.csv"
-        if rows := made.tables.get(name):
-            write_table(target, name, rows, scoped=bool(design.templates))
-        else:
-            target.unlink(missing_ok=True)  # a table that was not made is absent
+        if rows := made.tables.get(name):  # a table that was not made is absent
+            tables.add(name, rows, scoped=bool(design.templates))
     notes = [*reading.notes, *answerers.notes(manifest["models"]), *made.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
-    record = _record(design, manifest, documents, made, notes) | {"answered": answerers.record()}
-    write_json(run / "tables" / "analysis.json", record)
-    return notes
+    tables.notes += notes
+    tables.analysis |= _record(design, manifest, documents, made, notes) | {"answered": answerers.record()}
+    return tables
 
 
 def texts_of(

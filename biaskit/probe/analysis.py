@@ -20,17 +20,19 @@ from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import draws_of, read_manifest, write_json
+from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.tables.io import write_table
+from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
+CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_bad_lines")
+"""Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
-def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
-    """Make every table of a run from its rows; returns what a careful reader must know."""
-    manifest = read_manifest(run)
+def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
+    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
+    manifest, tables = read_manifest(run), TableSet(run)
     design = read_design(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
@@ -46,12 +48,9 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         margins=study.margin,
         seed=study.seed,
     )
-    for name in dict.fromkeys([*made, "probe_levels"]):
-        path, rows = run / "tables" / f"{name}.csv", made.get(name)
-        if rows:
-            write_table(path, name, rows, groups=design.groups, contrast=design.contrast)
-        else:
-            path.unlink(missing_ok=True)  # a table that was not made is absent
+    for name, rows in made.items():
+        if rows:  # a table that was not made is absent
+            tables.add(name, rows, groups=design.groups, contrast=design.contrast)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
     if stored.n_open:
@@ -61,24 +60,20 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         )
     if stored.n_unused:
         notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
-    choices = {
-        name: getattr(study, name) for name in ("interval", "coverage_floor", "on_prefix", "margin", "seed")
+    choices = {name: getattr(study, name) for name in CHOICES}
+    tables.notes += notes
+    tables.analysis |= {
+        "choices": {**choices, "contrast": list(design.contrast)},
+        "methods": METHODS_VERSION,
+        "scoring": SCORING_VERSION,
+        "signature": design_signature(design, manifest["models"]),
+        "rows_digest": stored.digest,
+        "n_cells": len(cells),
+        "answered": answerers.record(),
+        "notes": notes,
+        "versions": manifest["versions"],
     }
-    write_json(
-        run / "tables" / "analysis.json",
-        {
-            "choices": {**choices, "contrast": list(design.contrast)},
-            "methods": METHODS_VERSION,
-            "scoring": SCORING_VERSION,
-            "signature": design_signature(design, manifest["models"]),
-            "rows_digest": stored.digest,
-            "n_cells": len(cells),
-            "answered": answerers.record(),
-            "notes": notes,
-            "versions": manifest["versions"],
-        },
-    )
-    return notes
+    return tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Any, Literal
 
 from biaskit.errors import RunError, UsageError
 from biaskit.runs.manifest import estimator_of, read_manifest
-from biaskit.tables.io import read_table_rows
 from biaskit.tables.query import Row, Tables
+from biaskit.tables.sets import read_set
 
 ENGINES = ("probe", "personas")
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
@@ -120,11 +119,6 @@ def gather(paths: Sequence[Path]) -> Collection:
     return Collection(tuple(runs), tuple(_parts(runs)), tuple(notes))
 
 
-def stored_tables(run: Path) -> dict[str, list[dict[str, Any]]]:
-    """Every table of a run or a comparison, by name, as typed rows."""
-    return {file.stem: read_table_rows(file) for file in sorted((run / "tables").glob("*.csv"))}
-
-
 # --- one run -----------------------------------------------------------------------------------------
 
 
@@ -134,18 +128,9 @@ def _read(path: Path) -> StoredRun:
         raise RunError(
             f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
-    file = path / "tables" / "analysis.json"
-    try:
-        analysis = json.loads(file.read_text("ascii"))
-    except FileNotFoundError:
-        raise RunError(f"{path} has no tables yet: `biaskit analyze {path}` makes them.") from None
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{file} cannot be read: {error}; `biaskit analyze {path}` makes the tables again."
-        ) from error
-    return StoredRun(
-        path, manifest, analysis, stored_tables(path), {label: label for label in manifest["models"]}
-    )
+    stored = read_set(path)
+    labels = {label: label for label in manifest["models"]}
+    return StoredRun(path, manifest, stored.analysis, stored.rows(), labels)
 
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
 from biaskit.runs.resolved import design_digest
 from biaskit.runs.store import RowWriter, read_rows, rows_file
@@ -57,11 +58,21 @@ def store_rows(
     skip_bad: bool = False,
 ) -> None:
     """Rows that are at hand as a run, or added to the run of the same question that is there."""
+    check_run_folder(run)
+    _check_question(run, manifest)  # before the rows are opened, which cuts off their unfinished end
     with RowWriter(run, manifest["engine"], lock=lock, skip_bad=skip_bad) as writer:
-        if (run / MANIFEST).exists():
-            merge_compatible(run, read_manifest(run)["question"], manifest["question"])
+        _check_question(run, manifest)  # again, now that nobody else writes
         write_manifest(run, manifest)
         writer.append_all(rows)
+
+
+def _check_question(run: Path, manifest: Mapping[str, Any]) -> None:
+    if not (run / MANIFEST).exists():
+        return
+    stored = read_manifest(run)
+    if stored["engine"] != manifest["engine"]:
+        raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
+    merge_compatible(run, stored["question"], manifest["question"])
 
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:

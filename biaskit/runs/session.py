@@ -14,6 +14,7 @@ from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
+from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import start_manifest, write_manifest
 from biaskit.runs.usage import promise, spent
 
@@ -59,6 +60,7 @@ class Session(Generic[M]):
         self, engine: str, study: str, *, question: Mapping[str, Any], resolved: Mapping[str, Any]
     ) -> dict[str, M]:
         """Bring the manifest up to this question, and open every model that passes its first checks."""
+        check_run_folder(self.run)
         self.manifest = start_manifest(
             self.run, engine, study, question=question, resolved=resolved, command=self.command
         )

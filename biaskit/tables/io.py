@@ -14,7 +14,7 @@ import numbers
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
@@ -59,7 +59,23 @@ def write_table(
     contrast: tuple[str, str] = ("", ""),
     scoped: bool = False,
 ) -> None:
-    """Write the rows as they come; a row that breaks the table's contract stops it, nothing is written."""
+    """Write one table by itself; those of one analysis are a set (`tables.sets`)."""
+    content = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def table_bytes(
+    name: str,
+    rows: Sequence[Mapping[str, object]],
+    *,
+    groups: Sequence[str] = (),
+    contrast: tuple[str, str] = ("", ""),
+    scoped: bool = False,
+) -> bytes:
+    """A table as its file holds it, rows as they come; one that breaks the contract is a `TableError`."""
     layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
     names = [column.name for column in layout]
     expected = set(names)
@@ -76,10 +92,7 @@ def write_table(
             raise TableError(f"{where}: a row with the same keys was written before: {key}.")
         seen.add(key)
         lines.append(",".join(_quoted(_field(row[column.name], column, where)) for column in layout))
-    try:
-        write_atomically(path, ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass"))
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
+    return ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass")
 
 
 def read_table_rows(path: Path) -> list[dict[str, object]]:
@@ -87,7 +100,12 @@ def read_table_rows(path: Path) -> list[dict[str, object]]:
 
     A column that an older biaskit did not write is undefined in every row.
     """
-    layout, body = _read(path)
+    return rows_of(path, _content(path))
+
+
+def rows_of(path: Path, content: bytes) -> list[dict[str, Any]]:
+    """`read_table_rows` of a file whose content is at hand; the path names table and file."""
+    layout, body = _read(path, content)
     values = [_values(path, column, [row[i] for row in body]) for i, column in enumerate(layout)]
     names = [column.name for column in layout]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
@@ -95,9 +113,14 @@ def read_table_rows(path: Path) -> list[dict[str, object]]:
 
 def read_table(path: Path) -> pd.DataFrame:
     """Read a public table as a DataFrame: text as text ("NA" is a name), an empty number NaN or `pd.NA`."""
+    return frame_of(path, _content(path))
+
+
+def frame_of(path: Path, content: bytes) -> pd.DataFrame:
+    """`read_table` of a file whose content is at hand; the path names table and file."""
     import pandas as pd
 
-    layout, body = _read(path)
+    layout, body = _read(path, content)
     frame: dict[str, pd.Series] = {}
     for i, column in enumerate(layout):
         values = _values(path, column, [row[i] for row in body])
@@ -186,16 +209,23 @@ def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
 # --- the layout of a file --------------------------------------------------------------------------
 
 
-def _read(path: Path) -> tuple[tuple[Column, ...], list[list[str]]]:
-    remedy = "`biaskit analyze` makes the tables again"
+_REMEDY = "`biaskit analyze` makes the tables again"
+
+
+def _content(path: Path) -> bytes:
     try:
-        text = path.read_bytes().decode("utf-8", errors="surrogatepass")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise TableError(f"There is no table {path}; {_REMEDY}.") from None
+
+
+def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[list[str]]]:
+    try:
+        text = content.decode("utf-8", errors="surrogatepass")
         with unlimited_fields():
             header, *body = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
-    except FileNotFoundError:
-        raise TableError(f"There is no table {path}; {remedy}.") from None
     except (csv.Error, UnicodeDecodeError) as error:
-        raise TableError(f"{path}: {error}; {remedy}.") from error
+        raise TableError(f"{path}: {error}; {_REMEDY}.") from error
     layout = _layout(path, header)
     for line, row in enumerate(body, 2):
         if len(row) != len(header):

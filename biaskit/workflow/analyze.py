@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import RunError, StudyError
+from biaskit.errors import BiaskitError, RunError, StudyError
 from biaskit.personas.sampling.stored_design import merge as merge_personas
 from biaskit.probe.stored_design import merge as merge_probe
 from biaskit.probe.stored_design import read_design as read_probe_design
@@ -15,6 +15,7 @@ from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
 from biaskit.runs.store import count_rows, read_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
 from biaskit.study.keys import ANALYSIS_KEYS
+from biaskit.tables.sets import UnfitError, read_set
 from biaskit.workflow.personas import PersonasResult, analyse_personas, planned_draws
 from biaskit.workflow.probe import ProbeResult, analyse_probe_run
 from biaskit.workflow.result import RunResult, run_path
@@ -27,6 +28,33 @@ def analyse(
     if _engine(run) == "personas":
         return analyse_personas(run, overrides, watcher=watcher)
     return analyse_probe_run(run, overrides)
+
+
+def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
+    """Tables that are not as they were written are made again, from the rows and with the stored choices.
+
+    Raises `UnfitError` where there are no rows or the choices cannot be trusted, and `RunError` where the
+    tables cannot be made.
+    """
+    for run in runs:
+        try:
+            read_set(run)
+        except UnfitError as unfit:
+            engine = read_manifest(run)["engine"]
+            if engine not in ANALYSIS_KEYS or unfit.analysis is None:
+                raise
+            if not rows_file(run, engine).is_file():
+                raise RunError(
+                    f"{unfit.fault}, and there are no rows to make it again from: restore {run} from a copy."
+                ) from unfit
+            watcher.note(
+                f"{unfit.fault}. All tables are made again from the rows; what somebody changed is kept"
+                " beside its place as NAME.changed-N."
+            )
+            try:
+                analyse(run, unfit.analysis.get("choices"), watcher=watcher)
+            except BiaskitError as error:
+                raise RunError(f"{unfit.fault}, and the tables cannot be made again: {error}") from error
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:

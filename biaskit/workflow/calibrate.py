@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -12,8 +13,8 @@ import numpy as np
 
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
-from biaskit.errors import RunError, UsageError, nearest
-from biaskit.files import write_or_refuse
+from biaskit.errors import RunError, TableError, UsageError, nearest
+from biaskit.files import check_folder, check_replaceable, write_or_refuse
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
@@ -25,13 +26,15 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.tables.io import read_table, write_table
+from biaskit.tables.io import read_table, rows_of, write_table
+from biaskit.tables.sets import TABLES
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
 STUDY_FILE = "calibrated.toml"
+TABLE = "calibration.csv"
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class CalibrationResult:
     @property
     def table(self) -> pd.DataFrame:
         """calibration.csv: every C and alpha that was tried, with its numbers of words."""
-        return read_table(self.path / "tables" / "calibration.csv")
+        return read_table(self.path / TABLES / TABLE)
 
     def document(self) -> Document:
         """C of each prior, the sweep over alpha, and the words that alpha decides."""
@@ -80,6 +83,10 @@ def calibrate(
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
+    target = Path(out) if out else path / STUDY_FILE
+    check_replaceable(target, "study file", (".toml",), _is_calibrated)
+    check_folder(path / TABLES)
+    check_replaceable(path / TABLES / TABLE, "table", (".csv",), _is_table)
     design = read_design(manifest["resolved"], settings)
     documents = texts_of(path, manifest, design)
     one = _chosen(list(text_comparisons(documents, design.study)), documents.models, model, occupation)
@@ -101,10 +108,10 @@ def calibrate(
     )
     rows = list(found.rows())
     if rows:
-        write_table(path / "tables" / "calibration.csv", "calibration", rows)
-    target = _write_study(Path(out) if out else path / STUDY_FILE, study.name, found)
+        write_table(path / TABLES / TABLE, "calibration", rows)
+    written = _write_study(target, study.name, found)
     signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
-    return CalibrationResult(path, found, target, signature, tuple(_notes(found, one)))
+    return CalibrationResult(path, found, written, signature, tuple(_notes(found, one)))
 
 
 def _chosen(
@@ -131,6 +138,28 @@ def _chosen(
     return own[names.index(occupation)]
 
 
+_SUMMARY = "alpha and c calibrated on "
+
+
+def _is_calibrated(content: bytes) -> bool:
+    """Whether a study file is one that `calibrate` wrote: its five keys and nothing else."""
+    try:
+        study = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    keys = {"name", "engine", "summary", "alpha", "c"}
+    return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
+
+
+def _is_table(content: bytes) -> bool:
+    """Whether a file is a table of an earlier calibration."""
+    try:
+        rows_of(Path(TABLE), content)
+    except TableError:
+        return False
+    return True
+
+
 def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
     """Alpha and c as a study that `--study` reads; none where no list is stable."""
     import tomli_w
@@ -140,7 +169,7 @@ def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
     content = {
         "name": name,
         "engine": "personas",
-        "summary": f"alpha and c calibrated on {found.occupation} ({found.model})",
+        "summary": f"{_SUMMARY}{found.occupation} ({found.model})",
         "alpha": found.prior.alpha,
         "c": found.prior.constant,
     }

@@ -17,6 +17,7 @@ from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.compare.requirement import Requirement, require_equivalent
 from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.progress import watching
 from biaskit.provenance import digest, signature, versions
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding
@@ -25,10 +26,12 @@ from biaskit.report.findings.finding import Topic
 from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
 from biaskit.runs.collection import Collection, gather
-from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_json, write_manifest
+from biaskit.runs.folder import check_run_folder
+from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
 from biaskit.runs.store import DEFAULT_PARENT
-from biaskit.tables.io import read_table_rows, write_table
 from biaskit.tables.quantities import QUANTITIES
+from biaskit.tables.sets import TableSet, read_set
+from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult, run_path, table_property
 
@@ -56,7 +59,7 @@ class ComparisonResult(RunResult):
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Every table this comparison made, by name, as typed rows."""
-        return _stored(self.path)
+        return read_set(self.path, TABLES).rows()
 
     def requirement(self, contrast: str = "models") -> Requirement:
         """Which rows of a contrast can say "equivalent", and which of them do not.
@@ -92,11 +95,6 @@ class ComparisonResult(RunResult):
         return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}<ul>{said}</ul>"
 
 
-def _stored(path: Path) -> dict[str, list[dict[str, Any]]]:
-    files = {name: path / "tables" / f"{name}.csv" for name in TABLES}
-    return {name: read_table_rows(file) for name, file in files.items() if file.exists()}
-
-
 def _as_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -125,7 +123,10 @@ def compare(
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
-    collection = gather([run_path(run) for run in runs])
+    paths = [run_path(run) for run in runs]
+    with watching(None) as seen:
+        make_fit(paths, seen)
+    collection = gather(paths)
     return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
 
 
@@ -250,27 +251,25 @@ def _write(
     path: Path, manifest: Mapping[str, Any], collection: Collection, made: ComparisonTables
 ) -> Content:
     """The comparison's folder; one that holds a run of an engine is left alone."""
+    check_run_folder(path)
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
         raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
-    write_manifest(path, manifest)
+    question, tables = manifest["question"], TableSet(path)
     for name in TABLES:
-        file = path / "tables" / f"{name}.csv"
-        if rows := getattr(made, name):
-            write_table(file, name, rows)
-        else:
-            file.unlink(missing_ok=True)  # a table that was not made is absent
-    question = manifest["question"]
-    analysis = {
+        if rows := getattr(made, name):  # a table that was not made is absent
+            tables.add(name, rows)
+    tables.analysis |= {
         "signature": manifest["signature"],
         "notes": made.notes,
         "choices": {"margin": question["margins"], "groups": question["groups"]},
         "versions": manifest["versions"],
     }
-    write_json(path / "tables" / "analysis.json", analysis)
+    write_manifest(path, manifest)
+    made.notes = [*made.notes, *tables.write()]
     return Content(
         title=", ".join(manifest["models"]),
         parts=collection.parts,
-        between=_stored(path),
+        between=read_set(path, TABLES).rows(),
         notes=tuple(made.notes),
         command=str(manifest["command"]),
         versions=manifest["versions"],

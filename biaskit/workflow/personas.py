@@ -19,11 +19,11 @@ from biaskit.personas.sampling.stored_design import describe_design, read_design
 from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
-from biaskit.runs.collection import stored_tables
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
+from biaskit.tables.sets import read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
 
@@ -56,7 +56,7 @@ class PersonasResult(RunResult):
 
     def document(self) -> Document:
         """The headline tables with notes and signature, for a renderer."""
-        return personas_document(stored_tables(self.path), self.analysis(), self.warnings)
+        return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings)
 
 
 @checked()
@@ -156,18 +156,20 @@ def analyse_personas(
     """Every table of a run from its rows, rows between models included; returns the notes."""
     from biaskit.compare.within_run import between_persona_models, merge_tests
 
-    notes = analyse_texts(run, overrides, watcher=watcher)
+    tables = analyse_texts(run, overrides, watcher=watcher)
     manifest = read_manifest(run)
     models = list(manifest["models"])
-    (run / "tables" / "srb_change.csv").unlink(missing_ok=True)
     if len(models) > 1:
         design = read_design(manifest["resolved"], overrides)
-        rows, more = between_persona_models(
-            run / "tables",
+        rows, changes, more = between_persona_models(
+            {name: tables.rows(name) for name in ("srb", "representation")},
             forms={label: entry["prompt_form"] for label, entry in manifest["models"].items()},
             margins=design.study.margin,
             seed=design.study.seed,
+            run=str(run),
         )
-        merge_tests(run / "tables" / "tests.csv", rows)
-        notes += more
-    return notes
+        if changes:
+            tables.add("srb_change", changes)
+        tables.add("tests", merge_tests(tables.rows("tests"), rows))
+        tables.notes += more
+    return tables.write()

@@ -24,11 +24,11 @@ from biaskit.probe import power as of_cells
 from biaskit.probe.design import ProbeDesign, cells, resolve_design
 from biaskit.records import Prompt, PromptForm
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.runs.collection import stored_tables
 from biaskit.runs.manifest import read_manifest
 from biaskit.stats.power import POWER
 from biaskit.study.config import load_study
 from biaskit.study.keys import PersonasStudy, ProbeStudy
+from biaskit.tables.sets import read_set
 from biaskit.wording import percent, point_number
 from biaskit.workflow.calls import list_override
 from biaskit.workflow.result import RunResult, run_path
@@ -235,7 +235,7 @@ def _of_cells(study: ProbeStudy, asked: _Asked, run: Path | None, draws: int | N
     variance = [v for v in load_cell_variance() if v.gender == gender]
     if run is not None:
         label = _label_in(run, asked)
-        variance = of_cells.variance_of_tables(stored_tables(run), label, gender, str(run))
+        variance = of_cells.variance_of_tables(read_set(run).rows(), label, gender, str(run))
     coverage = None if run is not None or asked.demo or not draws_texts else 1.0
     outlooks = of_cells.outlooks(
         design, variance, draws=study.draws if draws_texts else None, coverage=coverage
@@ -280,7 +280,7 @@ def _of_texts(study: PersonasStudy, asked: _Asked, run: Path | None) -> _Made:
     design = resolve_texts(study)
     variance = load_text_variance()[0]
     if run is not None:
-        tables = stored_tables(run)
+        tables = read_set(run).rows()
         variance = of_texts.variance_of_tables(
             tables.get("representation", ()), _label_in(run, asked), str(run)
         )

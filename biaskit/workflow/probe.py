@@ -25,7 +25,7 @@ from biaskit.report.render.probe import probe_document
 from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.io import read_table_rows
+from biaskit.tables.sets import read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
 
@@ -56,11 +56,7 @@ class ProbeResult(RunResult):
         """The paper's tables with notes and signature, for a renderer."""
         made = self.analysis()
         design = read_design(read_manifest(self.path)["resolved"], made["choices"])
-        tables = {
-            name: read_table_rows(file)
-            for name in ("probe_groups", "probe_levels")
-            if (file := self.path / "tables" / f"{name}.csv").exists()
-        }
+        tables = read_set(self.path, ("probe_groups", "probe_levels")).rows()
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
 
 
@@ -166,17 +162,21 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
     """Every table of a run from its rows, rows between models included; returns the notes."""
     from biaskit.compare.within_run import between_models, merge_tests
 
-    notes = analyse_probe_rows(run, overrides)
+    tables = analyse_probe_rows(run, overrides)
     manifest = read_manifest(run)
     models = list(manifest["models"])
     if len(models) > 1:
         design = read_design(manifest["resolved"], overrides)
         rows, more = between_models(
-            run / "tables", groups=design.groups, models=models, margins=design.study.margin
+            tables.rows("probe_cells"),
+            groups=design.groups,
+            models=models,
+            margins=design.study.margin,
+            run=str(run),
         )
-        merge_tests(run / "tables" / "tests.csv", rows)
-        notes += more
-    return notes
+        tables.add("tests", merge_tests(tables.rows("tests"), rows))
+        tables.notes += more
+    return tables.write()
 
 
 @checked()

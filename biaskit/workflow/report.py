@@ -13,13 +13,13 @@ from pydantic import ValidationError
 
 from biaskit.arguments import checked
 from biaskit.corpora.sources import load_corpus
-from biaskit.errors import StudyError, UsageError, nearest
-from biaskit.files import write_or_refuse
+from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.files import check_folder, check_replaceable, write_or_refuse, write_set
 from biaskit.foreign import visible
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
-from biaskit.progress import Watcher, watching
+from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
@@ -27,17 +27,22 @@ from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
 from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
+from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
 from biaskit.wording import count
+from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     from biaskit.report.findings import Finding
 
-PAGE = "report.html"
+PAGES = (".html", ".htm")
+FIGURES, LATEX = "figures", "latex"
+RECORD = ".biaskit.json"
+"""Beside figures and LaTeX tables: the digest of each, so that what somebody changed is never replaced."""
 PREFIX, MARGIN = "report.", "margin."
 STEPS = 4
 """Reading and comparing, drawing, the page, the files: what a long report is at."""
@@ -94,26 +99,32 @@ def report(
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
-    from biaskit.report.figures import draw_all, save
+    from biaskit.report.figures import draw_all, files_of
     from biaskit.report.findings import READING, cannot_show
     from biaskit.report.findings import findings as find
-    from biaskit.report.page import render_page
+    from biaskit.report.page import is_page, render_page
 
     paths, settings = [run_path(run) for run in runs], settings or {}
     keys = _keys(settings)
+    if out is not None:
+        check_replaceable(Path(out), "page", PAGES, is_page)  # before an hour is spent on it
     with watching(watcher) as seen:
         seen.progress("report", 0, STEPS)
-        content, folder = _content(paths, texts, groups, aliases, settings)
+        content, folder = _content(paths, texts, groups, aliases, settings, seen)
+        target = Path(out) if out is not None else folder / PAGE
+        check_replaceable(target, "page", PAGES, is_page)
+        drawn_before = (folder / PAGE).is_file()
+        for name in (FIGURES, LATEX):
+            check_folder(folder / name)
         seen.progress("report", 1, STEPS)
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
         found = find(content)
         page = render_page(content, found, cannot_show(content), figures, max_mb=keys.max_mb, reading=READING)
-        target = Path(out) if out is not None else folder / PAGE
         write_or_refuse(target, page.html)
         seen.progress("report", 3, STEPS)
-        drawn = tuple(save(figures, folder / "figures", pdf=keys.pdf))
-        latex = tuple(_latex(content, folder / "latex"))
+        drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), drawn_before, seen)
+        latex = _beside(folder / LATEX, _latex(content), drawn_before, seen)
         seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, found, content, tuple(page.notes))
 
@@ -158,8 +169,10 @@ def _content(
     groups: Sequence[str],
     aliases: str | Path | None,
     settings: Mapping[str, Any],
+    watcher: Watcher | None = None,
 ) -> tuple[Content, Path]:
     named = _Named.of(runs, groups, aliases)
+    make_fit(named.paths, watcher or Silent())
     collection = gather(named.paths)
     between, notes, folder = _between(collection, named, settings)
     content = Content(
@@ -291,13 +304,26 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 # --- tables for papers -------------------------------------------------------------------------------
 
 
-def _latex(content: Content, folder: Path) -> Iterator[Path]:
+def _latex(content: Content) -> dict[str, bytes]:
     """The papers' tables of every part, a file each, and one document that holds them all."""
     tables: list[PaperTable] = []
     for part in content.parts:
         own = probe_tables(part) if part.engine == "probe" else persona_tables(part.tables, content.between)
         tables += own
     signature = "; ".join(one for part in content.parts for one in part.signatures)
-    for name, text in latex_files(tables, signature).items():
-        write_or_refuse(folder / name, text)
-        yield folder / name
+    return latex_files(tables, signature)
+
+
+def _beside(folder: Path, files: Mapping[str, bytes], ours: bool, watcher: Watcher) -> tuple[Path, ...]:
+    """Put figures or LaTeX tables in their folder; what somebody changed there is kept and said.
+
+    `ours`: an earlier report was made here, perhaps by a version that kept no record of its files.
+    """
+    if not files:
+        return ()
+    try:
+        for kept in write_set(folder, files, RECORD, {}, ours=ours):
+            watcher.note(kept)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    return tuple(folder / name for name in files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -18,8 +17,9 @@ from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.store import find_run
-from biaskit.tables.io import empty_table, read_table
+from biaskit.tables.io import empty_table
 from biaskit.tables.schema import SCHEMAS
+from biaskit.tables.sets import read_set
 from biaskit.wording import count, short
 
 if TYPE_CHECKING:
@@ -69,10 +69,6 @@ class RunResult(ABC):
         """
         if name not in SCHEMAS:
             raise TableError(f"There is no table {name!r}.{nearest(str(name), SCHEMAS)}")
-        file = self.path / "tables" / f"{name}.csv"
-        return read_table(file) if file.exists() else self._without_rows(name)
-
-    def _without_rows(self, name: str) -> pd.DataFrame:
         # Empty is the answer of a run that is there. After a dry run, or in another working folder, it would
         # be a wrong one.
         if not (self.path / MANIFEST).is_file():
@@ -80,6 +76,10 @@ class RunResult(ABC):
                 f"{self.path} holds no run: a dry run writes nothing, and a relative path is looked up in the"
                 f" current folder, {Path.cwd()}."
             )
+        found = read_set(self.path, (name,)).frame(name)
+        return self._without_rows(name) if found is None else found
+
+    def _without_rows(self, name: str) -> pd.DataFrame:
         manifest = read_manifest(self.path)
         resolved = manifest["resolved"]
         if manifest["engine"] == "probe":
@@ -98,14 +98,7 @@ class RunResult(ABC):
 
     def analysis(self) -> dict[str, Any]:
         """How the stored tables were made (analysis.json): choices, signature, digest of the rows."""
-        file = self.path / "tables" / "analysis.json"
-        try:
-            made: dict[str, Any] = json.loads(file.read_text("ascii"))
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"{file} cannot be read: {error}. `biaskit analyze {self.path}` makes the tables again."
-            ) from error
-        return made
+        return read_set(self.path, ()).analysis
 
     @abstractmethod
     def document(self) -> Document:

@@ -172,7 +172,7 @@ def run_of(folder: Path, *labels: str) -> tuple[Path, list[str]]:
     asked = design()
     models = {label: f"scripted:{label}" for label in labels}
     score_cells(asked, Session(folder, models, lambda label, *_: degraded(label)))
-    return folder, analyse_probe_rows(folder)
+    return folder, analyse_probe_rows(folder).write()
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +279,7 @@ def test_the_text_names_the_estimator_and_shows_what_it_leaves_open(three: tuple
 def test_under_instructions_the_title_names_the_estimator(tmp_path: Path) -> None:
     asked = design(instructions__select="1")
     score_cells(asked, Session(tmp_path, {"listing": "scripted:x"}, lambda *_: degraded("listing")))
-    analyse_probe_rows(tmp_path)
+    analyse_probe_rows(tmp_path).write()
     tables = {"probe_groups": read_table_rows(tmp_path / "tables" / "probe_groups.csv")}
     (table,) = probe_document(frame_of(asked), tables, [], "").tables
     assert "listing (top-k)" in table.title
@@ -293,7 +293,7 @@ def test_what_was_listed_and_counted_is_in_the_digest_of_the_rows(tmp_path: Path
         rows = [json.loads(line) for line in path.read_text("ascii").splitlines()]
         change(rows[0])
         path.write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
-        analyse_probe_rows(run)
+        analyse_probe_rows(run).write()
         return before, digest(run)
 
     def digest(run: Path) -> str:

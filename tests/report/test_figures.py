@@ -19,7 +19,7 @@ import pytest
 from places import TESTS
 
 from biaskit.report.content import Content
-from biaskit.report.figures import Figure, Missing, draw_all, probe, save, srb, transfer
+from biaskit.report.figures import Figure, Missing, draw_all, files_of, probe, srb, transfer
 from biaskit.report.figures import between_models as models
 from biaskit.report.figures import representation as personas
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
@@ -1169,20 +1169,17 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
     assert figure.svg == only(probe.jobs, content(("A",), 2))["jobs"].svg
 
 
-def test_save_writes_what_is_asked(tmp_path: Path) -> None:
+def test_files_are_what_is_asked() -> None:
     one = content(("A",), 2)
     made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(probe.ternary, one).values()]
     made.append(Missing("models", "Models", "There is one."))
-    paths = save(made, tmp_path / "figures", pdf=True)
-    assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == {
-        p.name for p in paths
-    }
-    assert (tmp_path / "figures/jobs.png").read_bytes().startswith(b"\x89PNG")
-    pdf = (tmp_path / "figures/jobs.pdf").read_bytes()
-    assert pdf.startswith(b"%PDF")
-    assert b"CreationDate" not in pdf
-    assert b"/Type3" not in pdf
-    assert ["jobs.svg", "jobs.png"] == [p.name for p in save(made[:1], tmp_path / "two", pdf=False)]
+    files = files_of(made, pdf=True)
+    assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == set(files)
+    assert files["jobs.png"].startswith(b"\x89PNG")
+    assert files["jobs.pdf"].startswith(b"%PDF")
+    assert b"CreationDate" not in files["jobs.pdf"]
+    assert b"/Type3" not in files["jobs.pdf"]
+    assert ["jobs.svg", "jobs.png"] == list(files_of(made[:1], pdf=False))
 
 
 def test_a_difference_that_is_not_clear_is_not_told_as_a_finding() -> None:

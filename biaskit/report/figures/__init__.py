@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
-from biaskit.files import write_atomically
 from biaskit.report.content import Content
 from biaskit.report.figures.figure import Figure, Missing
 
-__all__ = ["Figure", "Missing", "draw_all", "save"]
+__all__ = ["Figure", "Missing", "draw_all", "files_of"]
 
 
 def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
@@ -49,15 +47,12 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         return (*drawn, *both_engines.figures(content))
 
 
-def save(figures: Sequence[Figure | Missing], folder: Path, *, pdf: bool) -> list[Path]:
-    """Write `<name>.svg`, `<name>.png` and, when asked, `<name>.pdf`; returns the paths."""
-    paths: list[Path] = []
+def files_of(figures: Sequence[Figure | Missing], *, pdf: bool) -> dict[str, bytes]:
+    """`<name>.svg`, `<name>.png` and, when asked, `<name>.pdf` of every figure, by file name."""
+    made: dict[str, bytes] = {}
     for figure in figures:
         if isinstance(figure, Missing):
             continue
-        made = {"svg": figure.svg, "png": figure.png()} | ({"pdf": figure.pdf()} if pdf else {})
-        for kind, content in made.items():
-            path = folder / f"{figure.name}.{kind}"
-            write_atomically(path, content)
-            paths.append(path)
-    return paths
+        made |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.png": figure.png()}
+        made |= {f"{figure.name}.pdf": figure.pdf()} if pdf else {}
+    return made

@@ -104,6 +104,18 @@ def render_page(
     return Page(html, tuple(shown(note) for note in notes))
 
 
+_BEGINNING = (
+    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    b"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"
+)
+"""Every page begins so, those of earlier versions too."""
+
+
+def is_page(content: bytes) -> bool:
+    """Whether a file is a page that biaskit made, which a new one may replace."""
+    return content.startswith(_BEGINNING)
+
+
 def _packed(
     content: Content, drawings: Sequence[str], extent: fitting.Extent, done: dict[tuple[object, ...], str]
 ) -> dict[str, str]:

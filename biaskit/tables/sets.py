@@ -1,0 +1,167 @@
+"""The tables of one analysis as one set: put in place together, and read as they were written or not at all.
+
+`analysis.json` is the set's record: it names each table by its digest, so whoever reads a table that was
+replaced, edited or left behind by a stopped command knows (docs/reading.md#table-set). A record of an older
+biaskit names none, and its tables are read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from biaskit.errors import RunError, TableError
+from biaskit.files import check_folder, digest_of, files_of, is_intact, opened, read_record, write_set
+from biaskit.tables.io import frame_of, rows_of, table_bytes
+from biaskit.tables.schema import SCHEMAS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = "tables"
+ANALYSIS = "analysis.json"
+ALONE = ("calibration",)
+"""Tables that another command makes by themselves: they lie in the folder and belong to no set."""
+
+
+@dataclass(slots=True)
+class TableSet:
+    """The tables of one analysis of a run or a comparison, until they are put in place.
+
+    Attributes:
+        run: the folder whose tables/ they go to.
+        analysis: what analysis.json says of them: choices, signature, notes.
+        notes: what a careful reader must know.
+    """
+
+    run: Path
+    analysis: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    _content: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a place that could not be written before anything is computed."""
+        check_folder(self.run / TABLES)
+
+    def add(
+        self,
+        name: str,
+        rows: Sequence[Mapping[str, object]],
+        *,
+        groups: Sequence[str] = (),
+        contrast: tuple[str, str] = ("", ""),
+        scoped: bool = False,
+    ) -> None:
+        """A table, in place of one of the same name; the other arguments are those of `columns`."""
+        self._content[name] = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """A table as it will read back; no rows where the set has none."""
+        content = self._content.get(name)
+        return [] if content is None else rows_of(Path(f"{name}.csv"), content)
+
+    def write(self) -> list[str]:
+        """Put all tables in place, and take away those that this analysis does not make.
+
+        Returns the notes, and of each file that somebody else had changed where it is kept. Raises
+        `TableError` where nothing can be written; what stood there stands then as it was, or is told by its
+        digests.
+        """
+        folder = self.run / TABLES
+        files = {f"{name}.csv": content for name, content in self._content.items()}
+        gone = [f"{name}.csv" for name in SCHEMAS if name not in ALONE]
+        try:
+            kept = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)
+        except OSError as error:
+            raise TableError(f"{folder} cannot be written: {error.strerror or error}.") from error
+        return [*self.notes, *kept]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSet:
+    """The tables of a run or a comparison as they stand on disk, each as its record names it."""
+
+    run: Path
+    analysis: dict[str, Any]
+    tables: Mapping[str, bytes]  # by name, in order of the names
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """Every table as typed rows."""
+        return {name: rows_of(self._path(name), content) for name, content in self.tables.items()}
+
+    def frame(self, name: str) -> pd.DataFrame | None:
+        """A table as a DataFrame; None where the set has none of that name."""
+        content = self.tables.get(name)
+        return None if content is None else frame_of(self._path(name), content)
+
+    def _path(self, name: str) -> Path:
+        return self.run / TABLES / f"{name}.csv"
+
+
+class UnfitError(RunError):
+    """The tables of a run are not those that its record names.
+
+    Attributes:
+        fault: what does not fit; the message also says what to do.
+        analysis: the record, None where that is not to be trusted either.
+    """
+
+    def __init__(self, fault: str, remedy: str, analysis: dict[str, Any] | None) -> None:
+        super().__init__(f"{fault}; {remedy}.")
+        self.fault = fault
+        self.analysis = analysis
+
+
+def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
+    """The tables of a run or a comparison, or those of some names, each held against its digest.
+
+    Raises `RunError` where there are none, `UnfitError` where one of them is not as it was written.
+    """
+    folder, faults, tables = run / TABLES, [], {}
+    wanted = [f"{name}.csv" for name in sorted(SCHEMAS) if name in names]
+    try:
+        with opened(folder, [ANALYSIS, *wanted]) as reading:
+            analysis = _analysis_of(run, reading[ANALYSIS]())
+            stated = files_of(analysis)
+            if not is_intact(analysis):
+                faults.append(f"{ANALYSIS} was changed after the analysis")
+            for name in wanted:
+                table = name.removesuffix(".csv")
+                if stated is not None and name not in stated and table not in ALONE:
+                    continue  # a file that is no table of this set, whoever put it there
+                content = reading[name]()
+                if stated is not None and name in stated and digest_of(content) != stated[name]:
+                    faults.append(f"{name} {'is gone' if content is None else 'is not as it was written'}")
+                elif content is not None:
+                    tables[table] = content
+    except OSError as error:
+        raise RunError(f"{error.filename or folder} cannot be read: {error.strerror or error}.") from error
+    if faults:
+        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        trusted = analysis if is_intact(analysis) else None
+        raise UnfitError(f"{folder}: {faults[0]}{more}", _remedy(run), trusted)
+    return StoredSet(run, analysis, tables)
+
+
+def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
+    if content is None:
+        raise RunError(f"{run} has no tables yet: `biaskit analyze {run}` makes them.")
+    try:
+        analysis = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        analysis, why = None, f": {error}"
+    else:
+        why = " as what it should be"
+    if not isinstance(analysis, dict):
+        file = run / TABLES / ANALYSIS
+        raise RunError(f"{file} cannot be read{why}; `biaskit analyze {run}` makes the tables again.")
+    return analysis
+
+
+def _remedy(run: Path) -> str:
+    if (read_record(run / "manifest.json") or {}).get("engine") == "compare":  # which has no rows
+        return "give the compare command again"
+    return f"`biaskit analyze {run}` makes the tables again"

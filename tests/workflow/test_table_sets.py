@@ -1,0 +1,384 @@
+"""The tables of one analysis are one set: after a kill, an edit or a mixture nobody reads half of two."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from biaskit import files
+from biaskit.errors import RunError, TableError
+from biaskit.progress import Silent
+from biaskit.runs.collection import gather
+from biaskit.tables.sets import ANALYSIS, UnfitError, read_set
+from biaskit.workflow.analyze import analyse, make_fit, result_of
+from biaskit.workflow.compare import compare
+from biaskit.workflow.imported import analyze_texts
+from biaskit.workflow.probe import probe
+
+Tables = dict[str, bytes]
+MODELS = ("a=scripted:a.jsonl", "b=scripted:b.jsonl")
+SMALL: dict[str, Any] = {"study": "gasp-occupations", "templates": "1-2", "watcher": Silent()}
+
+
+def of(run: Path) -> Tables:
+    return {path.name: path.read_bytes() for path in sorted((run / "tables").iterdir())}
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tables, Tables]:
+    """A run that has grown since its tables were made, with its tables before and after."""
+    home = tmp_path_factory.mktemp("grown")
+    here = Path.cwd()
+    os.chdir(home)
+    for name, she in (("a", -0.5), ("b", -1.5)):
+        lines = [{"contains": "nurse", "log_probs": {" She": she}}, {"log_probs": {" He": -0.6, " She": -2}}]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
+    run = probe(*MODELS, jobs="nurse,mechanic", out="run", **SMALL).path.absolute()
+    before = of(run)
+    probe(*MODELS, jobs="nurse,mechanic,cook", out="run", **SMALL)
+    after = of(run)
+    assert before.keys() == after.keys()
+    assert not [name for name in before if name != ANALYSIS and before[name] == after[name]]
+    for name, content in before.items():
+        (run / "tables" / name).write_bytes(content)
+    os.chdir(here)
+    return run, before, after
+
+
+@pytest.fixture
+def grown(states: tuple[Path, Tables, Tables], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(states[0], tmp_path / "run"))
+
+
+# --- kill -9 at every operation on files -----------------------------------------------------------------
+
+OPERATIONS = ("open", "fsync", "chmod", "replace", "rename", "unlink", "mkdir")
+
+
+def killed_at(n: int, act: Callable[[], object], *, within: Path) -> bool:
+    """Act in a child that is killed before its n-th operation on files of a folder; whether it was."""
+    child = os.fork()
+    if child == 0:
+        left = n
+
+        def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+            def instead(*arguments: Any, **more: Any) -> Any:
+                nonlocal left
+                # A descriptor has no name; what syncs one here is the writer.
+                inside = isinstance(arguments[0], int) or str(arguments[0]).startswith(str(within))
+                left -= inside
+                if inside and not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return call(*arguments, **more)
+
+            return instead
+
+        for name in OPERATIONS:
+            setattr(os, name, counted(getattr(os, name)))
+        status = 1
+        try:
+            act()
+            status = 0
+        finally:
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(ended) or 0 == os.WEXITSTATUS(ended)
+    return os.WIFSIGNALED(ended)
+
+
+def test_a_kill_at_any_moment_leaves_one_set_or_one_that_tells(
+    states: tuple[Path, Tables, Tables], tmp_path: Path
+) -> None:
+    source, before, after = states
+    n, seen = 0, {"before": 0, "after": 0, "unfit": 0}
+    killed = True
+    while killed:
+        n += 1
+        run = Path(shutil.copytree(source, tmp_path / "run"))
+        killed = killed_at(n, lambda run=run: analyse(run), within=run / "tables")  # type: ignore[misc]
+        left = {name: content for name, content in of(run).items() if name in before}
+        try:
+            read_set(run)
+        except UnfitError:
+            assert left not in (before, after)
+            seen["unfit"] += 1
+        else:
+            assert left in (before, after)
+            seen["before" if left == before else "after"] += 1
+        make_fit([run], Silent())
+        read_set(run)
+        assert {name: content for name, content in of(run).items() if name in before} in (before, after)
+        analyse(run)
+        assert after == of(run), f"killed at {n}: files that stayed, or other tables"
+        shutil.rmtree(run)
+    assert n > 5 * len(before)
+    assert all(seen.values()), seen
+
+
+def said_of(run: Path) -> str:
+    """What is said of tables that do not fit; nothing where they do."""
+    try:
+        read_set(run)
+    except UnfitError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("step", [1, 4, 8])
+def test_a_mixture_is_made_again_by_whoever_compares(
+    states: tuple[Path, Tables, Tables], tmp_path: Path, step: int
+) -> None:
+    source, _, after = states
+    n = unfit = 0
+    while unfit < step:  # so many renames into the swap
+        run = Path(shutil.copytree(source, tmp_path / f"run-{n}"))
+        n += 1
+        assert killed_at(n, lambda run=run: analyse(run), within=run / "tables")  # type: ignore[misc]
+        unfit += bool(said_of(run))
+    made = compare(run, out=tmp_path / "comparison")
+    assert after == of(run)
+    assert made.tests.equals(compare(run, out=tmp_path / "again").tests)
+
+
+def test_tables_that_a_killed_analysis_left_are_known_as_our_own(
+    states: tuple[Path, Tables, Tables], tmp_path: Path
+) -> None:
+    """What it had put in place is replaced by the tables of the stored choices, and not kept as an edit."""
+    source, before, after = states
+    n, unfit = 20, 0  # the files are written before
+    while unfit < 3:
+        n += 2
+        run = Path(shutil.copytree(source, tmp_path / f"run-{n}"))
+        other = lambda run=run: analyse(run, {"coverage_floor": 1.0})  # noqa: E731
+        assert killed_at(n, other, within=run / "tables")
+        unfit += (fits := not said_of(run)) is False
+        make_fit([run], Silent())
+        assert fits or after == of(run)
+    assert before.keys() == of(run).keys()
+
+
+def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_path: Path) -> None:
+    analyse(grown)
+    compare(grown, out=tmp_path / "c", settings={"margin.share": 0.2})
+    again = lambda: compare(grown, out=tmp_path / "c", settings={"margin.share": 0.01})  # noqa: E731
+    n, unfit = 0, list[str]()
+    while killed_at(n := n + 1, again, within=tmp_path / "c" / "tables"):
+        unfit += [fault] if (fault := said_of(tmp_path / "c")) else []
+    assert unfit
+    assert all("give the compare command again" in fault for fault in unfit)
+    assert [ANALYSIS, "tests.csv"] == sorted(of(tmp_path / "c"))
+    assert {0.01} == {margin for margin in again().tests["margin"] if margin == margin}
+
+
+# --- edited, deleted, foreign ------------------------------------------------------------------------------
+
+
+def edit(path: Path) -> bytes:
+    """As a spreadsheet saves a table: other line ends, and one number rounded."""
+    content = path.read_bytes().replace(b"\n", b"\r\n").replace(b"0.5", b"0.9", 1)
+    path.write_bytes(content)
+    return content
+
+
+def damages() -> Iterator[tuple[str, Callable[[Path], object]]]:
+    yield "edited", lambda tables: edit(tables / "tests.csv")
+    yield "deleted", lambda tables: (tables / "probe_groups.csv").unlink()
+    yield "emptied", lambda tables: (tables / "probe_cells.csv").write_bytes(b"")
+    yield "torn", lambda tables: (tables / "probe_jobs.csv").write_bytes(b'model,"')
+    yield "swapped", lambda tables: shutil.copy(tables / "probe_jobs.csv", tables / "probe_groups.csv")
+    yield "in capitals", lambda tables: (tables / "tests.csv").rename(tables / "TESTS.CSV")
+
+
+@pytest.mark.parametrize(("name", "damage"), damages(), ids=lambda one: one if isinstance(one, str) else "")
+def test_a_table_that_is_not_as_written_is_told_by_all_and_made_again(
+    grown: Path, name: str, damage: Callable[[Path], object]
+) -> None:
+    analyse(grown)
+    whole = of(grown)
+    result = result_of(grown)
+    damage(grown / "tables")
+    with pytest.raises(UnfitError, match=rf"{grown}/tables: .*`biaskit analyze {grown}` makes the tables"):
+        gather([grown])
+    with pytest.raises(UnfitError):
+        for table in ("tests", "probe_groups", "probe_cells", "probe_jobs"):
+            result.table(table)
+    make_fit([grown], Silent())
+    assert whole == {name: content for name, content in of(grown).items() if name in whole}
+    gather([grown])
+
+
+def test_an_edited_table_is_kept_beside_its_place(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    analyse(grown)
+    whole = of(grown)
+    first = edit(grown / "tables" / "tests.csv")
+    compare(grown, out=grown.with_name("c"))
+    said = capsys.readouterr().err
+    assert 1 == said.count("\n")
+    assert "tables: tests.csv is not as it was written. All tables are made again" in said
+    assert first == (grown / "tables" / "tests.csv.changed-1").read_bytes()
+    (grown / "tables" / "tests.csv").write_text("mine", "utf-8")
+    notes = analyse(grown)
+    assert notes[-1].endswith("tests.csv was changed by somebody else and is kept as tests.csv.changed-2")
+    assert "mine" == (grown / "tables" / "tests.csv.changed-2").read_text("utf-8")
+    assert {**whole, "tests.csv.changed-1": first, "tests.csv.changed-2": b"mine"} == of(grown)
+
+
+def test_a_file_of_ones_own_in_the_tables_is_left_alone_and_not_read(grown: Path) -> None:
+    analyse(grown)
+    for name, content in (("notes.csv", "x,y\n"), ("probe_levels.csv", "of another run"), ("a.xlsx", "PK")):
+        (grown / "tables" / name).write_text(content, "utf-8")
+    gather([grown])
+    assert result_of(grown).table("probe_levels").empty
+    analyse(grown)
+    kept = {
+        path.name: path.read_text("utf-8") for path in (grown / "tables").iterdir() if path.suffix != ".json"
+    }
+    assert ("x,y\n", "PK") == (kept["notes.csv"], kept["a.xlsx"])
+    assert "of another run" == kept["probe_levels.csv.changed-1"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"signature": "other"}, {"choices": {}}, {"files": {}}, {"sum": None}, {"rows_digest": "0"}]
+)
+def test_a_record_that_was_changed_is_not_trusted(grown: Path, change: dict[str, Any]) -> None:
+    analyse(grown)
+    whole = of(grown)
+    record = grown / "tables" / ANALYSIS
+    record.write_text(json.dumps({**json.loads(whole[ANALYSIS]), **change}), "ascii")
+    with pytest.raises(RunError, match=r"analysis\.json was changed .*`biaskit analyze"):
+        make_fit([grown], Silent())
+    analyse(grown)
+    assert {*whole, "analysis.json.changed-1"} == set(of(grown))
+    assert whole[ANALYSIS] == record.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"3", b"[" * 200_000, b"\xff\xfe", b'{"files": []}'])
+def test_a_record_that_is_none_is_one_line(grown: Path, content: bytes) -> None:
+    (grown / "tables" / ANALYSIS).write_bytes(content)
+    for read in (lambda: gather([grown]), lambda: make_fit([grown], Silent()), result_of(grown).analysis):
+        with pytest.raises(RunError, match=rf"{ANALYSIS}.*`biaskit analyze {grown}`") as error:
+            read()
+        assert "\n" not in str(error.value)
+        assert len(str(error.value)) < 1000
+    analyse(grown)
+    gather([grown])
+
+
+def test_without_rows_nothing_is_made_again_and_a_whole_set_is_read(grown: Path) -> None:
+    analyse(grown)
+    (grown / "probe.jsonl").unlink()
+    make_fit([grown], Silent())
+    gather([grown])
+    (grown / "tables" / "tests.csv").unlink()
+    with pytest.raises(RunError, match=r"tests\.csv is gone, and there are no rows to make it again from"):
+        make_fit([grown], Silent())
+
+
+def test_a_disk_that_takes_nothing_is_one_line(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(grown / "tables" / "tests.csv")
+    left = of(grown)
+
+    def full(*_: object, **__: object) -> tuple[int, str]:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(files.tempfile, "mkstemp", full)
+    with pytest.raises(RunError, match=r"cannot be made again: .*tables cannot be written: Read-only"):
+        make_fit([grown], Silent())
+    with pytest.raises(TableError, match="Read-only"):
+        analyse(grown)
+    assert left == of(grown)
+
+
+def test_a_run_of_before_there_were_digests_is_read_as_it_is(grown: Path) -> None:
+    record = grown / "tables" / ANALYSIS
+    analysis = {k: v for k, v in json.loads(record.read_bytes()).items() if k not in ("files", "sum")}
+    record.write_text(json.dumps(analysis), "ascii")
+    rows = len(gather([grown]).parts[0].tables["probe_jobs"])
+    jobs = grown / "tables" / "probe_jobs.csv"
+    jobs.write_text("".join(jobs.read_text().splitlines(keepends=True)[:-1]))
+    make_fit([grown], Silent())
+    assert rows - 1 == len(gather([grown]).parts[0].tables["probe_jobs"])
+    analyse(grown)  # from here on it has them, and nothing of the old ones is kept beside
+    assert not [name for name in of(grown) if "changed" in name]
+    assert json.loads(record.read_bytes())["files"].keys() == of(grown).keys() - {ANALYSIS}
+
+
+# --- with the choices that were made -----------------------------------------------------------------------
+
+CHOSEN: tuple[dict[str, Any], ...] = (
+    {},
+    {"coverage_floor": 1.0},
+    {"interval": "bootstrap", "seed": 3},
+    {"contrast": ["diverse", "male"]},
+    {"margin.share": 0.5},
+    {"skip_bad_lines": True},
+)
+
+
+@pytest.mark.parametrize("chosen", CHOSEN, ids=str)
+def test_tables_of_the_prober_are_made_again_with_the_stored_choices(grown: Path, chosen: Any) -> None:
+    if "skip_bad_lines" in chosen:
+        rows = grown / "probe.jsonl"
+        first, *others = rows.read_text("ascii").splitlines(keepends=True)
+        rows.write_text("".join([first[:50] + "\n", *others]), "ascii")
+    analyse(grown, chosen)
+    whole = of(grown)
+    (grown / "tables" / "tests.csv").unlink()
+    make_fit([grown], Silent())
+    assert whole == of(grown)
+
+
+@pytest.mark.parametrize("chosen", [{}, {"alpha": 0.5, "names": "keep"}, {"margin.represented_share": 0.2}])
+def test_tables_of_texts_are_made_again_with_the_stored_choices(tmp_path: Path, chosen: Any) -> None:
+    chance = random.Random(1)
+    texts = [
+        f"{chance.choice(('She', 'He', 'They'))} {' '.join(chance.choices('abcdefgh', k=9))}."
+        for _ in range(60)
+    ]
+    jobs = ["nurse", "cook", "pilot"] * 20
+    run = analyze_texts(
+        {"text": texts, "job": jobs},
+        occupation="job",
+        settings={"clusters": False, "permutations": 19, **chosen},
+        out=tmp_path / "texts",
+        watcher=Silent(),
+    ).path
+    whole = of(run)
+    (run / "tables" / "associations.csv").write_bytes(b"")
+    make_fit([run], Silent())
+    assert {**whole, "associations.csv.changed-1": b""} == of(run)
+
+
+# --- several at once ---------------------------------------------------------------------------------------
+
+
+def test_readers_beside_two_writers_see_one_set_or_the_other(grown: Path) -> None:
+    ends = []
+    for chosen in ({"coverage_floor": 1.0}, {"coverage_floor": 0.0}):
+        analyse(grown, chosen)
+        ends.append({name: content for name, content in of(grown).items() if name != ANALYSIS})
+    children = []
+    stop = time.monotonic() + 3
+    for chosen in ({"coverage_floor": 1.0}, {"coverage_floor": 0.0}):
+        if not (child := os.fork()):
+            while time.monotonic() < stop:
+                analyse(grown, chosen)
+            os._exit(0)
+        children.append(child)
+    seen = [0, 0]
+    while time.monotonic() < stop:
+        found = {f"{name}.csv": content for name, content in read_set(grown).tables.items()}
+        assert found in ends
+        seen[ends.index(found)] += 1
+    assert [0, 0] == [os.waitpid(child, 0)[1] for child in children]
+    assert all(seen), seen
+    assert sorted(ends[0]) == sorted(set(of(grown)) - {ANALYSIS})
