@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
 from biaskit.runs.manifest import start_manifest, write_manifest
+from biaskit.runs.reuse import Answers, find_answers
 from biaskit.runs.usage import promise, spent
 
 
@@ -37,6 +38,7 @@ class Outcome:
 
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)
+V = TypeVar("V")
 OpenModel = Callable[[str, str, Mapping[str, Any], Account], M]
 """(label, spec, the model's entry in the manifest, what the run has spent) → model."""
 
@@ -54,6 +56,7 @@ class Session(Generic[M]):
     command: str = ""  # as given in the shell, for the manifest
     manifest: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
+    reuse: bool = True  # take over what runs beside this one have stored
 
     def begin(
         self, engine: str, study: str, *, question: Mapping[str, Any], resolved: Mapping[str, Any]
@@ -106,6 +109,17 @@ class Session(Generic[M]):
             self.watcher.note(f"{label} was stopped: {stopped}")
         finally:
             model.close()
+
+    def find_answers(
+        self, engine: str, model: M, fits: Callable[[Mapping[str, Any]], V | None], answered: Collection[str]
+    ) -> Answers[V]:
+        """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
+        if not self.reuse:
+            return Answers()
+        drift = self.accept_drift
+        found = find_answers(self.run, engine, model.identity, fits, answered=answered, accept_drift=drift)
+        self.outcome.notes += [note for note in found.notes if note not in self.outcome.notes]
+        return found
 
     def show_plan(self, plan: ModelPlan) -> None:
         """Show what a model is still to be asked, before it is asked."""

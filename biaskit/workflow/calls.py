@@ -110,6 +110,7 @@ class CallOptions:
     max_cost: float | None = None  # USD
     price: str | None = None  # IN,OUT in USD per million tokens
     accept_drift: bool = False
+    reuse: bool = True  # take over what runs of the same folder have stored
     dry_run: bool = False
     watcher: Watcher | None = None
 
@@ -173,7 +174,7 @@ def run_study(
             return open_model(spec, label=label, local=local, api=api, known=known, account=account)
 
         session: Session[Any] = Session(
-            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line(), reuse=call.reuse
         )
         try:
             outcome = fill(session)
