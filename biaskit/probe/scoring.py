@@ -68,8 +68,7 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
         return session.outcome
     if not forms:
         return session.outcome
-    with RowWriter(run, "probe", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        session.outcome.notes += writer.reading.notes
+    with session.writing("probe", study) as writer:
         drawn = any(scorers[label].estimator_for(form).draws for label, form in forms.items())
         stored = _stored(run, study) if drawn else dict.fromkeys(writer.keys, 0)
         for label, form in forms.items():

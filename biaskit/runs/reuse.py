@@ -92,6 +92,7 @@ def find_answers(
                 names = names or {name}
                 found.values[row["key"]], found.runs[row["key"]] = value, sibling
         except (*_UNREADABLE, BiaskitError) as error:
+            found.keep({key for key, run in found.runs.items() if run != sibling})
             why = str(error).splitlines()[0]
             found.notes.append(visible(f"{sibling} was passed by, no answers are taken over from it: {why}"))
     return found

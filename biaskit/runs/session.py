@@ -14,9 +14,12 @@ from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
+from biaskit.runs.before import Before
 from biaskit.runs.manifest import start_manifest, write_manifest
 from biaskit.runs.reuse import Answers, find_answers
+from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
+from biaskit.study.keys import Study
 
 
 @dataclass(slots=True)
@@ -87,6 +90,28 @@ class Session(Generic[M]):
             raise error
         self.outcome.failed_models[label] = str(error)
         self.watcher.note(f"{label} is left out: {error}")
+
+    @contextmanager
+    def writing(self, engine: str, study: Study) -> Iterator[RowWriter]:
+        """The run's rows, open to be added to. A start that stores nothing and spends nothing leaves nothing.
+
+        A declined plan, Ctrl-C before the first answer, or the only model's error make no run, so the newest
+        run stays the last real one.
+        """
+        before = Before.of(self.run, engine)
+        try:
+            with RowWriter(self.run, engine, lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+                n_before = len(writer.keys)
+                self.outcome.notes += writer.reading.notes
+                done = False
+                try:
+                    yield writer
+                    done = bool(self.outcome.failed) or not self.outcome.failed_models
+                finally:
+                    if not done and len(writer.keys) == n_before:
+                        before.restore(engine)
+        finally:
+            before.remove_folders()
 
     @contextmanager
     def turn(

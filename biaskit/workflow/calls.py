@@ -187,6 +187,8 @@ def run_study(
 
 def interrupted(run: Path, engine: str) -> str:
     """What an interrupted run says."""
+    if not (run / MANIFEST).exists():
+        return "Stopped. Nothing was stored, and no run was made."
     n = count_rows(rows_file(run, engine))
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 

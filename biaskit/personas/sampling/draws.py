@@ -48,8 +48,7 @@ def draw_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outco
         return session.outcome
     if not forms:
         return session.outcome
-    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        session.outcome.notes += writer.reading.notes
+    with session.writing("personas", study) as writer:
         stored = _stored(run, design)
         for label, form in forms.items():
             generator = generators[label]
