@@ -20,6 +20,7 @@ QUIET_S = 300
 """After so long without an answer a line says what is waited for."""
 BETWEEN_LINES_S = 10
 REDRAWN_S = 0.1
+DAY_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,4 +303,6 @@ def duration(seconds: float) -> str:
     """A time as a person says it."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.1f} days"

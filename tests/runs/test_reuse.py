@@ -285,9 +285,9 @@ def test_a_kill_while_rows_are_taken_over_loses_nothing(console: Cli, engine: st
 def asked_again(server: ApiServer, rows: dict[str, dict[str, Any]]) -> int:
     """Requests of the run's questions that these rows answer already; its first checks ask others."""
     sent = " ".join(json.dumps(one.body) for one in server.requests if one.generates)
-    # As a row has it, a chat is text with the names of its roles.
-    prompts = {row["prompt"].removeprefix("user: ") for row in rows.values()}
-    return sum(json.dumps(prompt)[1:-1] in sent for prompt in prompts)
+    prompts = {row["prompt"] for row in rows.values()}
+    said = [json.loads(text)[0]["content"] if text.startswith("[{") else text for text in prompts]
+    return sum(json.dumps(text)[1:-1] in sent for text in said)
 
 
 API = {

@@ -177,7 +177,7 @@ class _Sampler:
         new_tokens = self.design.sampling.max_new_tokens * len(missing)
         if missing:
             planned = self._planned(missing)
-            seconds = None if self.session.dry_run else self.generator.estimate_seconds(new_tokens)
+            seconds = self.generator.estimate_seconds(new_tokens)
 
         def at_most(value: float | None) -> float | None:
             return value * (len(missing) + later) / len(missing) if missing and value else value
