@@ -45,6 +45,8 @@ class TextSource:
     columns: Mapping[str, str]  # text, gender, occupation, model → the column that holds it
     digest: str  # SHA-256, hex
     records: Callable[[], Iterator[Record]]
+    header: tuple[str, ...] = ()  # every column, used or not, where the header is a line of its own
+    notes: tuple[str, ...] = ()
 
 
 def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
@@ -59,6 +61,13 @@ def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
     state = _state(path, where)
     with _readable(path, where), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+    header: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    if reader in (_READERS[".csv"], _READERS[".tsv"]):
+        delimiter, header = _header(path, where, columns, "," if reader is _READERS[".csv"] else "\t")
+        reader = partial(_csv_records, delimiter=delimiter)
+        if (name := _SEPARATORS.get(delimiter)) and path.name.lower().removesuffix(".gz").endswith(".csv"):
+            notes = (f"columns were parted at {name}: by it the header has the columns that were asked for",)
     return TextSource(
         where,
         _label_of(path),
@@ -66,7 +75,35 @@ def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
         columns,
         digest,
         lambda: _unchanged(path, where, state, reader(path, where, columns)),
+        header,
+        notes,
     )
+
+
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+"""What parts the columns of a .csv that is not parted at commas."""
+
+
+def _header(path: Path, where: str, columns: Mapping[str, str], stated: str) -> tuple[str, tuple[str, ...]]:
+    """What parts the columns of a file, and its header by it.
+
+    A .csv is parted at commas, unless by commas the header lacks a column that is asked for and by one of
+    `_SEPARATORS` alone it has all of them. So no guess can be wrong: no other reading has these columns.
+    """
+    headers: dict[str, tuple[str, ...]] = {}
+    for delimiter in (stated, *(_SEPARATORS if stated == "," else ())):
+        with _readable(path, where), _open(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")
+            with contextlib.suppress(csv.Error):  # the reading proper says so with its line
+                reader = csv.reader(text, delimiter=delimiter, strict=True)
+                while (fields := _next_fields(reader)) is not None and not fields:
+                    pass
+                headers[delimiter] = tuple(fields or ())
+    fits = [delimiter for delimiter, header in headers.items() if set(columns.values()) <= set(header)]
+    if not fits:  # an error, which then lists the columns as a person sees them
+        fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
+    chosen = fits[0] if len(fits) == 1 else stated
+    return chosen, headers.get(chosen, ())
 
 
 UNNAMED = "texts"
@@ -96,7 +133,10 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     digest = hashlib.sha256(json.dumps(list(values)).encode("ascii"))
     for record in zip(*values.values(), strict=True):
         digest.update(json.dumps(record, default=repr, skipkeys=True).encode("ascii") + b"\n")
-    return TextSource(where, UNNAMED, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1))
+    header = tuple(str(name) for name in df.columns)
+    return TextSource(
+        where, UNNAMED, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1), header
+    )
 
 
 def one_line(name: str) -> str:
@@ -147,9 +187,7 @@ def _positions(header: Sequence[str], columns: Mapping[str, str], where: str) ->
     """Where each column that is asked for stands."""
     for column in columns.values():
         if column not in header:
-            semicolons = len(header) == 1 and ";" in header[0]
-            hint = " Part the columns with commas." if semicolons else nearest(column, header)
-            raise _no_column(where, column, header, hint)
+            raise _no_column(where, column, header, nearest(column, header))
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {shown(column)} twice. Remove or rename one.")
     return {role: header.index(column) for role, column in columns.items()}

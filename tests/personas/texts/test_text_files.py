@@ -453,9 +453,9 @@ FORMULA = "which a spreadsheet would run. Rename it."
         ),
         (
             "t.csv",
-            "text;g\na;F\n",
+            "words;g\na;F\n",
             {},
-            "t.csv has no column 'text'; it has 'text;g'. Part the columns with commas.",
+            "t.csv has no column 'text'; it has 'words', 'g'. Name one of these.",
         ),
         (
             "t.csv",
@@ -834,3 +834,49 @@ def test_what_parquet_holds_comes_back(texts: list[str]) -> None:
     file = io.BytesIO()
     parquet.write_table(arrow.table({"text": texts}), file)
     assert texts == texts_through_file(".parquet", file.getvalue())
+
+
+# --- files as people have them ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_csv_parted_otherwise_is_read_by_its_header_and_says_so(
+    tmp_path: Path, separator: str, name: str
+) -> None:
+    path = tmp_path / "mine.csv"
+    lines = [["text", "gender"], ["Sie, die Frau", "F"], [f'"a {separator} b"', "M"], ["", "F"]]
+    path.write_text("".join(separator.join(line) + "\n" for line in lines), encoding="utf-8-sig")
+    found = read_texts(path, gender="gender")
+    assert ["Sie, die Frau", f"a {separator} b", ""] == [row["text"] for row in found.rows()]
+    assert any(f"parted at {name}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("content", ["text,note;text\nx,y\n", "text\na;b\n"])
+def test_what_commas_can_read_is_never_parted_otherwise(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(content)
+    found = read_texts(path)
+    assert not any("parted" in note for note in found.notes)
+    assert [content.splitlines()[1].split(",")[0]] == [row["text"] for row in found.rows()]
+
+
+@pytest.mark.parametrize("content", ["a;b\tc\nx;y\tz\n", "text;gender\tsex\nx;y\tz\n"])
+def test_what_no_separator_can_read_is_an_error(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(content)
+    with pytest.raises(CorpusError, match="has no column"):
+        read_texts(path, gender="gender")
+
+
+def test_a_column_that_is_there_but_unused_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("text,Sex,job,model,notes\nShe.,F,nurse,m,x\n")
+    notes = read_texts(path, model="model").notes
+    assert [
+        "the column 'Sex' is there and was not used: --gender-col Sex uses it",
+        "the column 'job' is there and was not used: --occupation-col job uses it",
+    ] == [note for note in notes if "was not used" in note]
+    import pandas as pd
+
+    notes = read_texts(pd.DataFrame({"text": ["She."], "gender": ["F"]})).notes
+    assert ["the column 'gender' is there and was not used: gender='gender' uses it"] == list(notes)
