@@ -64,6 +64,7 @@ def read_texts(
     occupation: str | None = None,
     model: str | None = None,
     gender_codes: Mapping[str, str] = NO_CODES,
+    encoding: str = "utf-8",
 ) -> ImportedTexts:
     """Check texts and count what they are: a .csv, .tsv, .jsonl, .ndjson (also .gz), .parquet, a DataFrame.
 
@@ -80,7 +81,9 @@ def read_texts(
     """
     asked = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns = {role: column for role, column in asked.items() if column is not None}
-    source = open_file(texts, columns) if isinstance(texts, str | Path) else open_frame(texts, columns)
+    source = (
+        open_file(texts, columns, encoding) if isinstance(texts, str | Path) else open_frame(texts, columns)
+    )
     known = GenderCodes(gender_codes)
     codes, unknown = Counter[str](), Counter[str]()
     models, occupations = Counter[str](), Counter[str]()

@@ -33,6 +33,8 @@ from biaskit.personas.texts.importing import ImportedTexts, read_texts
 from biaskit.runs.store import RowWriter
 from biaskit.runs.store import read_rows as read_run_rows
 
+SAVE = "Save the file as UTF-8, or try --encoding cp1252 (Windows, Western Europe)."
+
 Write = Callable[[str, str | bytes], str]
 
 PERSONAS = SHARED / "data" / "personas_text-davinci-003.csv"
@@ -578,25 +580,25 @@ FORMULA = "which a spreadsheet would run. Rename it."
             "t.csv",
             b"text\nok\ncaf\xe9\n",
             {},
-            "t.csv, line 3 is not UTF-8: byte 0xe9 at position 11. Save the file as UTF-8.",
+            f"t.csv, line 3 is not UTF-8: byte 0xe9 at position 11. {SAVE}",
         ),
         (
             "t.csv",
             "text\na\n".encode("utf-16"),
             {},
-            "t.csv, line 1 is not UTF-8: byte 0xff at position 0. Save the file as UTF-8.",
+            "t.csv is UTF-16, as some spreadsheets save it. Save it as UTF-8.",
         ),
         (
             "t.jsonl",
             b'\xef\xbb\xbf{"text": "a"}\n{"text": "\xed\xa0\xbd"}\n',
             {},
-            "t.jsonl, line 2 is not UTF-8: byte 0xed at position 27. Save the file as UTF-8.",
+            f"t.jsonl, line 2 is not UTF-8: byte 0xed at position 27. {SAVE}",
         ),
         (
             "t.csv.gz",
             gzip.compress(b"text\n\xc3", mtime=0),
             {},
-            "t.csv.gz, line 2 is not UTF-8: byte 0xc3 at position 5. Save the file as UTF-8.",
+            f"t.csv.gz, line 2 is not UTF-8: byte 0xc3 at position 5. {SAVE}",
         ),
         (
             "t.csv.gz",
@@ -637,7 +639,7 @@ def test_the_position_of_a_wrong_byte_is_that_in_the_file(write: Write, bad: int
         content.decode()
     assert message_of(read_texts, write("t.csv", bytes(content))) == (
         f"t.csv, line 102 is not UTF-8: byte 0x{content[caught.value.start]:02x}"
-        f" at position {caught.value.start}. Save the file as UTF-8."
+        f" at position {caught.value.start}. {SAVE}"
     )
 
 
@@ -880,3 +882,20 @@ def test_a_column_that_is_there_but_unused_is_said(tmp_path: Path) -> None:
 
     notes = read_texts(pd.DataFrame({"text": ["She."], "gender": ["F"]})).notes
     assert ["the column 'gender' is there and was not used: gender='gender' uses it"] == list(notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_cp1252_by_choice_and_named_where_utf8_cannot_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"mine{suffix}"
+    said = "She said “Grüße” – 5 €."
+    content = f'text\n"{said}"\n' if suffix == ".csv" else json.dumps({"text": said}, ensure_ascii=False)
+    path.write_bytes(content.encode("cp1252"))
+    with pytest.raises(CorpusError, match="--encoding cp1252"):
+        read_texts(path)
+    assert [said] == [row["text"] for row in read_texts(path, encoding="cp1252").rows()]
+    path.write_bytes(content.encode("utf-16"))
+    with pytest.raises(CorpusError, match="is UTF-16"):
+        read_texts(path)
+    path.write_bytes(content.encode("cp1252") + b"\x81\n")
+    with pytest.raises(CorpusError, match="is not cp1252"):
+        read_texts(path, encoding="cp1252")
