@@ -14,11 +14,13 @@ from typing import Protocol
 
 from biaskit.foreign import visible
 from biaskit.records import PromptForm
+from biaskit.wording import first_words
 
 QUIET_S = 300
 """After so long without an answer a line says what is waited for."""
 BETWEEN_LINES_S = 10
 REDRAWN_S = 0.1
+DAY_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,14 @@ class ModelPlan:
     coverage: float | None = None
     prompt_tokens_most: int | None = None
     calls_most: int | None = None
+    n_taken: int = 0  # of n_cells: answered in other runs of the folder, and taken over
+    taken_from: tuple[str, ...] = ()  # those runs
     shows: str = ""  # which differences such a run would show
+
+    @property
+    def n_missing(self) -> int:
+        """What is to be asked, at least."""
+        return self.n_cells - self.n_stored - self.n_taken
 
 
 class Watcher(Protocol):
@@ -223,10 +232,11 @@ def plan_line(plan: ModelPlan) -> str:
 
 def _plan_of_draws(plan: ModelPlan) -> str:
     """Draws as a range: how many a prompt needs is known when its genders are full."""
-    missing, most = plan.n_cells - plan.n_stored, (plan.n_cells_most or plan.n_cells) - plan.n_stored
+    missing = plan.n_missing
+    most = missing + (plan.n_cells_most or plan.n_cells) - plan.n_cells
     span = _span(missing, most)
     calls = f" in at least {plan.calls:,} calls" if missing and plan.calls is not None else ""
-    line = f"{plan.label}: {span} draws to ask{calls}, {plan.n_stored:,} stored"
+    line = f"{plan.label}: {span} draws to ask{calls}, {_stored(plan)}"
     if missing:
         per_draw = plan.new_tokens // missing
         tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
@@ -235,8 +245,8 @@ def _plan_of_draws(plan: ModelPlan) -> str:
 
 
 def _plan_of_cells(plan: ModelPlan) -> str:
-    missing = plan.n_cells - plan.n_stored
-    line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {plan.n_stored:,} stored, {missing:,} to ask"
+    missing = plan.n_missing
+    line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {_stored(plan)}, {missing:,} to ask"
     if missing:
         about, sent = "", f"{plan.n_batches:,} batches"
         if plan.calls is not None:
@@ -247,6 +257,12 @@ def _plan_of_cells(plan: ModelPlan) -> str:
         line += f"; {_draws(plan)}{tokens}{sent and f' in {sent}'}, {_cost(plan)}, {_time(plan)}"
     how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
     return f"{line}; prompt form {plan.form}{how}."
+
+
+def _stored(plan: ModelPlan) -> str:
+    """What is there already, in this run and in others beside it."""
+    taken = f", {plan.n_taken:,} taken over from {first_words(plan.taken_from, 2, ', ')}"
+    return f"{plan.n_stored:,} stored{taken if plan.n_taken else ''}"
 
 
 def _draws(plan: ModelPlan) -> str:
@@ -287,4 +303,6 @@ def duration(seconds: float) -> str:
     """A time as a person says it."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.1f} days"

@@ -90,6 +90,13 @@ def tiny(saved_models: Callable[..., Tiny], own_cache: Path, one_thread: None) -
     return saved_models
 
 
+@pytest.fixture(autouse=True)
+def _asks_every_question(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs that a test makes side by side are both asked, unless it is about answers taken over."""
+    if request.node.get_closest_marker("reuse") is None:
+        monkeypatch.setattr("biaskit.runs.reuse._siblings", lambda run: iter(()))
+
+
 # --- the command line ------------------------------------------------------------------------------------
 
 

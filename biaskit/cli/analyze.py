@@ -20,6 +20,7 @@ from biaskit.workflow.result import RunResult
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 VARIANTS = click.Choice(["exact", "released"])
+ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
@@ -37,6 +38,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "Holds the model that wrote the text.")
+@option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--variant", None, "released: as GAS(P)'s scripts define it.", type=VARIANTS)
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @option("--vectors", "SOURCE", "corpus, pretrained:PATH or marked-lists.")
@@ -116,6 +118,7 @@ def _imported_keys(study: str | None) -> dict[str, Any]:
 
 
 def _refuse_columns(options: dict[str, Any]) -> None:
-    named = [name for name, value in options.items() if value is not None and name != "text_col"]
+    columns = {name: value for name, value in options.items() if name not in ("text_col", "encoding")}
+    named = [name for name, value in columns.items() if value is not None]
     if named:
         raise UsageError(f"--{named[0].replace('_', '-')} names a column of --texts FILE: give one.")

@@ -101,11 +101,26 @@ class OpenCells:
         self, cells: Sequence[ScoreRequest], rounds: Rounds, stored: MutableMapping[str, int]
     ) -> None:
         """`stored`: key of a row → its matched draws; it grows with what is answered."""
-        self.rounds, self._stored = rounds, stored
+        self.rounds, self._stored, self._cells = rounds, stored, cells
         self._asked: dict[str, tuple[ScoreRequest, ScoreRequest]] = {}  # key of a round → its cell, itself
         self.due = [due for cell in cells if (due := self._next(cell)) is not None]
         """The next round of each."""
         self.n_left = len(self.due)
+
+    @property
+    def used(self) -> set[str]:
+        """Keys of the stored rounds that the cells need, or may need when a round before them is answered."""
+        found: set[str] = set()
+        for cell in self._cells:
+            number = matched = 0
+            due = False
+            while number < self.rounds.most and (due or self.rounds.goes_on(number, matched)):
+                key = self.rounds.request(cell, number).key
+                due = due or key not in self._stored
+                matched += self._stored.get(key, 0)
+                number += 1
+                found.add(key)
+        return found & self._stored.keys()
 
     def _next(self, cell: ScoreRequest) -> ScoreRequest | None:
         due = self.rounds.next_of(cell, self._stored)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import ModelError, RunError, StudyError, TokenizationError
+from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
 from biaskit.probe.power import plan_sentence
 from biaskit.probe.rounds import OpenCells, Rounds
-from biaskit.probe.shares.cells import as_json
+from biaskit.probe.shares.cells import as_json, cell_shares
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import (
@@ -31,6 +31,7 @@ from biaskit.records import (
 )
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import estimator_of, model_entry
+from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
@@ -46,6 +47,11 @@ class PlannedCells:
     cells: tuple[Cell, ...]
     requests: tuple[ScoreRequest, ...]
 
+    def by_place(self) -> dict[tuple[object, ...], tuple[Cell, ScoreRequest]]:
+        """Each cell with its request, found by the columns of a row."""
+        pairs = zip(self.cells, self.requests, strict=True)
+        return {_place(asdict(cell)): (cell, request) for cell, request in pairs}
+
 
 def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
@@ -57,13 +63,12 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
     if session.dry_run:
         stored = _stored(run, study)
         for label, form in forms.items():
-            _plan_model(design, scorers[label], form, stored, session)
+            _plan_model(design, scorers[label], form, stored, (), session)
             scorers[label].close()
         return session.outcome
     if not forms:
         return session.outcome
-    with RowWriter(run, "probe", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        session.outcome.notes += writer.reading.notes
+    with session.writing("probe", study) as writer:
         drawn = any(scorers[label].estimator_for(form).draws for label, form in forms.items())
         stored = _stored(run, study) if drawn else dict.fromkeys(writer.keys, 0)
         for label, form in forms.items():
@@ -161,14 +166,25 @@ def _plan_model(
     scorer: ContinuationScorer,
     form: PromptForm,
     stored: dict[str, int],
+    answered: Collection[str],
     session: Session[ContinuationScorer],
-) -> tuple[PlannedCells, OpenCells, list[tuple[ScoreRequest, ...]]] | None:
-    """A model's cells, those that are open, the batches that hold one; None where it failed its checks."""
+) -> tuple[PlannedCells, OpenCells, list[tuple[ScoreRequest, ...]], Answers[int]] | None:
+    """A model's cells, those that are open, the batches that hold one, and what is taken over for the others.
+
+    None where it failed its checks. `answered`: who answered its stored rows.
+    """
     identity, estimator = scorer.identity, scorer.estimator_for(form)
     planned = plan_cells(design, identity.label, form, identity.fingerprint, estimator.in_key())
     rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
     open_cells = OpenCells(planned.requests, rounds, stored)
     n_stored = len(planned.requests) - len(open_cells.due)
+    taken: Answers[int] = Answers()
+    if open_cells.due:
+        fits = partial(_matched_draws, stored, planned.by_place(), rounds, estimator, design)
+        taken = session.find_answers("probe", scorer, fits, answered)
+        stored |= taken.values
+        open_cells = OpenCells(planned.requests, rounds, stored)
+        taken.keep(open_cells.used)
     plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
     pending: list[tuple[ScoreRequest, ...]] = []
     seconds: float | None = 0.0
@@ -188,6 +204,8 @@ def _plan_model(
         form=form,
         n_cells=len(planned.requests),
         n_stored=n_stored,
+        n_taken=len(planned.requests) - len(open_cells.due) - n_stored,
+        taken_from=taken.sources,
         n_batches=len(pending),
         prompt_tokens=plan.prompt_tokens,
         seconds=seconds,
@@ -200,7 +218,7 @@ def _plan_model(
     if pending and estimator.draws is not None:
         shown = _in_rounds(shown, open_cells, planned, scorer)
     session.show_plan(shown)
-    return planned, open_cells, pending
+    return planned, open_cells, pending, taken
 
 
 def _in_rounds(
@@ -252,11 +270,15 @@ def _run_model(
     label, estimator = scorer.identity.label, scorer.estimator_for(form)
     # Made before the plan, whose measurements take time too.
     usage = Usage(session.run, label)
-    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
-    found = _plan_model(design, scorer, form, stored, session)
-    if found is None or not found[2]:
+    found = _plan_model(design, scorer, form, stored, writer.answered.get(label, ()), session)
+    if found is None:
         return
-    planned, open_cells, pending = found
+    planned, open_cells, pending, taken = found
+    places = planned.by_place()
+    taken.copy(writer, lambda row: {**row, **_columns(places[_place(row)][0])})
+    if not pending:
+        return
+    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
     plan = session.outcome.plans[-1]
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
@@ -294,7 +316,7 @@ def row_of(
     """A row of probe.jsonl (docs/reading.md#rows); `number`: of the round, where draws are counted."""
     row = {
         "key": answer.key,
-        **{name: value for name, value in asdict(cell).items() if name != "labour_female_share"},
+        **_columns(cell),
         "prompt": answer.prompt,
         "system": prompt.system,
         "estimator": answer.estimator,
@@ -311,6 +333,44 @@ def row_of(
     if answer.counts is not None:
         row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
     return row
+
+
+def _columns(cell: Cell) -> Json:
+    """The columns of a row that say which cell it answers."""
+    return {name: value for name, value in asdict(cell).items() if name != "labour_female_share"}
+
+
+_PLACE = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+
+
+def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """Which of a model's cells a row answers."""
+    return tuple(row.get(name) for name in _PLACE)
+
+
+def _matched_draws(
+    stored: Mapping[str, int],
+    planned: Mapping[tuple[object, ...], tuple[Cell, ScoreRequest]],
+    rounds: Rounds,
+    estimator: Estimator,
+    design: ProbeDesign,
+    row: Mapping[str, Any],
+) -> int | None:
+    """Another run's row as `OpenCells` knows it; None where it was not asked here or is no sound answer."""
+    try:
+        cell, request = planned[_place(row)]
+        number = row.get("round", 0)
+        asked = rounds.request(request, number) if number in range(rounds.most) else None
+        listed = [(e["group"], e["text"].strip()) for e in row["expressions"]]
+        wanted = [(e.group, e.text.strip()) for e in request.expressions]
+        if asked is None or asked.key != row["key"] or asked.key in stored:
+            return None
+        if row["estimator"] != estimator.name or listed != wanted or not isinstance(row["prompt"], str):
+            return None
+        cell_shares(cell, row, design.groups, word_boundary=design.study.word_boundary)
+        return int(sum(row.get("counts", {}).values()))
+    except (BiaskitError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
 
 
 def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,9 +14,13 @@ from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
+from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import start_manifest, write_manifest
+from biaskit.runs.reuse import Answers, find_answers
+from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
+from biaskit.study.keys import Study
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class Outcome:
 
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)
+V = TypeVar("V")
 OpenModel = Callable[[str, str, Mapping[str, Any], Account], M]
 """(label, spec, the model's entry in the manifest, what the run has spent) → model."""
 
@@ -55,6 +60,7 @@ class Session(Generic[M]):
     command: str = ""  # as given in the shell, for the manifest
     manifest: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
+    reuse: bool = True  # take over what runs beside this one have stored
 
     def begin(
         self, engine: str, study: str, *, question: Mapping[str, Any], resolved: Mapping[str, Any]
@@ -88,6 +94,28 @@ class Session(Generic[M]):
         self.watcher.note(f"{label} is left out: {error}")
 
     @contextmanager
+    def writing(self, engine: str, study: Study) -> Iterator[RowWriter]:
+        """The run's rows, open to be added to. A start that stores nothing and spends nothing leaves nothing.
+
+        A declined plan, Ctrl-C before the first answer, or the only model's error make no run, so the newest
+        run stays the last real one.
+        """
+        before = Before.of(self.run, engine)
+        try:
+            with RowWriter(self.run, engine, lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+                n_before = len(writer.keys)
+                self.outcome.notes += writer.reading.notes
+                done = False
+                try:
+                    yield writer
+                    done = bool(self.outcome.failed) or not self.outcome.failed_models
+                finally:
+                    if not done and len(writer.keys) == n_before:
+                        before.restore(engine)
+        finally:
+            before.remove_folders()
+
+    @contextmanager
     def turn(
         self, model: M, entry: dict[str, Any], sign: Callable[[Mapping[str, Any]], str]
     ) -> Iterator[None]:
@@ -108,6 +136,17 @@ class Session(Generic[M]):
             self.watcher.note(f"{label} was stopped: {stopped}")
         finally:
             model.close()
+
+    def find_answers(
+        self, engine: str, model: M, fits: Callable[[Mapping[str, Any]], V | None], answered: Collection[str]
+    ) -> Answers[V]:
+        """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
+        if not self.reuse:
+            return Answers()
+        drift = self.accept_drift
+        found = find_answers(self.run, engine, model.identity, fits, answered=answered, accept_drift=drift)
+        self.outcome.notes += [note for note in found.notes if note not in self.outcome.notes]
+        return found
 
     def show_plan(self, plan: ModelPlan) -> None:
         """Show what a model is still to be asked, before it is asked."""

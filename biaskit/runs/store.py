@@ -29,6 +29,7 @@ from biaskit.runs.rows import NoRow, is_unfinished, looks_like, read_row, row_li
 DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
 """Rows that are at hand in one write and one fsync."""
+LOCK = ".lock"
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 
 
@@ -192,7 +193,7 @@ class RowWriter:
         self.path = run / ROWS_FILES[engine]
         self.reading = Reading()
         self._skip_bad = skip_bad
-        self._lock = FileLock(run / ".lock", fallback_to_soft=False) if lock == "os" else None
+        self._lock = FileLock(run / LOCK, fallback_to_soft=False) if lock == "os" else None
         self._file: BinaryIO | None = None
         self.keys: set[str] = set()
         self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
@@ -224,7 +225,7 @@ class RowWriter:
     def _take_lock(self) -> None:
         if self._lock is None:
             return
-        note = self.run / ".lock"
+        note = self.run / LOCK
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:

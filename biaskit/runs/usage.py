@@ -67,6 +67,12 @@ def spent(run: Path, label: str | None = None) -> float:
     return sum(_spent(_promised_counts_as_spent(line)) for line in lines)
 
 
+def any_spent(run: Path) -> bool:
+    """Whether usage.json names any cost, one that is only promised or unknown among them."""
+    lines = _read_usage(run / USAGE).values()
+    return any(line.get(name, 0.0) != 0 for line in lines for name in ("cost", "cost_unsure", "promised"))
+
+
 def _spent(line: Mapping[str, float | None]) -> float:
     return sum(line.get(name) or 0.0 for name in ("cost", "cost_unsure"))
 

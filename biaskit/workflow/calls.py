@@ -110,6 +110,7 @@ class CallOptions:
     max_cost: float | None = None  # USD
     price: str | None = None  # IN,OUT in USD per million tokens
     accept_drift: bool = False
+    reuse: bool = True  # take over what runs of the same folder have stored
     dry_run: bool = False
     watcher: Watcher | None = None
 
@@ -173,7 +174,7 @@ def run_study(
             return open_model(spec, label=label, local=local, api=api, known=known, account=account)
 
         session: Session[Any] = Session(
-            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line(), reuse=call.reuse
         )
         try:
             outcome = fill(session)
@@ -186,6 +187,8 @@ def run_study(
 
 def interrupted(run: Path, engine: str) -> str:
     """What an interrupted run says."""
+    if not (run / MANIFEST).exists():
+        return "Stopped. Nothing was stored, and no run was made."
     n = count_rows(rows_file(run, engine))
     return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 

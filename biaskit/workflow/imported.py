@@ -106,6 +106,7 @@ def import_texts(
     gender_col: str | None = None,
     occupation_col: str | None = None,
     model_col: str | None = None,
+    encoding: str = "utf-8",
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
@@ -113,7 +114,9 @@ def import_texts(
     """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
     settings = dict(settings or {})
     columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
-    imported = read_texts(path, **_reading(columns, settings))
+    imported = read_texts(path, **_reading(columns, settings), encoding=encoding)
+    if encoding != "utf-8":  # the same bytes are then other texts
+        columns["encoding"] = encoding
     return _analyse_imported(imported, columns, settings, out, watcher)
 
 

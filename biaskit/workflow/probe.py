@@ -85,6 +85,7 @@ def probe(
     max_cost: float | None = None,
     price: str | None = None,
     accept_drift: bool = False,
+    reuse: bool = True,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
@@ -110,6 +111,7 @@ def probe(
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
         accept_drift: go on where another model answers under the same name.
+        reuse: take over what other runs of the same folder have stored under the same key.
         dry_run: plan only; nothing is written.
         watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 

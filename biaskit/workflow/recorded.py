@@ -28,5 +28,6 @@ def recorded_run(spec: str, out: str | Path | None = None) -> Path:
     manifest = read_manifest(source)
     question = [manifest["resolved"]["digest"], list(manifest["models"])]
     run = run_folder("personas", f"recorded-{name}", question, out)
-    store_rows(run, manifest, read_rows(rows_file(source, "personas")))
+    # What was shipped was not asked here: it is no answer that another run takes over.
+    store_rows(run, {**manifest, "recorded": name}, read_rows(rows_file(source, "personas")))
     return run

@@ -40,7 +40,17 @@ class Command:
             "PYTHONPATH": str(Path(biaskit.__file__).parents[1]),
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "biaskit", "personas", *self.arguments, *CHEAP, "--out", out],
+            [
+                sys.executable,
+                "-m",
+                "biaskit",
+                "personas",
+                *self.arguments,
+                *CHEAP,
+                "--no-reuse",
+                "--out",
+                out,
+            ],
             cwd=self.folder,
             env=environment,
             stdout=subprocess.DEVNULL,

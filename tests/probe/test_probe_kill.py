@@ -48,7 +48,7 @@ class Command:
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "biaskit", "probe", *self.arguments, "--out", out],
+            [sys.executable, "-m", "biaskit", "probe", *self.arguments, "--no-reuse", "--out", out],
             cwd=self.folder,
             env=environment(),
             stdout=subprocess.DEVNULL,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from biaskit.errors import AskingStopped
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Trouble, Unavailable
+from biaskit.progress import duration
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -289,7 +290,7 @@ class Controller:
         wait = trouble.wait
         if wait is not None and wait > self.policy.longest_pause:
             raise self.stop(
-                f"the server asks to wait {_duration(wait)} ({trouble}). Give the same command again then"
+                f"the server asks to wait {duration(wait)} ({trouble}). Give the same command again then"
             )
         if wait is None:
             wait = self._backoff(min(self._refusals, 8))
@@ -319,7 +320,3 @@ class Controller:
         """Exponential, with full jitter, so that a crowd does not come back as one."""
         longest = min(self.policy.longest_wait, self.policy.first_wait * 2 ** (attempt - 1))
         return random.uniform(longest / 2, longest)  # noqa: S311
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{seconds / 60:.0f} min"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import ModelError
+from biaskit.errors import BiaskitError, ModelError
 from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.personas.power import plan_sentence
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
+    draw_keys,
     draws_at_most,
     form_for,
     request_for,
@@ -26,6 +27,7 @@ from biaskit.progress import ModelPlan
 from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import model_entry
+from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
@@ -41,13 +43,12 @@ def draw_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outco
     if session.dry_run:
         stored = _stored(run, design)
         for label, form in forms.items():
-            _Sampler(design, generators[label], form, stored, session).plan()
+            _Sampler(design, generators[label], form, stored, session).plan(())
             generators[label].close()
         return session.outcome
     if not forms:
         return session.outcome
-    with RowWriter(run, "personas", lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
-        session.outcome.notes += writer.reading.notes
+    with session.writing("personas", study) as writer:
         stored = _stored(run, design)
         for label, form in forms.items():
             generator = generators[label]
@@ -56,7 +57,7 @@ def draw_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outco
             sampler = _Sampler(design, generator, form, stored, session)
             with session.turn(generator, entry, partial(design_signature, design)):
                 try:
-                    sampler.plan()
+                    sampler.plan(writer.answered.get(label, ()))
                     sampler.draw(writer)
                 except ModelError as error:
                     session.leave_out(label, error)
@@ -98,6 +99,14 @@ def _stored(run: Path, design: PersonasDesign) -> dict[str, str | None]:
     return stored
 
 
+_SCOPE = ("occupation", "template_id", "specified_gender", "instruction_id", "setting")
+
+
+def _scope(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """Which series a row belongs to."""
+    return tuple(row.get(name) for name in _SCOPE)
+
+
 class _Sampler:
     """One model's draws: what is planned, what each round requests, what is stored."""
 
@@ -121,6 +130,7 @@ class _Sampler:
         every = series_of_design(design, form)
         self.open_series = [series for series in every if series.specified_gender is None]
         self.specified = [series for series in every if series.specified_gender is not None]
+        self.taken: Answers[tuple[str | None]] = Answers()
         self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
         self._of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}
 
@@ -154,31 +164,40 @@ class _Sampler:
     def _is_missing(self, request: DrawRequest) -> bool:
         return request.key not in self.stored and request.key not in self.given_up
 
-    def plan(self) -> None:
-        """Show how many draws are to come, as a range where Algorithm 5 decides."""
+    def plan(self, answered: Collection[str]) -> None:
+        """Show how many draws are to come, as a range where Algorithm 5 decides.
+
+        `answered`: who answered the stored rows of this model.
+        """
         missing, later = self._outlook()
+        if missing:
+            self._find_answers(answered)
+            missing, later = self._outlook()
         planned: Plan[DrawRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
         seconds: float | None = 0.0
         new_tokens = self.design.sampling.max_new_tokens * len(missing)
         if missing:
             planned = self._planned(missing)
-            seconds = None if self.session.dry_run else self.generator.estimate_seconds(new_tokens)
+            seconds = self.generator.estimate_seconds(new_tokens)
 
         def at_most(value: float | None) -> float | None:
             return value * (len(missing) + later) / len(missing) if missing and value else value
 
-        n_stored = sum(request.key in self.stored for request in self._requests.values())
+        n_there = sum(request.key in self.stored for request in self._requests.values())
+        n_taken = sum(request.key in self.taken.values for request in self._requests.values())
         shown = ModelPlan(
             run=self.session.run,
             label=self.label,
             form=self.form,
-            n_cells=n_stored + len(missing),
-            n_stored=n_stored,
+            n_cells=n_there + len(missing),
+            n_stored=n_there - n_taken,
+            n_taken=n_taken,
+            taken_from=self.taken.sources,
             n_batches=0,
             prompt_tokens=planned.prompt_tokens,
             seconds=seconds,
             unit="draws",
-            n_cells_most=min(draws_at_most(self.design), n_stored + len(missing) + later),
+            n_cells_most=min(draws_at_most(self.design), n_there + len(missing) + later),
             new_tokens=new_tokens,
             seconds_most=at_most(seconds),
             calls=planned.calls if self.generator.identity.where == "api" else None,
@@ -187,6 +206,50 @@ class _Sampler:
             shows=plan_sentence(self.design),
         )
         self.session.show_plan(shown)
+
+    def _find_answers(self, answered: Collection[str]) -> None:
+        """Look for this model's texts in other runs of the folder, and keep those that are needed."""
+        found: dict[DrawSeries, dict[int, str]] = {}  # draw → key
+        series_of = {_scope(series.scope()): series for series in (*self.open_series, *self.specified)}
+        keys: dict[DrawSeries, Callable[[int], str]] = {}
+        fingerprint = self.generator.identity.fingerprint
+
+        def fits(row: Mapping[str, Any]) -> tuple[str | None] | None:
+            try:
+                series, draw = series_of[_scope(row)], row["draw"]
+                most = self.filling.most if series.specified_gender is None else self.filling.n
+                if series not in keys:
+                    keys[series] = draw_keys(series, fingerprint, self.design)
+                if draw not in range(most) or keys[series](draw) != row["key"] or row["key"] in self.stored:
+                    return None
+                check_row(row)
+                honorifics = self.design.study.honorifics
+                gender = associate_answer(row["text"], row["finish_reason"], honorifics=honorifics).gender
+            except (BiaskitError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                return None
+            found.setdefault(series, {})[draw] = row["key"]
+            return (gender,)
+
+        self.taken = self.session.find_answers("personas", self.generator, fits, answered)
+        self.stored |= {key: gender for key, (gender,) in self.taken.values.items()}
+        needed: set[str] = set()
+        for series, of_draw in found.items():
+            most = self._reaches(series)
+            needed |= {key for draw, key in of_draw.items() if draw < most}
+        for key in self.taken.values.keys() - needed:
+            del self.stored[key]
+        self.taken.keep(needed)
+
+    def _reaches(self, series: DrawSeries) -> int:
+        """How many draws a series has, or may have where one of them is still missing."""
+        if series.specified_gender is not None:
+            return self.filling.n
+        number = 0
+        while not any(self._is_missing(request) for request in self._round_of(series, number)):
+            number += 1
+            if not self._is_open(series, number):
+                return number * self.filling.batch
+        return self.filling.most
 
     def _outlook(self) -> tuple[list[DrawRequest], int]:
         """The draws that are certain to be requested, and how many more the rounds after them may add.
@@ -228,6 +291,7 @@ class _Sampler:
 
     def draw(self, writer: RowWriter) -> None:
         """Round after round, until no series is open; a failed draw is requested once more in its round."""
+        self.taken.copy(writer, lambda row: {**row, "model": self.label})
         usage = Usage(self.session.run, self.label)
         known = writer.answered.get(self.label, ())
         drift = Drift(self.generator.identity, known, accept=self.session.accept_drift)

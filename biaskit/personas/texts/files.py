@@ -45,9 +45,15 @@ class TextSource:
     columns: Mapping[str, str]  # text, gender, occupation, model → the column that holds it
     digest: str  # SHA-256, hex
     records: Callable[[], Iterator[Record]]
+    header: tuple[str, ...] = ()  # every column, used or not, where the header is a line of its own
+    notes: tuple[str, ...] = ()
 
 
-def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
+ENCODINGS = ("utf-8", "cp1252")
+"""How a file may be written; cp1252 is what Western European Windows programs write."""
+
+
+def open_file(path: str | Path, columns: Mapping[str, str], encoding: str = "utf-8") -> TextSource:
     """A file of texts by its suffix; its digest is that of its bytes, compressed or not.
 
     `columns` names the column of the text and of whatever else is wanted. A file that changes between two
@@ -59,6 +65,18 @@ def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
     state = _state(path, where)
     with _readable(path, where), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+    header: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    if encoding not in ENCODINGS or (encoding != "utf-8" and reader is _parquet_records):
+        raise CorpusError(f"{where}: --encoding is {' or '.join(ENCODINGS)}, and no choice for Parquet.")
+    if reader in (_READERS[".csv"], _READERS[".tsv"]):
+        stated = "," if reader is _READERS[".csv"] else "\t"
+        delimiter, header = _header(path, where, columns, stated, encoding)
+        reader = partial(_csv_records, delimiter=delimiter, encoding=encoding)
+        if (name := _SEPARATORS.get(delimiter)) and path.name.lower().removesuffix(".gz").endswith(".csv"):
+            notes = (f"columns were parted at {name}: by it the header has the columns that were asked for",)
+    elif reader is _json_records:
+        reader = partial(_json_records, encoding=encoding)
     return TextSource(
         where,
         _label_of(path),
@@ -66,7 +84,37 @@ def open_file(path: str | Path, columns: Mapping[str, str]) -> TextSource:
         columns,
         digest,
         lambda: _unchanged(path, where, state, reader(path, where, columns)),
+        header,
+        notes,
     )
+
+
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+"""What parts the columns of a .csv that is not parted at commas."""
+
+
+def _header(
+    path: Path, where: str, columns: Mapping[str, str], stated: str, encoding: str
+) -> tuple[str, tuple[str, ...]]:
+    """What parts the columns of a file, and its header by it.
+
+    A .csv is parted at commas, unless by commas the header lacks a column that is asked for and by one of
+    `_SEPARATORS` alone it has all of them. So no guess can be wrong: no other reading has these columns.
+    """
+    headers: dict[str, tuple[str, ...]] = {}
+    for delimiter in (stated, *(_SEPARATORS if stated == "," else ())):
+        with _readable(path, where), _open(path) as file:
+            text = io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n")
+            with contextlib.suppress(csv.Error):  # the reading proper says so with its line
+                reader = csv.reader(text, delimiter=delimiter, strict=True)
+                while (fields := _next_fields(reader)) is not None and not fields:
+                    pass
+                headers[delimiter] = tuple(fields or ())
+    fits = [delimiter for delimiter, header in headers.items() if set(columns.values()) <= set(header)]
+    if not fits:  # an error, which then lists the columns as a person sees them
+        fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
+    chosen = fits[0] if len(fits) == 1 else stated
+    return chosen, headers.get(chosen, ())
 
 
 UNNAMED = "texts"
@@ -96,7 +144,10 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     digest = hashlib.sha256(json.dumps(list(values)).encode("ascii"))
     for record in zip(*values.values(), strict=True):
         digest.update(json.dumps(record, default=repr, skipkeys=True).encode("ascii") + b"\n")
-    return TextSource(where, UNNAMED, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1))
+    header = tuple(str(name) for name in df.columns)
+    return TextSource(
+        where, UNNAMED, "row", columns, digest.hexdigest(), lambda: _numbered(values, 1), header
+    )
 
 
 def one_line(name: str) -> str:
@@ -107,9 +158,16 @@ def one_line(name: str) -> str:
 Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
 
 
-def _csv_records(path: Path, where: str, columns: Mapping[str, str], *, delimiter: str) -> Iterator[Record]:
+def _with_mark(encoding: str) -> str:
+    """The name under which Python leaves out UTF-8's byte order mark."""
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _csv_records(
+    path: Path, where: str, columns: Mapping[str, str], *, delimiter: str, encoding: str = "utf-8"
+) -> Iterator[Record]:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
-    with _open(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
+    with _open(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header: list[str] = []
         positions: dict[str, int] = {}
@@ -147,9 +205,7 @@ def _positions(header: Sequence[str], columns: Mapping[str, str], where: str) ->
     """Where each column that is asked for stands."""
     for column in columns.values():
         if column not in header:
-            semicolons = len(header) == 1 and ";" in header[0]
-            hint = " Part the columns with commas." if semicolons else nearest(column, header)
-            raise _no_column(where, column, header, hint)
+            raise _no_column(where, column, header, nearest(column, header))
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {shown(column)} twice. Remove or rename one.")
     return {role: header.index(column) for role, column in columns.items()}
@@ -162,13 +218,15 @@ def _no_column(where: str, column: str, known: Sequence[str], hint: str) -> Corp
     )
 
 
-def _json_records(path: Path, where: str, columns: Mapping[str, str]) -> Iterator[Record]:
+def _json_records(
+    path: Path, where: str, columns: Mapping[str, str], *, encoding: str = "utf-8"
+) -> Iterator[Record]:
     first: tuple[str, ...] | None = None  # keys of the first object
     gender_met = False
     with _open(path) as file:
         # Lines of bytes end in "\n" alone: U+2028 and a lone "\r" are characters of a text.
         for number, line in enumerate(file, start=1):
-            text = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode("utf-8")
+            text = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode(encoding)
             if not text.strip(" \t\r\n"):
                 continue
             here = f"{where}, line {number}"
@@ -291,7 +349,9 @@ def _readable(path: Path, where: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise CorpusError(f"There is no file {where}. Check the path.") from None
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if error.encoding != "utf-8":
+            raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
         raise _not_utf8(path, where) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorpusError(f"{where} cannot be unpacked: {error}. Compress the file again.") from None
@@ -305,12 +365,15 @@ def _not_utf8(path: Path, where: str) -> CorpusError:
     start = 0
     with _open(path) as file:
         for number, line in enumerate(file, 1):
+            if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return CorpusError(f"{where} is UTF-16, as some spreadsheets save it. Save it as UTF-8.")
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 return CorpusError(
                     f"{where}, line {number} is not UTF-8: byte 0x{line[error.start]:02x} at position"
-                    f" {start + error.start}. Save the file as UTF-8."
+                    f" {start + error.start}. Save the file as UTF-8, or try"
+                    " --encoding cp1252 (Windows, Western Europe)."
                 )
             start += len(line)
     return _changed(where)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ def read_texts(
     occupation: str | None = None,
     model: str | None = None,
     gender_codes: Mapping[str, str] = NO_CODES,
+    encoding: str = "utf-8",
 ) -> ImportedTexts:
     """Check texts and count what they are: a .csv, .tsv, .jsonl, .ndjson (also .gz), .parquet, a DataFrame.
 
@@ -79,7 +81,9 @@ def read_texts(
     """
     asked = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns = {role: column for role, column in asked.items() if column is not None}
-    source = open_file(texts, columns) if isinstance(texts, str | Path) else open_frame(texts, columns)
+    source = (
+        open_file(texts, columns, encoding) if isinstance(texts, str | Path) else open_frame(texts, columns)
+    )
     known = GenderCodes(gender_codes)
     codes, unknown = Counter[str](), Counter[str]()
     models, occupations = Counter[str](), Counter[str]()
@@ -137,6 +141,8 @@ def _notes(
     labels: Mapping[str, Counter[str]],
 ) -> Iterator[str]:
     """What a careful reader wants to know of an import that went well."""
+    yield from source.notes
+    yield from _unused(source)
     if "gender" in source.columns:
         read = [
             f"{shown(code)} as {known[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
@@ -151,6 +157,24 @@ def _notes(
         for same in spellings.values():
             if len(same) > 1:
                 yield f"{what} labels that differ only in case stay apart: {', '.join(map(shown, same))}"
+
+
+_USUAL = {
+    "gender": ("gender", "sex"),
+    "occupation": ("occupation", "job", "profession"),
+    "model": ("model",),
+}
+"""What the columns of genders, occupations and models are mostly called."""
+
+
+def _unused(source: TextSource) -> Iterator[str]:
+    """A column that looks as if it were meant to be used, where none was named for it."""
+    for role, names in _USUAL.items():
+        found = [name for name in source.header if name.strip().casefold() in names]
+        if role not in source.columns and found and found[0] not in source.columns.values():
+            option = f"--{role}-col {shlex.quote(found[0])}"
+            how = f"{role}={found[0]!r}" if source.label == UNNAMED and source.unit == "row" else option
+            yield f"the column {shown(found[0])} is there and was not used: {how} uses it"
 
 
 def _checked(source: TextSource) -> Iterator[_Checked]:

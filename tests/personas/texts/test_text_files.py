@@ -33,6 +33,8 @@ from biaskit.personas.texts.importing import ImportedTexts, read_texts
 from biaskit.runs.store import RowWriter
 from biaskit.runs.store import read_rows as read_run_rows
 
+SAVE = "Save the file as UTF-8, or try --encoding cp1252 (Windows, Western Europe)."
+
 Write = Callable[[str, str | bytes], str]
 
 PERSONAS = SHARED / "data" / "personas_text-davinci-003.csv"
@@ -453,9 +455,9 @@ FORMULA = "which a spreadsheet would run. Rename it."
         ),
         (
             "t.csv",
-            "text;g\na;F\n",
+            "words;g\na;F\n",
             {},
-            "t.csv has no column 'text'; it has 'text;g'. Part the columns with commas.",
+            "t.csv has no column 'text'; it has 'words', 'g'. Name one of these.",
         ),
         (
             "t.csv",
@@ -578,25 +580,25 @@ FORMULA = "which a spreadsheet would run. Rename it."
             "t.csv",
             b"text\nok\ncaf\xe9\n",
             {},
-            "t.csv, line 3 is not UTF-8: byte 0xe9 at position 11. Save the file as UTF-8.",
+            f"t.csv, line 3 is not UTF-8: byte 0xe9 at position 11. {SAVE}",
         ),
         (
             "t.csv",
             "text\na\n".encode("utf-16"),
             {},
-            "t.csv, line 1 is not UTF-8: byte 0xff at position 0. Save the file as UTF-8.",
+            "t.csv is UTF-16, as some spreadsheets save it. Save it as UTF-8.",
         ),
         (
             "t.jsonl",
             b'\xef\xbb\xbf{"text": "a"}\n{"text": "\xed\xa0\xbd"}\n',
             {},
-            "t.jsonl, line 2 is not UTF-8: byte 0xed at position 27. Save the file as UTF-8.",
+            f"t.jsonl, line 2 is not UTF-8: byte 0xed at position 27. {SAVE}",
         ),
         (
             "t.csv.gz",
             gzip.compress(b"text\n\xc3", mtime=0),
             {},
-            "t.csv.gz, line 2 is not UTF-8: byte 0xc3 at position 5. Save the file as UTF-8.",
+            f"t.csv.gz, line 2 is not UTF-8: byte 0xc3 at position 5. {SAVE}",
         ),
         (
             "t.csv.gz",
@@ -637,7 +639,7 @@ def test_the_position_of_a_wrong_byte_is_that_in_the_file(write: Write, bad: int
         content.decode()
     assert message_of(read_texts, write("t.csv", bytes(content))) == (
         f"t.csv, line 102 is not UTF-8: byte 0x{content[caught.value.start]:02x}"
-        f" at position {caught.value.start}. Save the file as UTF-8."
+        f" at position {caught.value.start}. {SAVE}"
     )
 
 
@@ -834,3 +836,66 @@ def test_what_parquet_holds_comes_back(texts: list[str]) -> None:
     file = io.BytesIO()
     parquet.write_table(arrow.table({"text": texts}), file)
     assert texts == texts_through_file(".parquet", file.getvalue())
+
+
+# --- files as people have them ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("separator", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_csv_parted_otherwise_is_read_by_its_header_and_says_so(
+    tmp_path: Path, separator: str, name: str
+) -> None:
+    path = tmp_path / "mine.csv"
+    lines = [["text", "gender"], ["Sie, die Frau", "F"], [f'"a {separator} b"', "M"], ["", "F"]]
+    path.write_text("".join(separator.join(line) + "\n" for line in lines), encoding="utf-8-sig")
+    found = read_texts(path, gender="gender")
+    assert ["Sie, die Frau", f"a {separator} b", ""] == [row["text"] for row in found.rows()]
+    assert any(f"parted at {name}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("content", ["text,note;text\nx,y\n", "text\na;b\n"])
+def test_what_commas_can_read_is_never_parted_otherwise(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(content)
+    found = read_texts(path)
+    assert not any("parted" in note for note in found.notes)
+    assert [content.splitlines()[1].split(",")[0]] == [row["text"] for row in found.rows()]
+
+
+@pytest.mark.parametrize("content", ["a;b\tc\nx;y\tz\n", "text;gender\tsex\nx;y\tz\n"])
+def test_what_no_separator_can_read_is_an_error(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(content)
+    with pytest.raises(CorpusError, match="has no column"):
+        read_texts(path, gender="gender")
+
+
+def test_a_column_that_is_there_but_unused_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("text,Sex,job,model,notes\nShe.,F,nurse,m,x\n")
+    notes = read_texts(path, model="model").notes
+    assert [
+        "the column 'Sex' is there and was not used: --gender-col Sex uses it",
+        "the column 'job' is there and was not used: --occupation-col job uses it",
+    ] == [note for note in notes if "was not used" in note]
+    import pandas as pd
+
+    notes = read_texts(pd.DataFrame({"text": ["She."], "gender": ["F"]})).notes
+    assert ["the column 'gender' is there and was not used: gender='gender' uses it"] == list(notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_cp1252_by_choice_and_named_where_utf8_cannot_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"mine{suffix}"
+    said = "She said “Grüße” – 5 €."
+    content = f'text\n"{said}"\n' if suffix == ".csv" else json.dumps({"text": said}, ensure_ascii=False)
+    path.write_bytes(content.encode("cp1252"))
+    with pytest.raises(CorpusError, match="--encoding cp1252"):
+        read_texts(path)
+    assert [said] == [row["text"] for row in read_texts(path, encoding="cp1252").rows()]
+    path.write_bytes(content.encode("utf-16"))
+    with pytest.raises(CorpusError, match="is UTF-16"):
+        read_texts(path)
+    path.write_bytes(content.encode("cp1252") + b"\x81\n")
+    with pytest.raises(CorpusError, match="is not cp1252"):
+        read_texts(path, encoding="cp1252")

@@ -1,0 +1,361 @@
+"""No answer is paid for twice: what another run of the folder has is taken over (`runs/reuse.py`)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.api_server import ApiServer, Behaviour
+from fakes.command import Cli, Said
+from fakes.personas_runs import OPEN, write_script, write_vectors
+
+import biaskit
+
+pytestmark = pytest.mark.reuse
+
+ENGINES = ("probe", "personas")
+ROWS = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+ITEMS = {"probe": "--jobs", "personas": "--occupations"}
+QUICK = {
+    "probe": ("--templates", "1-2"),
+    "personas": (
+        *("--per-gender", "3", "--max-draws", "9", "--max-new-tokens", "60"),
+        *("--set", "permutations=19", "--set", "clusters=false", "--set", "vectors=pretrained:vectors.txt"),
+    ),
+}
+FEW, MORE = "nurse,mechanic", "nurse,mechanic,cook"
+PROBED, PROBED_MORE = "nurse,plumber", "nurse,plumber,carpenter"
+Ask = Callable[..., Said]
+
+
+@pytest.fixture(autouse=True)
+def folder(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in list(os.environ):
+        if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    write_vectors(Path("vectors.txt"))
+    texts = ["She said her day was good.", "He said his day was good.", "The day was good."]
+    write_script(Path("m.jsonl"), {"contains": "", "log_probs": {" She": -0.5}, "else": -9, "texts": texts})
+    return quick_folder
+
+
+def words(engine: str, *, more: bool, model: str = "a=scripted:m.jsonl") -> tuple[str, ...]:
+    items = (PROBED_MORE if more else PROBED) if engine == "probe" else MORE if more else FEW
+    return (engine, model, ITEMS[engine], items, *QUICK[engine])
+
+
+def rows_of(run: str | Path, engine: str) -> dict[str, dict[str, Any]]:
+    lines = (Path(run) / ROWS[engine]).read_text("ascii").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == len({row["key"] for row in rows}), "a key stands twice"
+    return {row["key"]: row for row in rows}
+
+
+def bare(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("model", "sum")}
+
+
+def tables(run: str | Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").glob("*.csv"))}
+
+
+def taken(said: Said) -> tuple[int, ...]:
+    """Stored, taken over and to ask at least, as the plan says."""
+    (line,) = [line for line in said.err.splitlines() if " to ask" in line]
+    found = [re.search(rf"([\d,]+)(?: to [\d,]+)? {what}", line) for what in ("stored", "taken over")]
+    to_ask = re.search(r"([\d,]+)(?: to [\d,]+)? (?:draws )?to ask", line)
+    return tuple(int(one[1].replace(",", "")) if one else 0 for one in (*found, to_ask))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, engine: str) -> None:
+    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
+    first = rows_of("r/first", engine)
+    dry = console(*words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/second", "--dry-run")
+    assert not Path("r/second").exists()
+    said = console(*words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/second")
+    assert 0 == said.code, said.err
+    stored, over, to_ask = taken(said)
+    assert (0, len(first)) == (stored, over)
+    assert taken(dry) == taken(said)
+    assert f"{over:,} taken over from first" in said.err
+    second = rows_of("r/second", engine)
+    assert {"b"} == {row["model"] for row in second.values()}
+    assert to_ask <= len(second) - len(first)
+    assert [bare(row) for row in first.values()] == [bare(second[key]) for key in first]
+    assert len(second) - len(first) == json.loads(Path("r/second/usage.json").read_text())["b"]["rows"]
+    # An unbroken run of its own has the same tables.
+    assert (
+        0
+        == console(
+            *words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/third", "--no-reuse"
+        ).code
+    )
+    assert tables("r/third") == tables("r/second")
+    assert first.keys() < rows_of("r/third", engine).keys()
+    assert all(rows_of("r/third", engine)[key]["answered_at"] >= first[key]["answered_at"] for key in first)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_second_model_in_the_call_takes_the_first_ones_answers_over(console: Cli, engine: str) -> None:
+    assert 0 == console(*words(engine, more=False)).code
+    write_script(
+        Path("n.jsonl"), {"contains": "", "log_probs": {" He": -0.5}, "else": -9, "texts": ["He is."]}
+    )
+    said = console(*words(engine, more=False), "b=scripted:n.jsonl")
+    assert 0 == said.code, said.err
+    (old, new) = sorted(Path("biaskit-runs").iterdir(), key=lambda run: len(rows_of(run, engine)))
+    first, both = rows_of(old, engine), rows_of(new, engine)
+    assert f"{len(first)} taken over from {old.name}, 0" in said.err.replace(" draws to ask", "") or (
+        f"0 draws to ask, 0 stored, {len(first)} taken over from {old.name}" in said.err
+    )
+    assert first == {key: row for key, row in both.items() if row["model"] == "a"}
+
+
+def damage_manifest(run: Path, engine: str) -> None:
+    (run / "manifest.json").write_text("{")
+
+
+def damage_gzip(run: Path, engine: str) -> None:
+    plain = run / ROWS[engine]
+    plain.with_name(plain.name + ".gz").write_bytes(gzip.compress(plain.read_bytes())[:-20])
+    plain.unlink()
+
+
+def change_every_row(run: Path, engine: str) -> None:
+    file = run / ROWS[engine]
+    file.write_text(file.read_text().replace('"answered_by":"', '"answered_by":"x'))
+
+
+def other_engine(run: Path, engine: str) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["engine"] = "personas" if engine == "probe" else "probe"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
+def imported(run: Path, engine: str) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["resolved"]["imported"] = True
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
+def recorded(run: Path, engine: str) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "recorded": "demo"}))
+
+
+def pipe(run: Path, engine: str) -> None:
+    (run / ROWS[engine]).unlink()
+    os.mkfifo(run / ROWS[engine])
+
+
+UNUSABLE = {
+    damage_manifest: "was passed by",
+    damage_gzip: "was passed by",
+    change_every_row: "",
+    other_engine: "",
+    imported: "",
+    recorded: "",
+    pipe: "",
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("damage", UNUSABLE, ids=lambda damage: damage.__name__)
+def test_a_run_that_cannot_be_used_is_passed_by(
+    console: Cli, engine: str, damage: Callable[[Path, str], None]
+) -> None:
+    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
+    n = len(rows_of("r/first", engine))
+    damage(Path("r/first"), engine)
+    before = {path.name: path.read_bytes() for path in Path("r/first").iterdir() if path.is_file()}
+    said = console(*words(engine, more=True), "--out", "r/second")
+    assert 0 == said.code, said.err
+    assert 0 == taken(said)[1]
+    assert len(rows_of("r/second", engine)) > n
+    assert UNUSABLE[damage] in said.out
+    assert before == {path.name: path.read_bytes() for path in Path("r/first").iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_a_run_that_is_being_written_whole_rows_are_taken(console: Cli, engine: str) -> None:
+    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
+    file = Path("r/first", ROWS[engine])
+    whole = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(whole[:7]) + whole[7][:40])
+    holder = (
+        "import filelock, sys; l = filelock.FileLock(sys.argv[1]); l.acquire(); print(1, flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, "r/first/.lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        said = console(*words(engine, more=True), "--out", "r/second")
+        process.communicate(b"\n")
+    assert 0 == said.code, said.err
+    assert 7 == taken(said)[1]
+    assert b"".join(whole[:7]) + whole[7][:40] == file.read_bytes()
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "an expression less": lambda row: row["expressions"].pop(),
+    "a number as text": lambda row: row["expressions"][0].update(log_prob="much"),
+    "more than all": lambda row: [e.update(log_prob=0.0) for e in row["expressions"]],
+    "groups swapped": lambda row: row["expressions"].reverse(),
+    "another estimator": lambda row: row.update(estimator="top-k"),
+    "another job": lambda row: row.update(job="carpenter"),
+    "no expressions": lambda row: row.pop("expressions"),
+    "a round": lambda row: row.update(round=[1]),
+}
+CHANGED_TEXTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no text": lambda row: row.update(text=None),
+    "another draw": lambda row: row.update(draw=row["draw"] + 1),
+    "a draw as text": lambda row: row.update(draw="0"),
+    "another occupation": lambda row: row.update(occupation=["nurse"]),
+    "no end": lambda row: row.pop("finish_reason"),
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "change"),
+    [*(("probe", name) for name in CHANGES), *(("personas", name) for name in CHANGED_TEXTS)],
+)
+def test_a_row_that_does_not_fit_its_study_is_asked_again(console: Cli, engine: str, change: str) -> None:
+    """The checksum is right: somebody else's program wrote such rows."""
+    from biaskit.runs.rows import row_line
+
+    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
+    rows = list(rows_of("r/first", engine).values())
+    for row in rows[:3]:
+        (CHANGES if engine == "probe" else CHANGED_TEXTS)[change](row)
+    Path("r/first", ROWS[engine]).write_text("".join(row_line(row) + "\n" for row in rows))
+    said = console(*words(engine, more=True), "--out", "r/second")
+    assert 0 == said.code, said.err
+    assert len(rows) - 3 == taken(said)[1]
+
+
+KILL = """
+import os, signal, sys
+from biaskit.runs import store
+store.ROWS_AT_ONCE = 2
+real, left = store.RowWriter.append, [3]
+def append(self, rows):
+    if not left[0]:
+        self._file.write(b'{"key":"0123')
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    real(self, rows)
+store.RowWriter.append = append
+from biaskit.cli import main
+sys.argv[0] = "biaskit"
+main()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_kill_while_rows_are_taken_over_loses_nothing(console: Cli, engine: str) -> None:
+    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
+    asked = [*words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/second"]
+    root = str(Path(biaskit.__file__).parents[1])
+    killed = subprocess.run(
+        [sys.executable, "-c", KILL, *asked], env={**os.environ, "PYTHONPATH": root}, capture_output=True
+    )
+    assert -signal.SIGKILL == killed.returncode, killed.stderr
+    said = console(*asked)
+    assert 0 == said.code, said.err
+    stored, over, _ = taken(said)
+    first = rows_of("r/first", engine)
+    assert (6, len(first) - 6) == (stored, over)
+    assert 0 == console(*asked[:-1], "r/third", "--no-reuse").code
+    assert tables("r/third") == tables("r/second")
+
+
+def asked_again(server: ApiServer, rows: dict[str, dict[str, Any]]) -> int:
+    """Requests of the run's questions that these rows answer already; its first checks ask others."""
+    sent = " ".join(json.dumps(one.body) for one in server.requests if one.generates)
+    prompts = {row["prompt"] for row in rows.values()}
+    said = [json.loads(text)[0]["content"] if text.startswith("[{") else text for text in prompts]
+    return sum(json.dumps(text)[1:-1] in sent for text in said)
+
+
+API = {
+    "probe": ("--bias-type", "implicit", "--estimator", "top-k"),
+    "sampling": ("--bias-type", "implicit", "--estimator", "sampling", "--draws", "4"),
+    "personas": (),
+}
+
+
+@pytest.mark.parametrize("how", API)
+def test_a_server_is_not_asked_again_and_nothing_is_paid(console: Cli, how: str) -> None:
+    engine = "personas" if how == "personas" else "probe"
+    with ApiServer(behaviour=Behaviour(tokenize=True)) as server:
+        model, priced = f"toy=api:toy@{server.url}", ("--price", "1000,2000", "--yes", *API[how])
+        said = console(*words(engine, more=False, model=model), *priced, "--out", "r/first")
+        assert 0 == said.code, said.err
+        first, paid = rows_of("r/first", engine), server.cost(1000, 2000)
+        server.requests.clear()
+        label = f"other=api:toy@{server.url}"
+        said = console(
+            *words(engine, more=True, model=label), *priced, "--out", "r/second", "--max-cost", "90"
+        )
+        assert 0 == said.code, said.err
+        assert taken(said)[1] > 0
+        assert 0 == asked_again(server, first)
+        second = rows_of("r/second", engine)
+        assert [bare(row) for row in first.values()] == [bare(second[key]) for key in first]
+        usage = json.loads(Path("r/second/usage.json").read_text())["other"]
+        assert usage["cost"] <= server.cost(1000, 2000) - paid + 1e-6
+        assert usage["rows"] == len(second) - len(first)
+        server.requests.clear()
+        said = console(*words(engine, more=True, model=label), *priced, "--out", "r/third", "--no-reuse")
+        assert 0 == said.code, said.err
+        assert asked_again(server, first)
+
+
+def test_answers_of_another_model_under_the_name_are_not_mixed_in(console: Cli) -> None:
+    how = ("--estimator", "top-k", "--bias-type", "implicit")
+    behaviour = Behaviour()
+    with ApiServer(behaviour=behaviour) as server:
+        asked = words("probe", more=False, model=f"toy=api:toy@{server.url}")
+        assert 0 == console(*asked, *how, "--out", "r/first").code
+        behaviour.answers_as = "toy-2"
+        said = console(*asked, *how, "--out", "r/second")
+        assert (0, 0) == (said.code, taken(said)[1]), said.err
+        said = console(*asked, *how, "--out", "r/third", "--accept-drift")
+        assert 4 == taken(said)[1], said.err
+
+
+def test_a_folder_without_other_runs_is_no_trouble(console: Cli) -> None:
+    Path("r/elsewhere").mkdir(parents=True)
+    Path("r/elsewhere/manifest.json").write_text('{"name": "an extension of a browser"}')
+    shutil.copytree("r/elsewhere", "r/other")
+    said = console(*words("probe", more=False), "--out", "r/first")
+    assert (0, 0) == (said.code, taken(said)[1])
+    assert "passed by" not in said.out + said.err
+
+
+def test_python_refuses_it_too(folder: Path) -> None:
+    import biaskit as bk
+
+    asked: dict[str, Any] = {"jobs": PROBED, "templates": "1-2", "watcher": bk.Silent()}
+    bk.probe("a=scripted:m.jsonl", **asked, out="r/first")
+    (plan,) = bk.probe("b=scripted:m.jsonl", **asked, out="r/second", dry_run=True).plans
+    assert (plan.n_cells, 0) == (plan.n_taken, plan.n_missing)
+    (plan,) = bk.probe("b=scripted:m.jsonl", **asked, out="r/third", dry_run=True, reuse=False).plans
+    assert (0, plan.n_cells) == (plan.n_taken, plan.n_missing)
+
+
+def test_the_occupations_of_these_tests_are_in_the_list() -> None:
+    assert set(MORE.split(",")) == OPEN.keys()
