@@ -10,6 +10,7 @@ from typing import Any
 
 from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
+from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
 from biaskit.probe.power import plan_sentence
 from biaskit.probe.rounds import OpenCells, Rounds
@@ -361,11 +362,11 @@ def _matched_draws(
         cell, request = planned[_place(row)]
         number = row.get("round", 0)
         asked = rounds.request(request, number) if number in range(rounds.most) else None
-        listed = [(e["group"], e["text"].strip()) for e in row["expressions"]]
-        wanted = [(e.group, e.text.strip()) for e in request.expressions]
         if asked is None or asked.key != row["key"] or asked.key in stored:
             return None
-        if row["estimator"] != estimator.name or listed != wanted or not isinstance(row["prompt"], str):
+        if row["estimator"] != estimator.name or not isinstance(row["prompt"], str):
+            return None
+        if why_not(row, request.expressions):
             return None
         cell_shares(cell, row, design.groups, word_boundary=design.study.word_boundary)
         return int(sum(row.get("counts", {}).values()))

@@ -22,7 +22,7 @@ from biaskit.personas.sampling.design import (
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
 from biaskit.personas.texts.association import associate_answer
-from biaskit.personas.texts.documents import believed
+from biaskit.personas.texts.documents import believed, why_not
 from biaskit.progress import ModelPlan
 from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
 from biaskit.runs.drift import Drift
@@ -222,7 +222,8 @@ class _Sampler:
                     keys[series] = draw_keys(series, fingerprint, self.design)
                 if draw not in range(most) or keys[series](draw) != row["key"] or row["key"] in self.stored:
                     return None
-                check_row(row)
+                if why_not(row):
+                    return None
                 honorifics = self.design.study.honorifics
                 gender = associate_answer(row["text"], row["finish_reason"], honorifics=honorifics).gender
             except (BiaskitError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
