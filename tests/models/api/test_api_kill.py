@@ -50,8 +50,10 @@ class Command:
         root = str(Path(biaskit.__file__).parents[1])
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": root}
         engine, *rest = self.arguments
+        # The unbroken run lies beside the killed one, and its answers would be taken over.
+        rest += ["--no-reuse", "--out", out]
         return subprocess.Popen(
-            [sys.executable, "-m", "biaskit", engine, f"toy=api:toy@{self.server.url}", *rest, "--out", out],
+            [sys.executable, "-m", "biaskit", engine, f"toy=api:toy@{self.server.url}", *rest],
             cwd=self.folder,
             env=environment,
             stdout=subprocess.DEVNULL,

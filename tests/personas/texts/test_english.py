@@ -93,7 +93,7 @@ def test_a_tenth_of_a_models_texts_may_be_in_another_language() -> None:
 def test_real_personas_are_english() -> None:
     path = SHARED / "data/personas_text-davinci-003.csv"
     if not path.is_file():
-        not_beside(path)
+        not_beside("the personas of Cheng et al. are not in ../shared/data")
     with path.open(encoding="utf-8", newline="") as file:
         found = evidence(*(row["text"] for row in csv.DictReader(file)))
     assert (found.read, found.n_foreign) == (True, 0)
