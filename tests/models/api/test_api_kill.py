@@ -238,10 +238,12 @@ def test_five_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ..
         out = {row_of[sent(received)] for received in of_rows if in_flight_at(received, moment)}
         own = {row_of[sent(received)] for received in repeated} - {""}
         assert own <= out, "a row without a request in flight was asked again"
-        # The calls of a row are sent next to each other: fifty of them are of few rows. How many rows were on
-        # their way to the disk depends on the machine.
+        # The calls of a row are sent next to each other, so fifty of them are of few rows; of sampling a
+        # cell's next round goes ahead of other cells: 9 to 13 rows were seen, 19 beside other processes.
+        # How many were on their way to the disk depends on the machine.
         unanswered = {row_of[sent(received)] for received in of_rows if is_out_at(received, moment)}
-        assert len(own & unanswered) <= AT_ONCE // min(calls.values()) + 8
+        few = AT_ONCE // min(calls.values()) + 8 if how[0] == "echo" else AT_ONCE // 2
+        assert len(own & unanswered) <= few
         n_again += len(own)
     print(f"asked again after {KILLS} kills: {n_again} rows of {len(rows)}")
     assert KILLS <= n_again
