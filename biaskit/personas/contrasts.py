@@ -73,16 +73,16 @@ def _of_areas(model: str, transfer: Sequence[Row], margins: Mapping[str, float])
             yield row
 
 
-def _genders_of(model: str, quantity: str) -> Scope:
-    """Women against men in the texts of one model, over occupations."""
+def _genders_of(model: str, quantity: str, one: str = "female", other: str = "male") -> Scope:
+    """One gender against another in the texts of one model, over occupations."""
     return Scope(
         engine="personas",
         contrast="genders",
         model_a=model,
         model_b=model,
         quantity=quantity,
-        group_a="female",
-        group_b="male",
+        group_a=one,
+        group_b=other,
         unit="occupation",
     )
 
@@ -99,16 +99,7 @@ def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], 
         if common:
             yield from within_units(
                 *(np.array([shares[g][o] for o in common], dtype=np.float64) for g in (one, other)),
-                scope=Scope(
-                    engine="personas",
-                    contrast="genders",
-                    model_a=model,
-                    model_b=model,
-                    quantity="refused_share",
-                    group_a=one,
-                    group_b=other,
-                    unit="occupation",
-                ),
+                scope=_genders_of(model, "refused_share", one, other),
                 kinds=OF_REFUSALS,
                 margins=margins,
                 seed=seed,

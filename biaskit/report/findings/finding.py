@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from biaskit.report.content import Content
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, interval_side, verdict_of
-from biaskit.tables.query import Row, contrast_of, defined, where
+from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 from biaskit.wording import listed, plain_number, points, points_range, short
 
@@ -73,6 +73,24 @@ def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[
 def parts_of(content: Content, engine: str) -> Iterator[Part]:
     """Every part of an engine."""
     return (part for part in content.parts if part.engine == engine)
+
+
+def of_models(
+    part: Part,
+    rows: Sequence[Row],
+    of_one: Callable[[Part, str, Sequence[Row]], Finding],
+    of_many: Callable[[Part, Sequence[str], Sequence[Row]], Finding],
+) -> list[Finding]:
+    """A finding for each model of a table, or one for all where they are many."""
+    models = distinct(rows, "model")
+    if len(models) > MANY_MODELS:
+        return [of_many(part, models, rows)]
+    return [of_one(part, model, where(rows, model=model)) for model in models]
+
+
+def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
+    """The paired test over occupations of one number of women's and of men's texts."""
+    return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import (
-    MANY_MODELS,
     NUMBER,
     Finding,
     Outcome,
@@ -16,16 +15,17 @@ from biaskit.report.findings.finding import (
     agreeing,
     difference,
     noted,
+    of_models,
     outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
-    tests,
+    women_against_men,
 )
 from biaskit.report.findings.representation import texts_measured
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, defined, distinct, first, undefined, where
+from biaskit.tables.query import Row, defined, distinct, undefined
 from biaskit.wording import count, listed, plain_number, short
 
 WHAT = (
@@ -39,17 +39,12 @@ BEYOND = 0.05
 def srb(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the generation engine; each has one vector model."""
     for part in parts_of(content, "personas"):
-        scores = part.tables.get("srb", ())
-        models = distinct(scores, "model")
-        if len(models) > MANY_MODELS:
-            found = [_of_many(part, models, scores)]
-        else:
-            found = [_of_one(part, model, where(scores, model=model)) for model in models]
+        found = of_models(part, part.tables.get("srb", ()), _of_one, _of_many)
         # The score is explained once, where it first stands.
         first_measured = next((one for one in found if one.verdict != "not-measured"), None)
         for one in found:
             said = replace(one, text=WHAT + one.text) if one is first_measured else one
-            yield (Rank.DETAIL, as_control(said)) if is_control(part) else (Rank.LEAD, said)
+            yield ranked(part, said)
 
 
 def is_control(part: Part) -> bool:
@@ -57,19 +52,17 @@ def is_control(part: Part) -> bool:
     return any(row.get("control") for row in part.tables.get("srb", ()))
 
 
-def as_control(finding: Finding) -> Finding:
-    """A positive control says so first, and comes to no verdict: its gender was in the prompt."""
+def ranked(part: Part, finding: Finding) -> Ranked:
+    """A finding leads, but a positive control: it says so first and comes to no verdict."""
+    if not is_control(part):
+        return Rank.LEAD, finding
     verdict = finding.verdict if finding.verdict == "not-measured" else "shown"
-    return replace(finding, text=CONTROL + finding.text, verdict=verdict)
+    return Rank.DETAIL, replace(finding, text=CONTROL + finding.text, verdict=verdict)
 
 
 def women_minus_men(part: Part, model: str) -> Row | None:
     """The paired test of women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
-    return _paired(part, model, "srb_content")
-
-
-def _paired(part: Part, model: str, score: str) -> Row | None:
-    return first(tests(part.tables.get("tests", ()), score, "paired", "genders"), model_a=model)
+    return women_against_men(part, model, "srb_content")
 
 
 def vectors_of(rows: Sequence[Row]) -> str:
@@ -101,7 +94,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     test = women_minus_men(part, model)
     verdict = outcome_of(test)
     n = len(distinct(known, "occupation"))
-    whole = _paired(part, model, "srb")
+    whole = women_against_men(part, model, "srb")
     text = f"In {name}'s texts women's SRB minus men's over {count(n, 'occupation')} is "
     text += (
         f"{'not measured' if whole is None or whole['estimate'] is None else _number(whole)}, gender words "

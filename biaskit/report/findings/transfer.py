@@ -6,23 +6,22 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import (
-    MANY_MODELS,
     Finding,
     Outcome,
-    Rank,
     Ranked,
     Unit,
     difference,
     noted,
+    of_models,
     outcome_of,
     parts_of,
     reasons_of,
     shared,
     tally,
-    tests,
+    women_against_men,
 )
 from biaskit.report.findings.representation import are_imported, texts_measured
-from biaskit.report.findings.srb import as_control, is_control
+from biaskit.report.findings.srb import ranked
 from biaskit.runs.collection import Part
 from biaskit.stats.held_out import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
@@ -49,28 +48,18 @@ AREA = Unit(_area, lambda low, high: f"{_area(low)} to {_area(high)}", plain_num
 def transfer(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the generation engine that has the table."""
     for part in parts_of(content, "personas"):
-        rows = part.tables.get("text_transfer", ())
-        models = distinct(rows, "model")
-        if len(models) > MANY_MODELS:
-            found = [_of_many(part, models, rows)]
-        else:
-            found = [_of_one(part, model, where(rows, model=model)) for model in models]
-        for one in found:
-            yield (Rank.DETAIL, as_control(one)) if is_control(part) else (Rank.LEAD, one)
+        for one in of_models(part, part.tables.get("text_transfer", ()), _of_one, _of_many):
+            yield ranked(part, one)
 
 
 def carried_over(part: Part, model: str) -> Row | None:
     """The test of what specified texts teach of unprompted ones against 0.5, over occupations."""
-    return _test(part, model, CARRIED)
+    return women_against_men(part, model, CARRIED)
 
 
 def carried(part: Part, model: str) -> str:
     """The area of what specified texts teach of unprompted ones, in words."""
     return difference(carried_over(part, model), AREA, more="")
-
-
-def _test(part: Part, model: str, quantity: str) -> Row | None:
-    return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
 
 
 def _mean(rows: Sequence[Row], quantity: str) -> Row | None:
@@ -80,7 +69,7 @@ def _mean(rows: Sequence[Row], quantity: str) -> Row | None:
 
 def _said(part: Part, model: str, rows: Sequence[Row], quantity: str) -> str:
     """An area with its interval and verdict; a control has no test, and is a number."""
-    test, mean = _test(part, model, quantity), _mean(rows, quantity)
+    test, mean = women_against_men(part, model, quantity), _mean(rows, quantity)
     if test is not None:
         clear = {"higher": ", better than by a coin", "lower": ", worse than by a coin"}
         return difference(test, AREA, more="") + clear.get(outcome_of(test), "")
@@ -112,8 +101,8 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     else:
         why = reasons_of([mean] if mean else [])
         text += f" What carries over from one kind of text to the other is not measured ({why})."
-    verdict = outcome_of(test if measured else _test(part, model, known[0]))
-    text += noted([row for q in AREAS if (row := _test(part, model, q)) is not None])
+    verdict = outcome_of(test if measured else women_against_men(part, model, known[0]))
+    text += noted([row for q in AREAS if (row := women_against_men(part, model, q)) is not None])
     return Finding(text, "transfer", "shown" if verdict == "not-measured" else verdict, using, "figures")
 
 
@@ -126,7 +115,9 @@ def _meaning(verdict: Outcome) -> str:
 
 def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
     using = texts_measured(part, models, [])
-    found = {q: [row for model in models if (row := _test(part, model, q)) is not None] for q in AREAS}
+    found = {
+        q: [row for model in models if (row := women_against_men(part, model, q)) is not None] for q in AREAS
+    }
     measured = [q for q in AREAS if found[q]]
     means = where(rows, occupation=ALL_OCCUPATIONS)
     if not measured:
