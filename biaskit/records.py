@@ -170,6 +170,15 @@ class LogProb:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedToken:
+    """One of the most probable tokens after a prompt, whatever it says."""
+
+    text: str  # no two of a list share it: a second one of the same text carries its id
+    log_prob: float  # natural
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """The answer to one `ScoreRequest`."""
 
@@ -180,6 +189,7 @@ class Scored:
     answered: Answered
     listed: Mapping[str, tuple[tuple[str, float], ...]] | None = None
     """top-k: for each asked prefix ("": the prompt itself) the listed (token, log-probability) pairs."""
+    listed_next: tuple[ListedToken, ...] | None = None  # exact: the most probable first tokens, in order
     draws: int | None = None  # sampling: how many were drawn
     counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it
 

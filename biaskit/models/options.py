@@ -41,6 +41,7 @@ class ScoringOptions:
     longest: int = 14  # sampling: characters of the study's longest expression
     word_boundary: WordBoundary = "token"
     on_prefix: OnPrefix = "exclusive"
+    next_tokens: int = 0  # exact, in process: most probable next tokens that are kept; 0: none
     share_prefixes: bool = True  # False only to show that sharing changes nothing
 
     def __post_init__(self) -> None:

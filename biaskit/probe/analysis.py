@@ -13,6 +13,7 @@ from biaskit.errors import RunError
 from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
@@ -48,6 +49,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         margins=study.margin,
         seed=study.seed,
     )
+    made["probe_next"] = stored.said_next.rows()
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
@@ -84,6 +86,7 @@ class _StoredCells:
     digest: str  # of the rows used
     n_unused: int  # rows that were not needed
     n_open: int  # cells begun of which another round of draws is needed
+    said_next: SaidNext  # the tokens after the prompts, where rows keep them
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
     """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
 
@@ -96,6 +99,7 @@ def _read_cells(
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
+    said_next = SaidNext()
     n_unused = n_open = 0
 
     def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
@@ -111,6 +115,7 @@ def _read_cells(
             continue
         for i in own:
             expressions.setdefault(_wording(cells[i]), row["expressions"])
+            said_next.add(cells[i], row, design.study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
                 drawn.setdefault(i, {})[row.get("round", 0)] = {name: row[name] for name in _OF_DRAWS}
@@ -124,7 +129,7 @@ def _read_cells(
         n_unused += len(rows_of_cell) - len(used)
     answers = [x or shares(i, None) for i, x in enumerate(found)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(answers, digest, n_unused, n_open, expressions)
+    return _StoredCells(answers, digest, n_unused, n_open, said_next, expressions)
 
 
 def _why_not(
@@ -140,7 +145,7 @@ def _why_not(
     return why_not(row, design.expressions[cell.bias_type, cell.template_id])
 
 
-_ANSWERED = ("k", "listed", "draws", "counts")
+_ANSWERED = ("k", "listed", "listed_next", "draws", "counts")
 """What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
 _OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
 

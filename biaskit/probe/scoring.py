@@ -331,6 +331,9 @@ def row_of(
             "k": estimator.k,
             "listed": {before: list(listed) for before, listed in answer.listed.items()},
         }
+    if answer.listed_next is not None:
+        # Six decimals: float32 sums are not better.
+        row["listed_next"] = [[one.text, round(one.log_prob, 6), one.id] for one in answer.listed_next]
     if answer.counts is not None:
         row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
     return row

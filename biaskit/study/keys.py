@@ -128,6 +128,7 @@ class ProbeStudy(_Study):
     k: int = key(20, "top-k: listed tokens asked for, at most", ge=1, le=20)
     draws: int = key(10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2)
     max_draws_per_cell: int = key(100, "sampling: most texts of a cell, in whole rounds", ge=2, le=100_000)
+    record_next: int = key(20, "exact: most probable next tokens that each row keeps; 0: none", ge=0, le=100)
     word_boundary: Literal["token", "word"] = key(
         "token", "token: as the papers; word: times P(the word ends there)"
     )

@@ -50,13 +50,16 @@ class ProbeResult(RunResult):
     )
     templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
     variance = table_property("probe_variance", "Variance components of job, template and residual.")
+    next = table_property(
+        "probe_next", "What was said next, listed or not: tokens by their mean probability at the prompts."
+    )
     levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
         made = self.analysis()
         design = read_design(read_manifest(self.path)["resolved"], made["choices"])
-        tables = read_set(self.path, ("probe_groups", "probe_levels")).rows()
+        tables = read_set(self.path, ("probe_groups", "probe_levels", "probe_next")).rows()
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
 
 
@@ -146,6 +149,7 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         longest=max(len(e.text) for listed in design.expressions.values() for e in listed),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
+        next_tokens=study.record_next,
     )
     return run_study(
         study,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.said_next import line_of_the_rest
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
@@ -29,12 +30,15 @@ class Frame:
 
 def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
     """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
-    groups = tables.get("probe_groups", [])
+    groups, said = tables.get("probe_groups", []), tables.get("probe_next", [])
     made = (
         _by_instruction(frame, groups, tables.get("probe_levels", []))
         if frame.levels
         else [
-            by_model(frame, rows, _title(frame, bias_type, setting))
+            with_the_rest(
+                by_model(frame, rows, _title(frame, bias_type, setting)),
+                where(said, bias_type=bias_type, setting=setting),
+            )
             for (bias_type, setting), rows in _tables_of(groups)
         ]
     )
@@ -70,6 +74,11 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
         rows=tuple(lines),
         note=_letters(frame) + _what(rows),
     )
+
+
+def with_the_rest(table: TitledTable, said: Sequence[Row]) -> TitledTable:
+    """The table with a line below it of what was said instead; `said`: its rows of probe_next.csv."""
+    return replace(table, note=" ".join(filter(None, (table.note, line_of_the_rest(said)))))
 
 
 def _title(frame: Frame, bias_type: str, setting: str) -> str:
