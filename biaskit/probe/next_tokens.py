@@ -19,7 +19,7 @@ from biaskit.stats.contrasts import Row
 SHOWN = 20
 """Tokens of a group in the table; those that begin a listed word come on top."""
 ROUNDING = 1e-5
-"""Part of a token's probability within which the words that begin with it are all of it: rows hold six decimals."""
+"""Part of a token's probability within which its listed words are all of it: rows hold six decimals."""
 UNSEEN = "a listed word may go on from this token: top-k does not see how far"
 
 
@@ -70,7 +70,7 @@ def _exact(row: Mapping[str, Any], word_boundary: str) -> Iterator[NextToken]:
 
 
 def _of_list(row: Mapping[str, Any]) -> Iterator[NextToken]:
-    """A server's list: a token that is a whole listed word is nothing else; of one that begins it, who knows."""
+    """A server's list: a token that is a whole listed word is nothing else; of a beginning nobody knows."""
     whole: dict[str, set[str]] = {}
     begun: dict[str, set[str]] = {}
     for expression in row["expressions"]:
@@ -115,7 +115,7 @@ class _Group:
 
 
 class SaidNext:
-    """The tokens after the prompts of a run, taken in cell by cell; memory grows with tokens, not with cells."""
+    """The tokens after the prompts of a run, cell by cell; memory grows with tokens, not with cells."""
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[str, str, int, str, str, str], dict[str, _Group]] = {}
@@ -134,7 +134,7 @@ class SaidNext:
             groups.setdefault(name, _Group()).add(found)
 
     def rows(self) -> list[Row]:
-        """Rows of probe_next.csv: of each block all cells first, then its job groups in the order they came."""
+        """Rows of probe_next.csv: of each block all cells first, then its job groups in their order."""
         names = ("model", "bias_type", "instruction_id", "setting", "prompt_form", "estimator")
         return [
             {**dict(zip(names, block, strict=True)), "job_group": name, **row}
@@ -166,5 +166,5 @@ def _rows(group: _Group) -> Iterator[Row]:
 
 
 def as_shown(text: str) -> str:
-    r"""A token in a table: in quotes, so that spaces are seen and a spreadsheet runs nothing; \n for a line feed."""
+    r"""A token in a table: in quotes, so that spaces are seen and nothing runs; \n for a line feed."""
     return '"' + visible(text.replace("\\", "\\\\"), joiners=False, longest=60) + '"'

@@ -17,7 +17,7 @@ _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instruction
 """Keys of a study whose lists stand in the manifest in full."""
 
 _GROWING = frozenset({"max_draws_per_cell", "record_next"})
-"""Keys that only say how far a cell is asked and what is kept of it: with another value the folder goes on."""
+"""Keys that only say how far a cell is asked and what is kept of it: the same folder goes on."""
 
 
 def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class OutputHead:
 
 
 class Listing:
-    """The k most probable tokens of the first rows, kept over slices of logits that arrive one after another."""
+    """The k most probable tokens of the first rows, kept over slices of logits that come one by one."""
 
     def __init__(self, rows: int, k: int) -> None:
         self.rows, self.k = rows, k

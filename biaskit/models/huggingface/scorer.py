@@ -187,7 +187,7 @@ class TransformersScorer(LocalModel):
             if isinstance(self._head, ListingHead):
                 lists = self._head.most_probable(hidden)
                 return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
-            # Rows of the prompts' own ends come first (`_hidden_states`): those of inner nodes are not listed.
+            # The prompts' own ends are the first rows (`_hidden_states`); inner nodes are not listed.
             listing = Listing(len(rows), self.scoring.next_tokens) if self.scoring.next_tokens else None
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary, listing)
         lists = listing.tokens() if listing else [None] * len(rows)
@@ -212,9 +212,7 @@ class TransformersScorer(LocalModel):
             names = named_tokens([token for token, _ in found], prepared.continuations, self._texts)
             listed_next = tuple(ListedToken(names[token], value, token) for token, value in found)
         answered = self._answered(len(prepared.ids), 0)
-        return Scored(
-            prepared.key, prepared.rendered, "exact", log_probs, answered, listed_next=listed_next
-        )
+        return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered, listed_next=listed_next)
 
     def _listed(self, prepared: Prepared, found: ListedTokens | None) -> Scored | Failed:
         """Estimator top-k: what the listed tokens say of each continuation."""

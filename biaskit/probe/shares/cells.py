@@ -64,9 +64,7 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
     return CellShares(cell, estimator, masses, min(1.0, coverage), tuple(value / total for value in sums))
 
 
-def own_masses(
-    expressions: Sequence[Mapping[str, Any]], word_boundary: str
-) -> tuple[float, list[float]]:
+def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
     """The largest log-probability, and what counts under each expression itself, relative to its exponential.
 
     Relative, so that shares survive where the masses underflow. A text counts under its longest expression:
