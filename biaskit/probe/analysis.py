@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.files import check_replaceable, write_or_refuse
 from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.scoring import plan_cells
@@ -55,6 +57,9 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    near = near_misses(made["probe_next"], cells, design)
+    notes += notes_of(near)
+    _suggest(run, suggested(near, design))
     if stored.n_open:
         notes.append(
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
@@ -76,6 +81,20 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         "versions": manifest["versions"],
     }
     return tables
+
+
+def _suggest(run: Path, content: str | None) -> None:
+    """Leave the suggested expressions in the run's folder; without any, take away those of before."""
+    path = run / FILE
+    check_replaceable(path, "list of suggested expressions", (".toml",), _is_suggested)
+    if content is not None:
+        write_or_refuse(path, content.encode("utf-8"))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_suggested(content: bytes) -> bool:
+    return content.startswith(MARK.encode("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

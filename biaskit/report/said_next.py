@@ -37,7 +37,8 @@ def the_rest(rows: Iterable[Row], most: int = 4, least: float = 0.01) -> list[tu
 def line_of_the_rest(rows: Sequence[Row]) -> str:
     """'Instead of a listed word: a line break 31 %, “The” 8 %.', by model where there are several.
 
-    `rows`: of one bias type and setting; means over all jobs without an instruction are used; "" where there are none.
+    `rows`: of one bias type and setting, of which means over all jobs without an instruction are used; ""
+    where there are none.
     """
     models = grouped(where(rows, job_group=EVERY_GROUP, instruction_id=NO_INSTRUCTION), "model")
     said = {
