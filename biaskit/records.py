@@ -192,6 +192,7 @@ class Scored:
     listed_next: tuple[ListedToken, ...] | None = None  # exact: the most probable first tokens, in order
     draws: int | None = None  # sampling: how many were drawn
     counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it
+    answers: tuple[tuple[str, Finish], ...] | None = None  # sampling: what each draw said, in their order
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,11 @@ def _counts(row: Mapping[str, Any]) -> str | None:
         return "its round is no number"
     if not isinstance(counts, dict) or not all(type(n) is int and n >= 0 for n in counts.values()):
         return "it has no counts"
+    answers = row.get("answers", [])
+    if not isinstance(answers, list) or not all(_is_list_of(one, str) and len(one) == 2 for one in answers):
+        return "its answers are no texts with what ended them"
+    if answers and len(answers) != draws:
+        return "it has not one answer for each draw"
     if counts.keys() - {e["text"] for e in row["expressions"]} or sum(counts.values()) > draws:
         return "its counts are not those of its draws"
     return None

@@ -336,6 +336,7 @@ def row_of(
         row["listed_next"] = [[one.text, round(one.log_prob, 6), one.id] for one in answer.listed_next]
     if answer.counts is not None:
         row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
+        row["answers"] = [list(one) for one in answer.answers or ()]
     return row
 
 

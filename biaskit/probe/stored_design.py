@@ -43,6 +43,7 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
     shown = {
         "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
         "max_draws_per_cell": str(study.max_draws_per_cell) if drawn else "",
+        "continuations": f"{study.continuations}x{study.continuation_tokens}" if study.continuations else "",
         "word_boundary": study.word_boundary,
         "on_prefix": study.on_prefix,
         "articles": study.articles,

@@ -30,7 +30,7 @@ DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
 """Rows that are at hand in one write and one fsync."""
 LOCK = ".lock"
-ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
 def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:

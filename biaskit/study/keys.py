@@ -129,6 +129,8 @@ class ProbeStudy(_Study):
     draws: int = key(10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2)
     max_draws_per_cell: int = key(100, "sampling: most texts of a cell, in whole rounds", ge=2, le=100_000)
     record_next: int = key(20, "exact: most probable next tokens that each row keeps; 0: none", ge=0, le=100)
+    continuations: int = key(0, "texts drawn of each cell beside its probabilities", ge=0, le=1000)
+    continuation_tokens: int = key(24, "most tokens of such a text", ge=4, le=1000)
     word_boundary: Literal["token", "word"] = key(
         "token", "token: as the papers; word: times P(the word ends there)"
     )

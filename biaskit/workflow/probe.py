@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, checked
 from biaskit.errors import ModelError, UsageError
+from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
 from biaskit.probe.analysis import analyse_probe_rows
+from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
@@ -23,6 +25,7 @@ from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import read_set
@@ -78,6 +81,7 @@ def probe(
     estimator: str | None = None,
     draws: int | None = None,
     max_draws_per_cell: int | None = None,
+    continuations: int | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
@@ -106,6 +110,8 @@ def probe(
             (docs/methods.md#estimators); local models take top-k and sampling too.
         draws: texts of a round of sampling; a cell is drawn until three of its texts name a group, or until
             max_draws_per_cell (default 100).
+        continuations: texts of up to 24 tokens drawn of each cell beside its probabilities; what they say
+            is in probe_outcomes.csv (docs/methods.md#outcomes).
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
         device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
@@ -133,7 +139,7 @@ def probe(
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
     overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
-    overrides |= stated_keys(given, "draws", "max_draws_per_cell")
+    overrides |= stated_keys(given, "draws", "max_draws_per_cell", "continuations")
     return probe_study(
         load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
     )
@@ -157,11 +163,19 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         call,
         digest=describe_design(design)["digest"],
         open_model=partial(open_scorer, scoring=scoring),
-        fill=partial(score_cells, design),
+        fill=partial(_fill, design),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
         result=ProbeResult,
     )
+
+
+def _fill(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
+    """The probabilities of every cell, then the texts that were asked for beside them."""
+    outcome = score_cells(design, session)
+    if design.study.continuations:
+        continue_cells(design, session)
+    return outcome
 
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
