@@ -67,8 +67,9 @@ def open_scorer(
         # The draws come from the numbers that the exact scorer would use.
         exact = replace(local, dtype="float32") if local.dtype == "auto" else local
         generator = open_generator(spec, label=label, local=exact)
-        how = {"draws": scoring.draws, "longest": scoring.longest, "new_tokens": scoring.new_tokens}
-        return SampledScorer(generator, **how)
+        return SampledScorer(
+            generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
+        )
     folder = _find_local(kind, name)
     from biaskit.models.huggingface.scorer import TransformersScorer
 

@@ -15,7 +15,7 @@ from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoun
 from biaskit.models.spec import open_scorer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
-from biaskit.probe.design import resolve_design
+from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
