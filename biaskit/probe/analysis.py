@@ -11,7 +11,9 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.files import check_replaceable, write_or_refuse
+from biaskit.probe.answers import AnswersOfRun, outcome_rows
 from biaskit.probe.believed import why_not
+from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
@@ -25,6 +27,7 @@ from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.stats.contrasts import adjust
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 1, "effects": 2}
@@ -52,6 +55,10 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         seed=study.seed,
     )
     made["probe_next"] = stored.said_next.rows()
+    answers = stored.answers
+    n_not_used = read_continuations(run, manifest, answers, _places, reading)
+    made["probe_outcomes"], more = outcome_rows(answers)
+    made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
@@ -65,8 +72,8 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
             f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
         )
-    if stored.n_unused:
-        notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
+    if n_unused := stored.n_unused + n_not_used:
+        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
     choices = {name: getattr(study, name) for name in CHOICES}
     tables.notes += notes
     tables.analysis |= {
@@ -105,6 +112,7 @@ class _StoredCells:
     digest: str  # of the rows used
     n_unused: int  # rows that were not needed
     n_open: int  # cells begun of which another round of draws is needed
+    answers: AnswersOfRun  # what sampling drew
     said_next: SaidNext  # the tokens after the prompts, where rows keep them
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
     """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
@@ -118,7 +126,7 @@ def _read_cells(
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
-    said_next = SaidNext()
+    said_next, answers = SaidNext(), AnswersOfRun(design)
     n_unused = n_open = 0
 
     def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
@@ -137,18 +145,21 @@ def _read_cells(
             said_next.add(cells[i], row, design.study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
-                drawn.setdefault(i, {})[row.get("round", 0)] = {name: row[name] for name in _OF_DRAWS}
+                kept = {**{name: row[name] for name in _OF_DRAWS}, "said": answers.read(cells[i], row)}
+                drawn.setdefault(i, {})[row.get("round", 0)] = kept
             else:
                 found[i], digests[i] = shares(i, row), _digest(row)
     rounds_of = _rounds_of(manifest, design)
     for i, rows_of_cell in drawn.items():
         whole, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
         found[i], digests[i] = shares(i, whole), b"".join(_digest(rows_of_cell[number]) for number in used)
+        for number in used:
+            answers.add(cells[i], rows_of_cell[number]["said"])
         n_open += goes_on and whole is not None
         n_unused += len(rows_of_cell) - len(used)
-    answers = [x or shares(i, None) for i, x in enumerate(found)]
+    known = [x or shares(i, None) for i, x in enumerate(found)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(answers, digest, n_unused, n_open, said_next, expressions)
+    return _StoredCells(known, digest, n_unused, n_open, answers, said_next, expressions)
 
 
 def _why_not(

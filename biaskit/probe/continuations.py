@@ -6,30 +6,42 @@ of their own: no number of the cells' shares depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import NEW, ScoringOptions
+from biaskit.probe.answers import AnswersOfRun
+from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key
-from biaskit.probe.scoring import PlannedCells, plan_cells, row_of
+from biaskit.probe.rounds import Rounds
+from biaskit.probe.scoring import plan_cells, row_of
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
-from biaskit.records import PromptForm, Scored, ScoreRequest
+from biaskit.records import Cell, PromptForm, Scored, ScoreRequest
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.session import Session
-from biaskit.runs.store import RowWriter, read_rows, rows_file
+from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 ROWS = "continuations"
+_ROUND = 5
+"""Texts of a row, where their number is a multiple of it: more of them later take over those of before."""
 Batches = Sequence[tuple[ScoreRequest, ...]]
 
 
 def continuing(design: ProbeDesign) -> ScoringOptions:
     """How a model is opened that continues the prompts of a study."""
-    study = design.study
-    return ScoringOptions("sampling", draws=study.continuations, new_tokens=study.continuation_tokens)
+    rounds, tokens = _rounds(design), design.study.continuation_tokens
+    return ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
+
+
+def _rounds(design: ProbeDesign) -> Rounds:
+    n = design.study.continuations
+    return Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
 
 
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
@@ -65,7 +77,9 @@ def _open(
     return scorer
 
 
-Planned = tuple[ContinuationScorer, PlannedCells, Batches]
+Asked = Mapping[str, tuple[Cell, ScoreRequest]]
+"""Key of a round → its cell, and what is asked."""
+Planned = tuple[ContinuationScorer, Asked, Batches]
 
 
 def _plan(
@@ -79,9 +93,14 @@ def _plan(
     scorer = _open(design, label, form, session)
     if scorer is None:
         return None
-    estimator = scorer.estimator_for(form)
-    planned = plan_cells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
-    due = [request for request in planned.requests if request.key not in stored]
+    estimator, rounds = scorer.estimator_for(form), _rounds(design)
+    cells = plan_cells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
+    requests = {
+        asked.key: (cell, asked)
+        for cell, request in zip(cells.cells, cells.requests, strict=True)
+        for asked in (rounds.request(request, number) for number in range(rounds.most))
+    }
+    due = [asked for key, (_, asked) in requests.items() if key not in stored]
     plan = scorer.plan_scores(due)
     seconds = scorer.estimate_seconds(plan.batches) if due else 0.0
     session.show_plan(
@@ -89,8 +108,8 @@ def _plan(
             run=session.run,
             label=label,
             form=form,
-            n_cells=len(planned.requests) * design.study.continuations,
-            n_stored=(len(planned.requests) - len(due)) * design.study.continuations,
+            n_cells=len(requests) * rounds.size,
+            n_stored=(len(requests) - len(due)) * rounds.size,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
             new_tokens=plan.new_tokens_max,
@@ -101,7 +120,7 @@ def _plan(
             cost=plan.cost_max if due else 0.0,
         )
     )
-    return scorer, planned, plan.batches
+    return scorer, requests, plan.batches
 
 
 def _continue(
@@ -115,11 +134,11 @@ def _continue(
     found = _plan(design, label, form, set(writer.keys), session)
     if found is None:
         return
-    scorer, planned, batches = found
+    scorer, asked, batches = found
     try:
         _note_in_manifest(design, scorer, form, session)
         if batches:
-            _draw(design, scorer, form, planned, batches, writer, session)
+            _draw(design, scorer, form, asked, batches, writer, session)
     except AskingStopped as stopped:
         session.outcome.notes.append(f"{label}: continuations were stopped: {stopped}")
         session.outcome.stopped.add(label)
@@ -145,26 +164,68 @@ def _draw(
     design: ProbeDesign,
     scorer: ContinuationScorer,
     form: PromptForm,
-    planned: PlannedCells,
+    asked: Asked,
     batches: Batches,
     writer: RowWriter,
     session: Session[ContinuationScorer],
 ) -> None:
     label, estimator = scorer.identity.label, scorer.estimator_for(form)
     shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
-    places = zip(planned.cells, planned.requests, strict=True)
-    cell_of = {request.key: (cell, request.prompt) for cell, request in places}
+    rounds = _rounds(design)
     drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
     n, done = sum(map(len, batches)), 0
     session.watcher.progress(label, 0, n)
     with closing_stream(scorer.score(batches)) as groups:
         for group in drift.watch(groups):
-            rows = [
-                {**row_of(answer, *cell_of[answer.key], estimator), "model_key": shared}
-                for answer in group
-                if isinstance(answer, Scored)
-            ]
+            rows = []
+            for answer in group:
+                if isinstance(answer, Scored):
+                    cell, request = asked[answer.key]
+                    row = row_of(answer, cell, request.prompt, estimator, rounds.number_of(request))
+                    rows.append({**row, "model_key": shared})
             writer.append(rows)
             session.outcome.count_failures(label, group)
             done += len(group)
             session.watcher.progress(label, done, n)
+
+
+# --- and read back ----------------------------------------------------------------------------------------
+
+PlacesOf = Callable[[Mapping[str, Any]], Sequence[int]]
+Places = Callable[[Mapping[str, Any], ProbeDesign], tuple[list[Cell], PlacesOf]]
+
+
+def read_continuations(
+    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, places_of: Places, reading: Reading
+) -> int:
+    """Put what the continuations say in the place of what short draws of the same models said.
+
+    Returns how many rows were not needed; a row that cannot be believed is refused as those of the cells are.
+    """
+    path, design = rows_file(run, ROWS), answers.design
+    if not path.exists():
+        return 0
+    models = {
+        label: {**entry, **entry["continuations"]}
+        for label, entry in manifest["models"].items()
+        if entry.get("continuations")
+    }
+    answers.cells = {cell: said for cell, said in answers.cells.items() if cell.model not in models}
+    cells, places = places_of({"models": models}, design)
+    seen: set[tuple[int, int]] = set()
+    n_unused, skip_bad = 0, design.study.skip_bad_lines
+    for row in read_rows(path, skip_bad=skip_bad, reading=reading):
+        own = places(row)
+        n_unused += not own
+        if not own:
+            continue
+        why = why_not(row, design.expressions[cells[own[0]].bias_type, cells[own[0]].template_id])
+        if why is None and (own[0], row["round"]) in seen:
+            why = "another row answers the same cell"
+        if why is not None:
+            reading.refuse(path, why, skip_bad=skip_bad)
+            continue
+        for i in own:
+            seen.add((i, row["round"]))
+            answers.add(cells[i], answers.read(cells[i], row))
+    return n_unused

@@ -169,6 +169,16 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=(*_BLOCK_KEYS, "job_group", "rank"),
         ),
+        "probe_outcomes": TableSchema(
+            parts=(
+                *_BLOCK,
+                *_texts("job_group", "outcome", "group"),
+                *_numbers("share", "ci_low", "ci_high"),
+                *_integers("n", "n_answers", "n_jobs", "n_templates"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "job_group", "outcome", "group"),
+        ),
         "tests": TableSchema(
             parts=(
                 *_texts("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),

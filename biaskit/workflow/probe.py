@@ -35,6 +35,7 @@ from biaskit.workflow.result import RunResult, table_property
 if TYPE_CHECKING:
     import pandas as pd
 
+_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes")
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
@@ -56,13 +57,16 @@ class ProbeResult(RunResult):
     next = table_property(
         "probe_next", "What was said next, listed or not: tokens by their mean probability at the prompts."
     )
+    outcomes = table_property(
+        "probe_outcomes", "What the drawn answers come to: shares with intervals, by job group and outcome."
+    )
     levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
         made = self.analysis()
         design = read_design(read_manifest(self.path)["resolved"], made["choices"])
-        tables = read_set(self.path, ("probe_groups", "probe_levels", "probe_next")).rows()
+        tables = read_set(self.path, _PRINTED).rows()
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
 
 

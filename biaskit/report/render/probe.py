@@ -9,6 +9,7 @@ from biaskit.records import NO_INSTRUCTION
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.said_next import line_of_the_rest
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
+from biaskit.wording import people, percent, percent_range
 
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
@@ -42,6 +43,7 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
             for (bias_type, setting), rows in _tables_of(groups)
         ]
     )
+    made += outcome_tables(tables.get("probe_outcomes", []))
     return Document(tuple(made), tuple(notes), signature)
 
 
@@ -74,6 +76,55 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
         rows=tuple(lines),
         note=_letters(frame) + _what(rows),
     )
+
+
+OUTCOMES = {
+    "listed": "names one",
+    "unknown": "leaves it open",
+    "both": "names several",
+    "declines": "declines",
+    "restates": "repeats the question",
+    "empty": "says nothing",
+    "other": "says something else",
+}
+"""Outcomes of answers as a table names them; the groups that can be named stand below the first."""
+
+
+def outcome_tables(rows: Sequence[Row]) -> list[TitledTable]:
+    """What the drawn answers come to: a table for each model, bias type and setting.
+
+    `rows` are those of probe_outcomes.csv; instructions stand there alone.
+    """
+    plain, several = where(rows, instruction_id=NO_INSTRUCTION), len(distinct(rows, "model")) > 1
+    found = grouped(plain, "model", "bias_type", "setting").items()
+    return [_outcomes(own, *named, several=several) for named, own in found]
+
+
+def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, several: bool) -> TitledTable:
+    groups = distinct(rows, "job_group")
+    columns = groups[1:] if len(groups) == 2 else groups
+    lines = []
+    for (outcome, group), own in grouped(rows, "outcome", "group").items():
+        if group or any(row["n"] for row in own) or outcome == "declines":
+            name = f"  {people(group)}" if group else OUTCOMES[outcome]
+            lines.append((name, *(_share_of(first(own, job_group=column)) for column in columns)))
+    n = max((row["n_answers"] for row in rows), default=0)
+    where_said = f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
+    who = f", {model}" if several else ""
+    return TitledTable(
+        title=f"Answers to {bias_type} prompts{where_said}{who}: % of the texts drawn [95 %]",
+        header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
+        rows=tuple(lines),
+        note=f"{n:,} texts, told apart by rules; below “names one” stands the group that is named.",
+    )
+
+
+def _share_of(row: Row | None) -> str:
+    if row is None or row["share"] is None:
+        return "–"
+    if row["ci_low"] is None:
+        return percent(row["share"])
+    return f"{percent(row['share'])} [{percent_range(row['ci_low'], row['ci_high'])}]"
 
 
 def with_the_rest(table: TitledTable, said: Sequence[Row]) -> TitledTable:
