@@ -22,6 +22,7 @@ from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
+from biaskit.probe.ways import LOW, mean_coverage
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
@@ -29,6 +30,7 @@ from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.sets import TableSet
+from biaskit.wording import listed, percent
 
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
@@ -64,6 +66,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    notes += _low_coverage(cells, manifest["models"])
     near = near_misses(made["probe_next"], cells, design)
     notes += notes_of(near)
     _suggest(run, suggested(near, design))
@@ -273,6 +276,26 @@ def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], fl
     notes = [*_estimator_notes(cells), *notes]
     if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
         notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
+    return notes
+
+
+def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Where the listed words hold little: what shows which question reaches the model."""
+    notes = []
+    for label, entry in models.items():
+        own = [x for x in cells if x.cell.model == label]
+        low = {
+            bias_type: coverage
+            for bias_type in dict.fromkeys(x.cell.bias_type for x in own)
+            if (coverage := mean_coverage([x for x in own if x.cell.bias_type == bias_type])) is not None
+            and coverage < LOW
+        }
+        if low and not entry["spec"].startswith("scripted:"):
+            held = listed([f"{percent(value)} % of {bias_type} prompts" for bias_type, value in low.items()])
+            notes.append(
+                f"{label}: the listed words hold {held}; `biaskit doctor {entry['spec']} --forms` shows which"
+                " question reaches the model"
+            )
     return notes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from biaskit.runs.usage import Usage
 from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
+Look = Callable[[ContinuationScorer, PromptForm], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,13 @@ class PlannedCells:
         return {_place(asdict(cell)): (cell, request) for cell, request in pairs}
 
 
-def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
-    """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
+def score_cells(
+    design: ProbeDesign, session: Session[ContinuationScorer], look: Look = lambda scorer, form: None
+) -> Outcome:
+    """Score every cell that has no row yet and store it; the same call goes on where it stopped.
+
+    `look`: is given each model with the form that was chosen for it, before anything of it is planned.
+    """
     study, run = design.study, session.run
     scorers = session.begin(
         "probe", study.name, question=compatibility(design), resolved=describe_design(design)
@@ -64,6 +70,7 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
     if session.dry_run:
         stored = _stored(run, study)
         for label, form in forms.items():
+            look(scorers[label], form)
             _plan_model(design, scorers[label], form, stored, (), session)
             scorers[label].close()
         return session.outcome
@@ -75,6 +82,7 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
         for label, form in forms.items():
             entry = _entry(session, scorers[label], form)
             with session.turn(scorers[label], entry, partial(design_signature, design)):
+                look(scorers[label], form)
                 _run_model(design, scorers[label], form, writer, stored, session)
     return session.outcome
 

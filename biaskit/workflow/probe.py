@@ -19,9 +19,10 @@ from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
+from biaskit.probe.ways import HANDFUL, better_form
 from biaskit.progress import Watcher
 from biaskit.provenance import key_of
-from biaskit.records import Expression, Failed, Prompt, ScoreRequest
+from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
 from biaskit.runs.manifest import read_manifest
@@ -29,6 +30,7 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import read_set
+from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
 
@@ -176,10 +178,37 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
 
 def _fill(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     """The probabilities of every cell, then the texts that were asked for beside them."""
-    outcome = score_cells(design, session)
+    outcome = score_cells(design, session, partial(_look_at_forms, design, session))
     if design.study.continuations:
         continue_cells(design, session)
     return outcome
+
+
+def _look_at_forms(
+    design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
+) -> None:
+    """Say before the start where `auto` asks a chat model raw and another form reaches far more.
+
+    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
+    """
+    label, spec = scorer.identity.label, scorer.identity.spec
+    asked_before = session.manifest["models"].get(label, {}).get("notes") is not None
+    local, several = scorer.identity.where == "local", len(scorer.identity.forms) > 1
+    if not local or not several or asked_before or (design.study.prompt_form, form) != ("auto", "raw"):
+        return
+    # A model of its own: a plan of a few cells would settle the batch size of the run's.
+    tried = session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))
+    try:
+        found = better_form(design, tried, form)
+    finally:
+        tried.close()
+    if found is not None:
+        here, other, there = found
+        session.watcher.note(
+            f"{label} has a chat template and is asked raw, as other models are: in a handful of cells the"
+            f" listed words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
+            f" {other}. --prompt-form {other} asks so; `biaskit doctor {spec} --forms` shows every way."
+        )
 
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
