@@ -56,7 +56,7 @@ class PlannedCells:
 
 
 def score_cells(
-    design: ProbeDesign, session: Session[ContinuationScorer], look: Look = lambda scorer, form: None
+    design: ProbeDesign, session: Session[ContinuationScorer], look: Look | None = None
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped.
 
@@ -70,7 +70,8 @@ def score_cells(
     if session.dry_run:
         stored = _stored(run, study)
         for label, form in forms.items():
-            look(scorers[label], form)
+            if look is not None:
+                look(scorers[label], form)
             _plan_model(design, scorers[label], form, stored, (), session)
             scorers[label].close()
         return session.outcome
@@ -82,7 +83,8 @@ def score_cells(
         for label, form in forms.items():
             entry = _entry(session, scorers[label], form)
             with session.turn(scorers[label], entry, partial(design_signature, design)):
-                look(scorers[label], form)
+                if look is not None:
+                    look(scorers[label], form)
                 _run_model(design, scorers[label], form, writer, stored, session)
     return session.outcome
 
