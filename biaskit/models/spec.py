@@ -45,10 +45,6 @@ def open_scorer(
     `known`: the model's entry in the run's manifest; `account`: what the run has spent.
     """
     kind, name = _kind(spec)
-    if kind == "scripted":
-        from biaskit.models.scripted import ScriptedScorer
-
-        return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer
 
@@ -70,6 +66,10 @@ def open_scorer(
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
+    if kind == "scripted":
+        from biaskit.models.scripted import ScriptedScorer
+
+        return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     folder = _find_local(kind, name)
     from biaskit.models.huggingface.scorer import TransformersScorer
 
