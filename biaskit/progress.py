@@ -246,7 +246,8 @@ def _plan_of_draws(plan: ModelPlan) -> str:
 
 def _plan_of_cells(plan: ModelPlan) -> str:
     missing = plan.n_missing
-    line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {_stored(plan)}, {missing:,} to ask"
+    what = "cells (prompts)" if plan.unit == "cells" else plan.unit
+    line = f"{plan.label}: {plan.n_cells:,} {what}, {_stored(plan)}, {missing:,} to ask"
     if missing:
         about, sent = "", f"{plan.n_batches:,} batches"
         if plan.calls is not None:
