@@ -12,12 +12,11 @@ from typing import Any
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
+from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.representation import (
     ALL_TEMPLATES,
     decile_rows,
     nonbinary_summary,
-    outcome_rows,
-    refusal_rows,
     representation_rows,
 )
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
@@ -55,7 +54,15 @@ from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
 from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1, "transfer": 1}
+METHODS_VERSION = {
+    "association": 1,
+    "outcomes": 1,
+    "representation": 1,
+    "words": 2,
+    "srb": 3,
+    "clusters": 1,
+    "transfer": 1,
+}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
@@ -155,7 +162,7 @@ def _make_tables(
     made.tables["association_validation"] = validation(made.tables["associations"])
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
-    made.tables["text_outcomes"] = outcome_rows(refusals)
+    made.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     made.notes += _refusal_notes(refusals)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
