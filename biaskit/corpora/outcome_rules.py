@@ -86,7 +86,12 @@ class OutcomeRules:
 
 
 def load_outcome_rules(
-    source: str | Path, *, outcomes: Sequence[str], readings: Sequence[str], top: Sequence[str] = ()
+    source: str | Path,
+    *,
+    outcomes: Sequence[str],
+    readings: Sequence[str],
+    top: Sequence[str] = (),
+    naming: str = "",
 ) -> OutcomeRules:
     """Read and check a file of rules: .toml with `[[rule]]` tables.
 
@@ -94,6 +99,7 @@ def load_outcome_rules(
         outcomes: what a rule may say.
         readings: what a rule may read; the first is the default.
         top: keys of texts that the file must hold beside its rules.
+        naming: the outcome whose rules must say which listed word it is, with `@a` or `%a`.
     """
     layout = SourceLayout(
         kind="outcome rules",
@@ -109,6 +115,8 @@ def load_outcome_rules(
         if rule.id in seen:
             raise CorpusError(f"{row.where}: the id {shown(rule.id)} stands there twice. Rename one.")
         seen.add(rule.id)
+        if rule.outcome == naming and "a" not in rule.compiled.groupindex:
+            raise CorpusError(f"{row.where}: a rule for {naming} needs @a or %a, the word that it names.")
     return OutcomeRules(rules, _texts_beside(table, top))
 
 
