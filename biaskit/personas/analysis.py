@@ -246,8 +246,9 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
     """How many texts of a gender asked for are none: they leave lists, SRB and calibration."""
+    names = ("n_refused", "n_empty", "n_declines_in_words", "n_texts")
     sums = {
-        gender: {name: sum(row[name] for row in own) for name in ("n_refused", "n_empty", "n_texts")}
+        gender: {name: sum(row[name] for row in own) for name in names}
         for (gender,), own in grouped(rows, "specified_gender").items()
     }
     if any(n["n_refused"] or n["n_empty"] for n in sums.values()):
@@ -257,6 +258,12 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
             for gender, n in sums.items()
         ]
         yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
+    if any(n["n_declines_in_words"] for n in sums.values()):
+        said = [
+            f"{n['n_declines_in_words']} of {n['n_texts']} about {people(gender)}"
+            for gender, n in sums.items()
+        ]
+        yield f"in words, {listed(said)} decline, and are counted as descriptions all the same: text_outcomes"
 
 
 def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:

@@ -348,6 +348,7 @@ def test_texts_that_decline_in_words_are_counted_and_tested_and_leave_nothing_ou
         (row["quantity"], row["group_a"], row["group_b"]) for row in table(run, "tests")
     }
     assert not only(table(run, "tests"), quantity="refused_share")
+    assert "in words, 0 of" in " ".join(analysis(run)["notes"])
     assert before["representation"] == table(run, "representation")
     sizes = [[row["n_target"] for row in rows] for rows in (before["word_lists"], table(run, "word_lists"))]
     assert sizes[0] == sizes[1]
