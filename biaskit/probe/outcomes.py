@@ -71,7 +71,9 @@ def outcome_of(
 @cache
 def answer_rules() -> OutcomeRules:
     """The shipped rules, read once."""
-    return load_outcome_rules(RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"))
+    return load_outcome_rules(
+        RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"), naming="listed"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -88,8 +88,9 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Texts whose prompt named a gender: how often the words of the text say the same.",
     ),
     "text_outcomes": (
-        "Texts refused or empty, by the gender asked for",
-        "Texts whose prompt named a gender and that were refused, filtered or empty: they are in no list.",
+        "What became of texts, by the gender asked for",
+        "Texts whose prompt named a gender. Those refused, filtered or empty are in no list; what the others "
+        "are, rules say of their words (docs/methods.md#outcomes).",
     ),
     "word_lists": (
         "Lengths of the marked-word lists",
@@ -237,7 +238,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "stability_low": ("stability, 95 % from", ""),
     "stability_high": ("stability, 95 % to", ""),
     "stability_shuffled": ("stability, shuffled", "under shuffled gender labels"),
-    "outcome": ("outcome", "declines: refused or filtered; empty"),
+    "outcome": ("outcome", "declines: refused or filtered; the others but empty: by their words"),
     "n": ("texts", "with this outcome"),
     "null_mean": ("null mean", "mean under shuffled gender labels"),
     "null_p95": ("null 95 %", "95th percentile under shuffled gender labels"),
