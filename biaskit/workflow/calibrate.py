@@ -236,5 +236,5 @@ def _words(found: Calibration) -> TitledTable:
         for one in step.lists:
             if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN):
                 rows.append((f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)"))
-    title = "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)"
+    title = "Words not in the lists of all five alphas (first fifteen)"
     return _table(title, ("alpha", "marks", "words"), rows, n_text=3)
