@@ -33,7 +33,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
-@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl or .parquet.")
+@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
 @option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
