@@ -52,8 +52,12 @@ ENCODINGS = ("utf-8", "cp1252")
 """How a file may be written; cp1252 is what Western European Windows programs write."""
 
 
-def open_file(path: str | Path, columns: Mapping[str, str], encoding: str = "utf-8") -> TextSource:
+def open_file(
+    path: str | Path, columns: Mapping[str, str], encoding: str = "utf-8", separator: str | None = None
+) -> TextSource:
     """A file of texts by its suffix; its digest is that of its bytes, compressed or not.
+
+    `separator` parts the columns of a .csv or .tsv; by default what its header says (`_header`).
 
     `columns` names the column of the text and of whatever else is wanted. A file that changes between two
     readings is a `CorpusError`, as is whatever is wrong with it; a library missing a `MissingExtraError`.
@@ -70,8 +74,10 @@ def open_file(path: str | Path, columns: Mapping[str, str], encoding: str = "utf
         raise CorpusError(
             f"{where}: --encoding is {' or '.join(ENCODINGS)}, and no choice for {' and '.join(BINARY)}."
         )
+    if separator is not None and (suffix not in _DELIMITERS or len(separator) != 1 or separator in '\r\n"'):
+        raise CorpusError(f"{where}: a separator is one character between the columns of a .csv or .tsv.")
     with _readable(path, where):
-        found = _reading(path, where, columns, suffix, encoding, sheet)
+        found = _reading(path, where, columns, suffix, encoding, sheet, separator)
     return TextSource(
         where,
         _label_of(path),
@@ -94,7 +100,13 @@ class _Reading:
 
 
 def _reading(
-    path: Path, where: str, columns: Mapping[str, str], suffix: str, encoding: str, sheet: str | None
+    path: Path,
+    where: str,
+    columns: Mapping[str, str],
+    suffix: str,
+    encoding: str,
+    sheet: str | None,
+    separator: str | None,
 ) -> _Reading:
     if suffix == XLSX:
         found = open_sheet(path, where, sheet)
@@ -106,9 +118,11 @@ def _reading(
     if suffix not in _DELIMITERS:
         header = _first_keys(path, where, encoding)
         return _Reading(partial(_json_records, encoding=encoding), header)
-    delimiter, header = _header(path, where, columns, _DELIMITERS[suffix], encoding)
+    stated = separator or _DELIMITERS[suffix]
+    others = tuple(_SEPARATORS) if suffix == ".csv" and separator is None else ()
+    delimiter, header = _header(path, where, columns, (stated, *others), encoding)
     notes: tuple[str, ...] = ()
-    if suffix == ".csv" and (name := _SEPARATORS.get(delimiter)):
+    if others and (name := _SEPARATORS.get(delimiter)):
         notes = (f"columns were parted at {name}: by it the header has the columns that were asked for",)
     return _Reading(partial(_csv_records, delimiter=delimiter, encoding=encoding), header, notes)
 
@@ -125,15 +139,15 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
 def _header(
-    path: Path, where: str, columns: Mapping[str, str], stated: str, encoding: str
+    path: Path, where: str, columns: Mapping[str, str], delimiters: Sequence[str], encoding: str
 ) -> tuple[str, tuple[str, ...]]:
     """What parts the columns of a file, and its header by it.
 
-    A .csv is parted at commas, unless by commas the header lacks a column that is asked for and by one of
-    `_SEPARATORS` alone it has all of them. So no guess can be wrong: no other reading has these columns.
+    It is the first of `delimiters`, unless by that the header lacks a column that is asked for and by one of
+    the others alone it has all of them. So no guess can be wrong: no other reading has these columns.
     """
     headers: dict[str, tuple[str, ...]] = {}
-    for delimiter in (stated, *(_SEPARATORS if stated == "," else ())):
+    for delimiter in delimiters:
         with _readable(path, where), _open(path) as file:
             text = io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n")
             with contextlib.suppress(csv.Error):  # the reading proper says so with its line
@@ -144,7 +158,7 @@ def _header(
     fits = [delimiter for delimiter, header in headers.items() if set(columns.values()) <= set(header)]
     if not fits:  # an error, which then lists the columns as a person sees them
         fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
-    chosen = fits[0] if len(fits) == 1 else stated
+    chosen = fits[0] if len(fits) == 1 else delimiters[0]
     return chosen, headers.get(chosen, ())
 
 

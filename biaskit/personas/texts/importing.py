@@ -65,6 +65,7 @@ def read_texts(
     model: str | None = None,
     gender_codes: Mapping[str, str] = NO_CODES,
     encoding: str = "utf-8",
+    separator: str | None = None,
 ) -> ImportedTexts:
     """Check texts and count what they are: .csv, .tsv, .jsonl (also .gz), .parquet, .xlsx, a DataFrame.
 
@@ -82,7 +83,9 @@ def read_texts(
     asked = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns = {role: column for role, column in asked.items() if column is not None}
     source = (
-        open_file(texts, columns, encoding) if isinstance(texts, str | Path) else open_frame(texts, columns)
+        open_file(texts, columns, encoding, separator)
+        if isinstance(texts, str | Path)
+        else open_frame(texts, columns)
     )
     known = GenderCodes(gender_codes)
     codes, unknown = Counter[str](), Counter[str]()

@@ -41,14 +41,26 @@ class Sheet:
     def rows(self, columns: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, object]]]:
         """The rows below the header that are not empty; `columns`: what is wanted → where it stands, from 0.
 
-        A row's number is the spreadsheet's. An empty cell is None, everything else the text that is shown.
+        A row's number is the spreadsheet's; an empty cell is an empty text.
         """
-        with _opened(self.path, self.where) as book:
-            rows = book[self.name].iter_rows(min_row=self.first + 1, max_col=max(columns.values()) + 1)
-            for number, cells in enumerate(_quietly(rows), start=self.first + 1):
+        after = {"min_row": self.first + 1, "max_col": len(self.header)}
+        # A result that was not saved reads as an empty cell: the same rows as formulas tell the two apart.
+        with _opened(self.path, self.where) as book, _opened(self.path, self.where, results=False) as source:
+            formulas = enumerate(_quietly(source[self.name].iter_rows(**after)), start=self.first + 1)
+            for number, cells in enumerate(
+                _quietly(book[self.name].iter_rows(**after)), start=self.first + 1
+            ):
                 values = {role: _text(cells, place) for role, place in columns.items()}
-                if any(value is not None for value in values.values()):
-                    yield number, values
+                if None in values.values():
+                    empty = [place for role, place in columns.items() if values[role] is None]
+                    same = next((row for n, row in formulas if n == number), ())
+                    if any(_text(same, place) is not None for place in empty):
+                        raise CorpusError(
+                            f"{self.where}, row {number} holds a formula without its result. Open the file in"
+                            " a spreadsheet program, save it there, and give it again."
+                        )
+                if any(_text(cells, place) is not None for place in range(len(cells))):
+                    yield number, {role: value or "" for role, value in values.items()}
 
 
 def split_sheet(name: str) -> tuple[str, str | None]:
@@ -78,8 +90,8 @@ def open_sheet(path: Path, where: str, wanted: str | None) -> Sheet:
 
 
 @contextmanager
-def _opened(path: Path, where: str) -> Iterator[Any]:
-    """A workbook, read as a stream; whatever is wrong with it is one line."""
+def _opened(path: Path, where: str, *, results: bool = True) -> Iterator[Any]:
+    """A workbook, read as a stream; whatever is wrong with it is one line. `results`: of formulas."""
     try:
         openpyxl = importlib.import_module("openpyxl")
     except ImportError as error:
@@ -90,18 +102,20 @@ def _opened(path: Path, where: str) -> Iterator[Any]:
         _check_size(path, where)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles and checks of input, which no text depends on
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+            book = openpyxl.load_workbook(path, read_only=True, data_only=results, keep_links=False)
         with closing(book):
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # what a file says of its size need not be so
             yield book
-    except (CorpusError, OSError, MemoryError):
+    except (CorpusError, MemoryError):
         raise
     except zipfile.BadZipFile:
         raise CorpusError(
             f"{where} is no .xlsx workbook. Save it as .xlsx without a password, or as .csv."
         ) from None
     except Exception as error:  # files of strangers, read by a library: what it raises has no end
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise CorpusError(
             f"{where} cannot be read as a workbook: {why}. Save it again, or as .csv."
