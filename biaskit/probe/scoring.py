@@ -279,7 +279,8 @@ def _run_model(
     taken.copy(writer, lambda row: {**row, **_columns(places[_place(row)][0])})
     if not pending:
         return
-    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
+    known = writer.answered.get(label, ())
+    drift = Drift(scorer.identity, known, accept=session.accept_drift, taken=taken.sources)
     plan = session.outcome.plans[-1]
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
