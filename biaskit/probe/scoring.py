@@ -304,6 +304,7 @@ def _run_model(
                         rows.append({**row, "model_key": shared})
                 written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
+                session.note_prompts(label, rows)
                 session.outcome.count_failures(label, group)
                 session.watcher.progress(label, missing - open_cells.n_left, missing)
                 session.keep_batch_size(scorer)

@@ -342,6 +342,7 @@ class _Sampler:
                 fresh = [answer for answer in group if answer.key not in self.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)
+                self.session.note_prompts(self.label, rows)
                 self.new_tokens += sum(row["n_tokens"] or 0 for row in rows)
                 self._note(fresh, last=last)
                 written += len(rows)
