@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from biaskit.corpora.outcome_rules import (
@@ -161,7 +161,18 @@ def test_any_text_becomes_plain_and_stays_so(text: str, longest: int) -> None:
     assert "".join(sentences(read)).replace(" ", "") in read.replace(" ", "").replace("\n", "") or not read
 
 
-@given(st.text(max_size=3), st.sampled_from(["He", "Non-binary", "\u2640"]), st.text(max_size=3))
-def test_a_listed_word_ends_as_for_draws(before: str, word: str, after: str) -> None:
+@given(st.sampled_from(["He", "Non-binary", "\u2640"]), st.text(max_size=3))
+@example("He", "\ufffd")
+@example("He", "'s")
+@example("He", "_")
+@example("He", "\u0301")
+def test_a_listed_word_ends_as_for_draws(word: str, after: str) -> None:
     found = re.compile(word_alternatives(["He", "Non-binary", "\u2640"])).match(word + after)
     assert bool(found and found[0] == word) == starts_new_word(after)
+
+
+def test_the_longest_listed_word_is_found() -> None:
+    found = re.compile(word_alternatives(["Non", "Non-binary", "binary"])).findall(
+        "Non-binary, Non, unbinary"
+    )
+    assert ["Non-binary", "Non"] == found
