@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
 import os
 import re
 import socket
@@ -22,6 +21,7 @@ from filelock import FileLock, Timeout
 
 from biaskit.errors import RunError
 from biaskit.files import sync_directory, write_atomically
+from biaskit.inputs import Inputs, expanded, unpacked
 from biaskit.provenance import digest
 from biaskit.runs.manifest import MANIFEST, is_comparison
 from biaskit.runs.rows import NoRow, is_unfinished, looks_like, read_row, row_line
@@ -30,12 +30,13 @@ DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
 """Rows that are at hand in one write and one fsync."""
 LOCK = ".lock"
+_ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
 
 
 def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
     """The folder named, else `biaskit-runs/<engine>-<study>-<8 hex>`, which the same question finds again."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else Path(out)
+    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else expanded(out)
 
 
 def slug(label: str) -> str:
@@ -74,7 +75,7 @@ def find_run(given: str | None) -> Path:
         if not runs:
             raise RunError(f"There is no run in {DEFAULT_PARENT}/ yet: give a run's path, or make one.")
         return runs[-1]
-    path = Path(given)
+    path = expanded(given)
     if not (path / MANIFEST).is_file():
         raise RunError(
             f"{path} is not a run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
@@ -180,7 +181,7 @@ def count_rows(path: Path) -> int:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+    with _ROWS.saying(str(path)), unpacked(path) as file:
         yield from enumerate(file, start=1)
 
 

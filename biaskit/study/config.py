@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
+from biaskit.inputs import Inputs, TooMuch, expanded, parse_toml
 from biaskit.provenance import digest
 from biaskit.records import Instruction
 from biaskit.study.keys import (
@@ -28,6 +28,8 @@ from biaskit.study.keys import (
     Study,
 )
 
+STUDY_FILE = Inputs(StudyError, most=64 * 2**20)
+
 
 def study_names() -> list[str]:
     """The shipped studies."""
@@ -36,7 +38,7 @@ def study_names() -> list[str]:
 
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
         known = study_names()
@@ -45,15 +47,10 @@ def read_study_file(name: str) -> dict[str, Any]:
                 f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
                 " or give a path."
             )
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"{path}: the study file cannot be read: {error.strerror or error}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{path} is not valid TOML: {error}.") from error
+    content = STUDY_FILE.toml(path)
     for table, key in _sources(content):
         if not table[key].startswith("corpus:"):
-            table[key] = str(path.parent / Path(table[key]).expanduser())
+            table[key] = str(path.parent / expanded(table[key]))
     return content
 
 
@@ -129,8 +126,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not equals or not key:
         raise StudyError(f"--set {text}: write --set key.sub=value.")
     try:
-        parsed = tomllib.loads(f"v = {value}")["v"]
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"v = {value}")["v"]
+    except TooMuch as error:
+        raise StudyError(f"--set {key}: {error}.") from None
+    except ValueError:  # no TOML: the text itself
         return key, value
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
     return key, value if _takes_text(key) and not isinstance(parsed, list | str) else parsed

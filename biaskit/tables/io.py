@@ -20,6 +20,7 @@ from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
 from biaskit.foreign import is_formula
+from biaskit.inputs import Inputs
 from biaskit.tables.schema import SCHEMAS, Column, Difference, Kind, PerGroup, TableSchema, TableScope
 
 if TYPE_CHECKING:
@@ -210,13 +211,13 @@ def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
 
 
 _REMEDY = "`biaskit analyze` makes the tables again"
+_TABLE = Inputs(TableError, most=2**30, remedy=f"{_REMEDY}.")
 
 
 def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise TableError(f"There is no table {path}; {_REMEDY}.") from None
+    if not path.exists():
+        raise TableError(f"There is no table {path}; {_REMEDY}.")
+    return _TABLE.content(path)
 
 
 def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[list[str]]]:

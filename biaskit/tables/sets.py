@@ -7,14 +7,22 @@ biaskit names none, and its tables are read as they are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import RunError, TableError
-from biaskit.files import check_folder, digest_of, files_of, is_intact, opened, read_record, write_set
+from biaskit.files import (
+    check_folder,
+    digest_of,
+    files_of,
+    is_intact,
+    opened_together,
+    read_record,
+    write_set,
+)
+from biaskit.inputs import parse_json
 from biaskit.tables.io import frame_of, rows_of, table_bytes
 from biaskit.tables.schema import SCHEMAS
 
@@ -123,7 +131,7 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     folder, faults, tables = run / TABLES, [], {}
     wanted = [f"{name}.csv" for name in sorted(SCHEMAS) if name in names]
     try:
-        with opened(folder, [ANALYSIS, *wanted]) as reading:
+        with opened_together(folder, [ANALYSIS, *wanted]) as reading:
             analysis = _analysis_of(run, reading[ANALYSIS]())
             stated = files_of(analysis)
             if not is_intact(analysis):
@@ -150,8 +158,8 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
     if content is None:
         raise RunError(f"{run} has no tables yet: `biaskit analyze {run}` makes them.")
     try:
-        analysis = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        analysis = parse_json(content)
+    except ValueError as error:
         analysis, why = None, f": {error}"
     else:
         why = " as what it should be"

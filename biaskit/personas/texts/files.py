@@ -9,26 +9,26 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import gzip
 import hashlib
 import importlib
 import io
 import json
-import stat
-import zlib
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import CorpusError, MissingExtraError, nearest
+from biaskit.inputs import UTF16, Inputs, digest_of_file, expanded, one_line, opened, parse_json, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_TEXTS = Inputs(CorpusError, most=0)
 _PARQUET_BATCH = 1024
 
 Record = tuple[int, Mapping[str, object]]
@@ -59,12 +59,12 @@ def open_file(path: str | Path, columns: Mapping[str, str], encoding: str = "utf
     `columns` names the column of the text and of whatever else is wanted. A file that changes between two
     readings is a `CorpusError`, as is whatever is wrong with it; pyarrow missing a `MissingExtraError`.
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     where = one_line(str(path))
     reader, unit = _reader_of(path, where)
     state = _state(path, where)
-    with _readable(path, where), path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with _readable(path, where):
+        digest = digest_of_file(path)
     header: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     if encoding not in ENCODINGS or (encoding != "utf-8" and reader is _parquet_records):
@@ -103,7 +103,7 @@ def _header(
     """
     headers: dict[str, tuple[str, ...]] = {}
     for delimiter in (stated, *(_SEPARATORS if stated == "," else ())):
-        with _readable(path, where), _open(path) as file:
+        with _readable(path, where), unpacked(path) as file:
             text = io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n")
             with contextlib.suppress(csv.Error):  # the reading proper says so with its line
                 reader = csv.reader(text, delimiter=delimiter, strict=True)
@@ -150,11 +150,6 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     )
 
 
-def one_line(name: str) -> str:
-    """A file's or column's name inside a message of one line."""
-    return name if name.isprintable() else repr(name)
-
-
 Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
 
 
@@ -167,7 +162,7 @@ def _csv_records(
     path: Path, where: str, columns: Mapping[str, str], *, delimiter: str, encoding: str = "utf-8"
 ) -> Iterator[Record]:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
-    with _open(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
+    with unpacked(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header: list[str] = []
         positions: dict[str, int] = {}
@@ -223,7 +218,7 @@ def _json_records(
 ) -> Iterator[Record]:
     first: tuple[str, ...] | None = None  # keys of the first object
     gender_met = False
-    with _open(path) as file:
+    with unpacked(path) as file:
         # Lines of bytes end in "\n" alone: U+2028 and a lone "\r" are characters of a text.
         for number, line in enumerate(file, start=1):
             text = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode(encoding)
@@ -251,8 +246,8 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
         return dict(pairs)
 
     try:
-        found = json.loads(line, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:  # ValueError: also integers of too many digits
+        found = parse_json(line, object_pairs_hook=unique)
+    except ValueError as error:
         reason = str(error).partition(": line ")[0]  # of the file we say it ourselves
         raise CorpusError(f"{where} is not valid JSON: {reason}. Write one object on a line.") from None
     if not isinstance(found, dict):
@@ -310,10 +305,6 @@ def _reader_of(path: Path, where: str) -> tuple[Reader, str]:
     return _READERS[suffix], "row" if suffix == ".parquet" else "line"
 
 
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
-
-
 def _unchanged(path: Path, where: str, state: object, records: Iterator[Record]) -> Iterator[Record]:
     """The records of a file, as long as it is the file whose digest is in every key."""
     _check_state(path, where, state)
@@ -332,41 +323,32 @@ def _changed(where: str) -> CorpusError:
 
 
 def _state(path: Path, where: str) -> object:
-    with _readable(path, where):
-        try:
-            found = path.stat()
-        except ValueError:  # a NUL in the path
-            raise FileNotFoundError from None
-    if not stat.S_ISREG(found.st_mode):
-        raise CorpusError(f"{where} is not a plain file, and it is read more than once. Copy it to one.")
+    with _readable(path, where), opened(path) as file:
+        found = os.fstat(file.fileno())
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextlib.contextmanager
 def _readable(path: Path, where: str) -> Iterator[None]:
     """What can go wrong with a file, in one line each."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise CorpusError(f"There is no file {where}. Check the path.") from None
-    except UnicodeDecodeError as error:
-        if error.encoding != "utf-8":
-            raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
-        raise _not_utf8(path, where) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{where} cannot be unpacked: {error}. Compress the file again.") from None
-    except OSError as error:
-        reason = error.strerror or error
-        raise CorpusError(f"{where} cannot be read: {reason}. Give the path of a readable file.") from None
+    with _TEXTS.saying(where):
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            if error.encoding != "utf-8":
+                raise CorpusError(
+                    f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8."
+                ) from None
+            raise _not_utf8(path, where) from None
 
 
 def _not_utf8(path: Path, where: str) -> CorpusError:
     """Find the first byte that is not UTF-8; a stream's own decoder knows its position in a buffer only."""
     start = 0
-    with _open(path) as file:
+    with unpacked(path) as file:
         for number, line in enumerate(file, 1):
             if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return CorpusError(f"{where} is UTF-16, as some spreadsheets save it. Save it as UTF-8.")
+                return CorpusError(f"{where}{UTF16}")
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
