@@ -74,7 +74,7 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     for dotted, value in _with_variant(dict(overrides)).items():
         _put(merged, dotted.split("."), value, dotted)
     engine = merged.setdefault("engine", "probe")
-    if engine not in STUDIES:
+    if not isinstance(engine, str) or engine not in STUDIES:
         raise StudyError(
             f"{where}: there is no engine {str(engine)[:60]!r}.{nearest(str(engine), STUDIES)}"
             f" Write one of {', '.join(STUDIES)}."
@@ -112,7 +112,7 @@ S = TypeVar("S", ProbeStudy, PersonasStudy)
 def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
     content = read_study_file(name)
     engine = content.get("engine", "probe")
-    if engine in STUDIES and STUDIES[engine] is not kind:
+    if isinstance(engine, str) and engine in STUDIES and STUDIES[engine] is not kind:
         raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
@@ -172,10 +172,10 @@ def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
 
 _ADVICE = {
     "literal_error": "write one of {expected}",
-    "greater_than": "write more than {gt:g}",
-    "greater_than_equal": "write {ge:g} or more",
-    "less_than": "write less than {lt:g}",
-    "less_than_equal": "write {le:g} or less",
+    "greater_than": "write more than {gt:,.12g}",
+    "greater_than_equal": "write {ge:,.12g} or more",
+    "less_than": "write less than {lt:,.12g}",
+    "less_than_equal": "write {le:,.12g} or less",
     "multiple_of": "write a multiple of {multiple_of}",
     "finite_number": "write a finite number",
     "string_pattern_mismatch": "it does not have the form {pattern}",
@@ -234,7 +234,30 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
             default = (
                 "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
             )
-            yield f"{prefix}{name}", default, field.description or ""
+            described = "; ".join(part for part in (field.description, bounds_of(field)) if part)
+            yield f"{prefix}{name}", default, described
+
+
+def bounds_of(field: FieldInfo) -> str:
+    """What a number key may be, such as "1 to 20" or "more than 0, to 1"; empty where nothing bounds it."""
+    found = {
+        name: getattr(part, name)
+        for part in _constraints(field)
+        for name in ("gt", "ge", "lt", "le")
+        if getattr(part, name, None) is not None
+    }
+    low = f"more than {found['gt']:,}" if "gt" in found else f"{found['ge']:,}" if "ge" in found else ""
+    high = (
+        f"less than {found['lt']:,}" if "lt" in found else f"to {found['le']:,.12g}" if "le" in found else ""
+    )
+    return f"{low}{', ' if 'gt' in found and high else ' ' if high else ''}{high}"
+
+
+def _constraints(field: FieldInfo) -> list[Any]:
+    """The bounds of a key itself, else of the values of a table of numbers."""
+    inside = [getattr(kind, "__metadata__", ()) for kind in getattr(field.annotation, "__args__", ())]
+    parts = [*field.metadata, *(part for kinds in inside for part in kinds)]
+    return [piece for part in parts for piece in getattr(part, "metadata", None) or [part]]
 
 
 def _shown(value: object) -> str:

