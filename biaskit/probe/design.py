@@ -31,7 +31,7 @@ from biaskit.records import (
 )
 from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.io import columns
+from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
 
@@ -99,22 +99,16 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         contrast=choose_contrast(study, groups),
         sources={source: source_digest(source) for source in _sources(study, settings)},
     )
-    _check_columns(design)
+    try:  # before the run: afterwards its rows would be paid for
+        check_group_names(groups, design.contrast, study.expressions.source)
+    except TableError as error:
+        raise StudyError(str(error)) from error
     if design.n_cells > MOST_CELLS:
         raise StudyError(
             f"{design.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
         )
     _check_pairs(study, design)
     return design
-
-
-def _check_columns(design: ProbeDesign) -> None:
-    """A group called like a column of a table would make two columns of one name: say so before the run."""
-    for table in ("probe_cells", "probe_jobs", "probe_groups"):
-        try:
-            columns(table, groups=design.groups, contrast=design.contrast)
-        except TableError as error:
-            raise StudyError(str(error)) from error
 
 
 def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:

@@ -21,6 +21,7 @@ from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs
+from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.schema import SCHEMAS, Column, Difference, Kind, PerGroup, TableSchema, TableScope
 
 if TYPE_CHECKING:
@@ -49,6 +50,21 @@ def columns(
     if twice:
         raise TableError(f"{name}.csv: two columns are called {twice[0]!r}. Rename a gender group.")
     return tuple(found)
+
+
+def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
+    """Refuse gender groups that are called like something in the tables that name them. Raises `TableError`."""
+    named = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
+    reserved = {column.name for name in named for column in columns(name, scoped=True)}
+    reserved |= {*named, *QUANTITIES}
+    for group in groups:
+        if group in reserved:
+            raise TableError(
+                f"{where}: a group cannot be called {group!r}, as a column, a table or a quantity is. Rename it;"
+                f" reserved are {', '.join(sorted(reserved))}."
+            )
+    for name in named:
+        columns(name, groups=groups, contrast=contrast)
 
 
 def write_table(
