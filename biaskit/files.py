@@ -58,6 +58,11 @@ def cache_dir() -> Path:
 # --- what may be written where -------------------------------------------------------------------------
 
 
+def may_write(folder: Path) -> bool:
+    """Whether this user can put files into a folder that is there."""
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
 def refuse_link(path: Path) -> None:
     """A link would lead a write to somebody else's file. Raises `RunError`."""
     if path.is_symlink():

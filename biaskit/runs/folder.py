@@ -28,6 +28,8 @@ def check_run_folder(run: Path) -> None:
     Raises `RunError` for what is no folder, for rows, tables or a page without our manifest, for a manifest
     that is not ours, and for links and folders in the place of a run's files.
     """
+    if str(run) == "-":
+        raise RunError("--out - is no folder: a run is a folder of files. Give it a name.")
     try:
         _check(run)
     except OSError as error:

@@ -239,8 +239,11 @@ class RowWriter:
                 " Wait for it, or choose another --out."
             ) from error
         except (OSError, NotImplementedError) as error:
-            if getattr(error, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
-                raise RunError(f"{self.run} cannot be written: {error}. Choose another --out.") from error
+            number = getattr(error, "errno", None)
+            if number in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
+                raise RunError(
+                    f"{self.run} cannot be written: {os.strerror(number)}. Choose another --out."
+                ) from error
             raise RunError(
                 f"{self.run} cannot be locked ({error}). If this file system has no locks and no other"
                 " process writes there, use --set lock=none."

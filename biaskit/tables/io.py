@@ -53,14 +53,14 @@ def columns(
 
 
 def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
-    """Refuse gender groups that are called like something in the tables that name them. Raises `TableError`."""
+    """Refuse gender groups called like something in the tables that name them. Raises `TableError`."""
     named = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
     reserved = {column.name for name in named for column in columns(name, scoped=True)}
     reserved |= {*named, *QUANTITIES}
     for group in groups:
         if group in reserved:
             raise TableError(
-                f"{where}: a group cannot be called {group!r}, as a column, a table or a quantity is. Rename it;"
+                f"{where}: a group cannot be called {group!r}, as a column, table or quantity is. Rename it;"
                 f" reserved are {', '.join(sorted(reserved))}."
             )
     for name in named:

@@ -84,7 +84,9 @@ class TableSet:
         try:
             kept = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)
         except OSError as error:
-            raise TableError(f"{folder} cannot be written: {error.strerror or error}.") from error
+            raise TableError(
+                f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
+            ) from error
         return [*self.notes, *kept]
 
 

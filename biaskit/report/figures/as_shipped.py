@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,13 @@ def import_matplotlib() -> None:
     assert spec.origin is not None
     shipped = Path(spec.origin).parent / "mpl-data"
     with _environment(MATPLOTLIBRC=str(shipped / "matplotlibrc")), _beside_no_settings(shipped):
-        import matplotlib  # noqa: F401
+        log = logging.getLogger("matplotlib")
+        level = log.level
+        log.setLevel(logging.ERROR)  # advice about its cache, for a user without a home
+        try:
+            import matplotlib  # noqa: F401
+        finally:
+            log.setLevel(level)
 
 
 @contextlib.contextmanager
