@@ -86,8 +86,11 @@ def out_of_memory(error: BaseException) -> str | None:
     found: BaseException | None = error
     while found is not None:
         said = " ".join(str(found).split())
-        if isinstance(found, MemoryError) or any(sign in said.lower() for sign in _NO_MEMORY):
-            shown = f" ({said[:150]})" if said else ""
+        sign = next((sign for sign in _NO_MEMORY if sign in said.lower()), "")
+        if isinstance(found, MemoryError) or sign:
+            # Some libraries write a page about it.
+            short = said if len(said) <= 150 else sign
+            shown = f" ({short.rstrip('.')})" if short else ""
             return (
                 f"Memory or threads ran out{shown}. Raise the limit (ulimit, or the container's), or take a"
                 " smaller --batch-size. Rows that are stored stay."

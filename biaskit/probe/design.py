@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from biaskit.corpora.loaders import (
     load_dialogue,
@@ -28,6 +28,7 @@ from biaskit.records import (
     PromptForm,
     Setting,
     Template,
+    as_record,
 )
 from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import ProbeStudy
@@ -259,7 +260,7 @@ def cell_key(
         {
             **_model_in_key(fingerprint, study, estimator),
             "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
-            "prompt": asdict(prompt),
+            "prompt": as_record(prompt),
             "expressions": [[e.group, e.text] for e in expressions],
         }
     )
