@@ -35,7 +35,7 @@ LONGEST_LINE = 64 * 2**20
 UNPACKED, UNPACKED_TIMES = 2**30, 200
 """What a compressed file may hold: bytes, or times its own size if that is more. Text packs 3 to 20 times."""
 
-_ONCE = 2**20
+_ONCE = 2**17
 _BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -236,7 +236,7 @@ def decode(content: bytes) -> str:
     return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
 
 
-UTF16 = " is UTF-16, as some programs save it. Save the file as UTF-8."
+UTF16 = " is UTF-16, as some spreadsheets save it. Save it as UTF-8."
 """What is wrong with a file that begins with `codecs.BOM_UTF16_LE` or `_BE`, after its name."""
 
 
@@ -257,7 +257,7 @@ def parse_json(text: str | bytes, **how: Any) -> Any:
     Raises `ValueError` (json's own, `UnicodeDecodeError` or `TooMuch`), and nothing else.
     """
     text = decode(text) if isinstance(text, bytes) else text
-    return _bounded(lambda: json.loads(text, parse_constant=_no_number, **how), text)
+    return _bounded(lambda: json.loads(text, **{"parse_constant": _no_number, **how}), text)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -291,7 +291,7 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
         return dict(pairs)
 
     try:
-        found = parse_json(line, object_pairs_hook=unique)
+        found = parse_json(line, object_pairs_hook=unique, parse_constant=float)  # NaN: none
     except ValueError as error:
         reason = str(error).partition(": line ")[0]  # of the file we say it ourselves
         raise CorpusError(f"{where} is not valid JSON: {reason}. Write one object on a line.") from None
