@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fakes.personas_runs import write_vectors
+
 from biaskit.runs.rows import read_row
 from biaskit.runs.store import ROWS_FILES
 
@@ -53,16 +55,19 @@ def _writer(_: Callable[..., None]) -> None:
         ]
         lines.append({"contains": job, "texts": texts})
     _script("w.jsonl", *lines)
+    write_vectors(Path("vectors.txt"))
 
 
 def _tiny(_: Callable[..., None]) -> None:
     from fakes.tiny_models import save_model
 
     save_model(Path("model"), "llama", "bpe")
+    write_vectors(Path("vectors.txt"))
 
 
 def _texts(_: Callable[..., None]) -> None:
     rows = [f"{'she' if i % 2 else 'he'} helps {i} people,{'nurse' if i % 3 else 'cook'}" for i in range(60)]
+    write_vectors(Path("vectors.txt"))
     Path("mine.csv").write_text("\n".join(["text,job", *rows]) + "\n", "ascii")
 
 
@@ -83,11 +88,13 @@ def _demo(_: Callable[..., None]) -> None:
     )
 
 
+CHEAP = ("--set", "permutations=19", "--set", "vectors=pretrained:vectors.txt", "--set", "clusters=false")
+"""No vectors are trained, which for so few texts takes minutes."""
 MODELS = ("a=scripted:a.jsonl", "b=scripted:b.jsonl")
 PROBE = ("probe", *MODELS, "--jobs", "1-6", "--templates", "1-3", "--batch-size", "4", "--no-reuse")
 PERSONAS = (
     *("personas", "w=scripted:w.jsonl", "--occupations", "nurse,mechanic", "--per-gender", "6", "--no-reuse"),
-    *("--batch-size", "4", "--set", "permutations=19", "--set", "srb_seeds=1", "--set", "clusters=false"),
+    *("--batch-size", "4", *CHEAP),
 )
 TINY = ("--batch-size", "4", "--device", "cpu", "--no-reuse", "--out", "run")
 
@@ -130,8 +137,8 @@ LIVES: Mapping[str, Sequence[Life]] = {
             "tiny",
             (
                 *("personas", "t=hf:./model", "--occupations", "nurse", "--per-gender", "3"),
-                *("--max-draws", "9", "--max-new-tokens", "8", "--set", "permutations=19"),
-                *("--set", "srb_seeds=1", "--set", "clusters=false", "--yes", *TINY),
+                *("--max-draws", "9", "--max-new-tokens", "8", "--yes"),
+                *(*CHEAP, *TINY),
             ),
             _tiny,
         ),
@@ -140,14 +147,14 @@ LIVES: Mapping[str, Sequence[Life]] = {
         Life("probe", ("analyze", "run", "--set", "coverage_floor=0.5", "--set", "seed=3"), _probed),
         Life(
             "personas",
-            ("analyze", "run", "--set", "permutations=29", "--set", "srb_seeds=2", "--set", "clusters=false"),
+            ("analyze", "run", *CHEAP, "--set", "permutations=29", "--set", "alpha=0.5"),
             _written,
         ),
         Life(
             "texts",
             (
                 *("analyze", "--texts", "mine.csv", "--occupation-col", "job", "--out", "run"),
-                *("--no-clusters", "--set", "permutations=19", "--srb-seeds", "1"),
+                *CHEAP,
             ),
             _texts,
         ),
