@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 @pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize(("generator", "n"), [(studies, 15), (texts, 10)], ids=["studies", "texts"])
+@pytest.mark.parametrize(("generator", "n"), [(studies, 8), (texts, 5)], ids=["studies", "texts"])
 def test_odd_inputs(generator: Any, n: int, part: int, console: Cli, tmp_path: Path) -> None:
     for case in generator.cases(n, seed=part):
         generator.check(case, tmp_path / "home", console)

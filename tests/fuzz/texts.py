@@ -140,10 +140,14 @@ SUFFIXES = ("", "", "", "", "", "", ".txt", ".csv", ".gz", ".JSONL", ".bak")
 # --- inputs -------------------------------------------------------------------------------------------
 
 TEXTS = [
-    {"text": f'{"She" if i % 2 else "He"} is a "warm" nurse, {i} tender people — help.', "gender": "FM"[i % 3 == 0],
-     "job": "nurse" if i % 2 else "cook", "model": "m"}
+    {
+        "text": f'{"She" if i % 2 else "He"} is a "warm" nurse, {i} tender people — help.',
+        "gender": "FM"[i % 3 == 0],
+        "job": "nurse" if i % 2 else "cook",
+        "model": "m",
+    }
     for i in range(12)
-]  # fmt: skip
+]
 
 
 def _table(delimiter: str) -> bytes:
@@ -199,13 +203,16 @@ opening = "I met a [X]."
 """
 EXPRESSIONS = b'[groups]\nfemale = ["She", "Her"]\nmale = ["He", "Him"]\n'
 DIALOGUE = b'opening_line = "Hello."\n[[turn]]\nquestion = "Who?"\nanswer = "Nobody."\n'
-PROMPTS = b"""slot = "[X]"
+PROMPTS = b"""occupation_slot = "[X]"
+gender_slot = "[GENDER]"
 [[prompt]]
 name = "bio"
 form = "chat"
 open = "Write about a [X]."
-specified = "Write about a [X] who is [GENDER]."
-genders = { female = "a woman", male = "a man", nonbinary = "a non-binary person" }
+specified = "Write about a [X] who is a [GENDER]."
+female = "woman"
+male = "man"
+nonbinary = "non-binary person"
 """
 
 
@@ -232,47 +239,104 @@ def _vectors() -> bytes:
 
 
 INPUTS: Mapping[str, Input] = {
-    **{f"texts {name}": Input(f"mine.{name}", content, (*ANALYZE, *VECTORS)) for name, content in (
-        ("csv", lambda: _table(",")), ("tsv", lambda: _table("\t")), ("jsonl", lambda: _lines(TEXTS)),
-        ("ndjson", lambda: _lines(TEXTS)), ("parquet", _parquet),
-        ("csv.gz", lambda: gzip.compress(_table(","), mtime=0)),
-        ("jsonl.gz", lambda: gzip.compress(_lines(TEXTS), mtime=0)))},
-    "texts of windows": Input("mine.csv", lambda: _table(";").replace("—".encode(), b"\x97"),
-                              (*ANALYZE, *VECTORS, "--encoding", "cp1252")),
+    **{
+        f"texts {name}": Input(f"mine.{name}", content, (*ANALYZE, *VECTORS))
+        for name, content in (
+            ("csv", lambda: _table(",")),
+            ("tsv", lambda: _table("\t")),
+            ("jsonl", lambda: _lines(TEXTS)),
+            ("ndjson", lambda: _lines(TEXTS)),
+            ("parquet", _parquet),
+            ("csv.gz", lambda: gzip.compress(_table(","), mtime=0)),
+            ("jsonl.gz", lambda: gzip.compress(_lines(TEXTS), mtime=0)),
+        )
+    },
+    "texts of windows": Input(
+        "mine.csv",
+        lambda: _table(";").replace("—".encode(), b"\x97"),
+        (*ANALYZE, *VECTORS, "--encoding", "cp1252"),
+    ),
     "jobs csv": Input("jobs.csv", lambda: JOBS, (*PROBE, "--jobs", "./FILE", "--templates", "1")),
-    "jobs txt": Input("jobs.txt", lambda: b"nurse\nplumber\n", (*PROBE, "--jobs", "./FILE", "--templates", "1")),
-    "jobs toml": Input("jobs.toml", lambda: b'[[item]]\nitem = "nurse"\ngroup = "a"\nshare = 0.9\n',
-                       (*PROBE, "--jobs", "./FILE", "--templates", "1")),
-    "templates toml": Input("t.toml", lambda: TEMPLATES, (*PROBE, "--jobs", "nurse", "--templates", "./FILE")),
-    "templates txt": Input("t.txt", lambda: b"Who is a [JOB]?\nTalk about a [JOB].\tI met a [JOB].\n",
-                           (*PROBE, "--jobs", "nurse", "--templates", "./FILE")),
-    "expressions": Input("e.toml", lambda: EXPRESSIONS, (
-        *PROBE, *ONE, "--set", "expressions.source=./FILE", "--set", "expressions.every=e")),
-    "instructions": Input("i.txt", lambda: b"Be fair.\nBe just.\n", (
-        *PROBE, *ONE, "--set", "instructions.source=./FILE", "--set", "instructions.select=all")),
-    "dialogue": Input("d.toml", lambda: DIALOGUE, (
-        *PROBE, *ONE, "--set", "setting=dialogue", "--set", "dialogue=./FILE")),
+    "jobs txt": Input(
+        "jobs.txt", lambda: b"nurse\nplumber\n", (*PROBE, "--jobs", "./FILE", "--templates", "1")
+    ),
+    "jobs toml": Input(
+        "jobs.toml",
+        lambda: b'[[item]]\nitem = "nurse"\ngroup = "a"\nshare = 0.9\n',
+        (*PROBE, "--jobs", "./FILE", "--templates", "1"),
+    ),
+    "templates toml": Input(
+        "t.toml", lambda: TEMPLATES, (*PROBE, "--jobs", "nurse", "--templates", "./FILE")
+    ),
+    "templates txt": Input(
+        "t.txt",
+        lambda: b"Who is a [JOB]?\nTalk about a [JOB].\tI met a [JOB].\n",
+        (*PROBE, "--jobs", "nurse", "--templates", "./FILE"),
+    ),
+    "expressions": Input(
+        "e.toml",
+        lambda: EXPRESSIONS,
+        (*PROBE, *ONE, "--set", "expressions.source=./FILE", "--set", "expressions.every=e"),
+    ),
+    "instructions": Input(
+        "i.txt",
+        lambda: b"Be fair.\nBe just.\n",
+        (*PROBE, *ONE, "--set", "instructions.source=./FILE", "--set", "instructions.select=all"),
+    ),
+    "dialogue": Input(
+        "d.toml", lambda: DIALOGUE, (*PROBE, *ONE, "--set", "setting=dialogue", "--set", "dialogue=./FILE")
+    ),
     "system prompt": Input("s.txt", lambda: b"Be brief.\n", (*PROBE, *ONE, "--system-prompt", "FILE")),
     "script": Input("x.jsonl", _script, ("probe", "x=scripted:FILE", *ONE, "--out", "out")),
-    "script of texts": Input("x.jsonl", _script, (
-        "personas", "x=scripted:FILE", "--occupations", "nurse", "--per-gender", "2", "--max-draws", "4",
-        *VECTORS[1:0], "--set", "vectors=pretrained:vectors.txt", *CHEAP, "--yes", "--out", "out")),
+    "script of texts": Input(
+        "x.jsonl",
+        _script,
+        (
+            "personas",
+            "x=scripted:FILE",
+            "--occupations",
+            "nurse",
+            "--per-gender",
+            "2",
+            "--max-draws",
+            "4",
+            "--set",
+            "vectors=pretrained:vectors.txt",
+            *CHEAP,
+            "--yes",
+            "--out",
+            "out",
+        ),
+    ),
     "occupations": Input("o.csv", lambda: JOBS, (*PERSONAS, "--occupations", "./FILE")),
-    "prompts": Input("p.toml", lambda: PROMPTS, (
-        *PERSONAS, "--occupations", "nurse", "--templates", "./FILE")),
-    "study": Input("s.toml", lambda: b'name = "s"\n[jobs]\nsource = "corpus:occugender/jobs.csv"\nselect = "1"\n'
-                   b'[templates]\nsource = "corpus:occugender/templates.toml"\nselect = "1"\n'
-                   b'[expressions]\nexplicit = "occugender-explicit"\nimplicit = "pronoun-subject"\n',
-                   (*PROBE, "--study", "./FILE")),
-    "aliases": Input("a.csv", lambda: b"nurse,nurses\nplumber,plumbers\n",
-                     ("compare", "run", "other", "--aliases", "FILE", "--out", "out")),
+    "prompts": Input(
+        "p.toml", lambda: PROMPTS, (*PERSONAS, "--occupations", "nurse", "--set", "templates.source=./FILE")
+    ),
+    "study": Input(
+        "s.toml",
+        lambda: (
+            b'name = "s"\n[jobs]\nsource = "corpus:occugender/jobs.csv"\nselect = "1"\n'
+            b'[templates]\nsource = "corpus:occugender/templates.toml"\nselect = "1"\n'
+            b'[expressions]\nexplicit = "occugender-explicit"\nimplicit = "pronoun-subject"\n'
+        ),
+        (*PROBE, "--study", "./FILE"),
+    ),
+    "aliases": Input(
+        "a.csv",
+        lambda: b"nurse,nurses\nplumber,plumbers\n",
+        ("compare", "run", "other", "--aliases", "FILE", "--out", "out"),
+    ),
     "vectors": Input("v.txt", _vectors, (*PLAIN, "--vectors", "pretrained:FILE")),
-    "vectors packed": Input("v.gz", lambda: gzip.compress(_vectors(), mtime=0),
-                            (*PLAIN, "--vectors", "pretrained:FILE")),
-    "words to drop": Input("w.txt", lambda: b"nurse\nwarm\n", (*PLAIN, *VECTORS, "--set", "drop_words=./FILE")),
-    "categories": Input("c.csv", lambda: b"word,category\nwarm,a\nnurse,b\n",
-                        (*PLAIN, *VECTORS, "--set", "categories=./FILE")),
-}  # fmt: skip
+    "vectors packed": Input(
+        "v.gz", lambda: gzip.compress(_vectors(), mtime=0), (*PLAIN, "--vectors", "pretrained:FILE")
+    ),
+    "words to drop": Input(
+        "w.txt", lambda: b"nurse\nwarm\n", (*PLAIN, *VECTORS, "--set", "drop_words=./FILE")
+    ),
+    "categories": Input(
+        "c.csv", lambda: b"word,category\nwarm,a\nnurse,b\n", (*PLAIN, *VECTORS, "--set", "categories=./FILE")
+    ),
+}
 
 
 @dataclass(frozen=True)
