@@ -334,10 +334,10 @@ def _place(work: Path, whole: dict[str, bytes]) -> str:
 # --- the whole ----------------------------------------------------------------------------------------
 
 
-def warm(lives: Sequence[Life], home: Path) -> None:
+def warm(stages: Sequence[Stage]) -> None:
     """Import, without running, what the commands import: names come from a child that ran each once."""
-    for number, life in enumerate(lives):
-        stage, names = Stage(life, home / str(number)), home / "names"
+    for stage in stages:
+        names = stage.home / "names"
 
         def noted(stage: Stage = stage, names: Path = names) -> None:
             try:
@@ -352,7 +352,7 @@ def warm(lives: Sequence[Life], home: Path) -> None:
                 with contextlib.suppress(Exception), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     importlib.import_module(name)
-        shutil.rmtree(stage.home)
+        stage.reset()
     threads = len(os.listdir("/proc/self/task"))
     assert threads == 1, f"{threads} threads: a fork would not be a whole process"
     gc.collect()
@@ -363,11 +363,12 @@ def kill_command(command: str, kills: int, seed: int, home: Path, quick: bool = 
     """Kill each life of a command in turn."""
     lives, counts = LIVES[command][: 1 if quick else None], Counts()
     rng = random.Random(f"{command} {seed}")
-    warm(lives, home / "warm")
-    for number, life in enumerate(lives):
+    stages = [Stage(life, home / life.name) for life in lives]
+    warm(stages)
+    for number, stage in enumerate(stages):
         share = kills * (number + 1) // len(lives) - kills * number // len(lives)
         if share:
-            kill_life(Stage(life, home / life.name), share, rng, counts)
+            kill_life(stage, share, rng, counts)
     return counts
 
 
