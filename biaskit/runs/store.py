@@ -165,6 +165,8 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
         yield f"{name}: lines left out as no rows or changed: {reading.n_skipped}"
     if reading.n_unfit:
         yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
+    if reading.n_twice:
+        yield f"{name}: rows that stand there twice, of which the first counts: {reading.n_twice}"
     if reading.n_unsummed:
         n = (
             "no row has"
@@ -298,9 +300,12 @@ class RowWriter:
                 self._file.write(b"\n")
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows in one piece and make them durable; rows already stored are left out."""
-        fresh = [row for row in rows if row["key"] not in self.keys]
-        if not fresh:
+        """Write rows in one piece and make them durable; of each key the first alone, none stored before."""
+        first: dict[str, Mapping[str, Any]] = {}
+        for row in rows:
+            if row["key"] not in self.keys:
+                first.setdefault(row["key"], row)
+        if not (fresh := list(first.values())):
             return
         content = "".join(row_line(row) + "\n" for row in fresh).encode("ascii")
         assert self._file is not None

@@ -82,7 +82,7 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     try:
         study: Any = STUDIES[engine].model_validate(merged)
     except ValidationError as error:
-        raise StudyError(_explain(error, where, STUDIES[engine])) from error
+        raise StudyError(explain(error, where, STUDIES[engine])) from error
     return study  # type: ignore[no-any-return]
 
 
@@ -153,11 +153,11 @@ def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -
     target[path[-1]] = value
 
 
-def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
-    """The first problem, in one line; the others are counted."""
+def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: str = "") -> str:
+    """The first problem, in one line; the others are counted. `prefix` stands before each key."""
     problems = error.errors()
     first = problems[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = prefix + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields_at(study, first["loc"][:-1])
         said = f"{where}: unknown key {key!r}.{nearest(str(first['loc'][-1]), known)}"

@@ -31,6 +31,7 @@ from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
 from biaskit.wording import count
@@ -150,9 +151,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     try:
         return ReportKeys.model_validate(own)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise StudyError(f"{PREFIX}{where} = {first['input']!r}: {first['msg']}.") from error
+        raise StudyError(explain(error, "--set", ReportKeys, PREFIX)) from error
 
 
 # --- the content -------------------------------------------------------------------------------------
