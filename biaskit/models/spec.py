@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import UsageError, nearest
+from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.known import find_known
@@ -154,4 +154,4 @@ def _find_local(kind: str, name: str) -> Any:
     require_transformers()
     if kind == "demo":
         return find_demo()
-    return find_folder(name) if kind == "hf" else check_gguf(Path(name).expanduser())
+    return find_folder(name) if kind == "hf" else check_gguf(expanded(name))
