@@ -174,8 +174,12 @@ def plain(text: str, longest: int) -> str:
     Markdown, tags of inline HTML and of models, quotation marks and characters without a shape are left out,
     apostrophes are straight, white space is one space or, where a line ends, one line feed. Case stays.
     """
-    shapes = (c for c in text.lstrip() if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
-    kept = "".join(islice(shapes, longest)).translate(_QUOTES)
+    text = text.lstrip()
+    kept = text[:longest]
+    if not kept.replace("\n", "").isprintable():
+        shapes = (c for c in text if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
+        kept = "".join(islice(shapes, longest))
+    kept = kept.translate(_QUOTES)
     return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", _TAGS.sub(" ", kept)))).strip()
 
 
