@@ -21,6 +21,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         marked_words,
         probe,
         representation,
+        said_next,
         srb,
         transfer,
     )
@@ -30,7 +31,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     shown: dict[str, tuple[Callable[[View], Iterator[Figure | Missing]], ...]] = {
         "probe": (
             *(probe.jobs, probe.groups, probe.ternary, probe.variance),
-            *(forest.debiasing, between_models.models),
+            *(said_next.said_next, forest.debiasing, between_models.models),
         ),
         "personas": (
             *(representation.deciles, representation.scatter, representation.nonbinary),

@@ -63,6 +63,16 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Mean over the templates of the share that each gender's words have of the probability on all "
         "listed words (coverage), beside the share of women in labour statistics.",
     ),
+    "probe_next": (
+        "What is said next",
+        "The most probable tokens at the prompts, listed or not, by their mean probability; beyond: what of "
+        "it is no listed word (docs/methods.md#next-tokens).",
+    ),
+    "probe_outcomes": (
+        "What the answers come to",
+        "Shares of drawn texts by outcome, with the 95 % interval over occupations and templates "
+        "(docs/methods.md#outcomes).",
+    ),
     "probe_levels": ("Shares by strength of instruction", "Mean share over the instructions of one level."),
     "probe_templates": (
         "Shares by template",
@@ -165,6 +175,15 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "ci_high": ("95 % to", "upper end of the 95 % interval"),
     "ci90_low": ("90 % from", "lower end of the 90 % interval, for equivalence"),
     "ci90_high": ("90 % to", "upper end of the 90 % interval, for equivalence"),
+    "token": ("token", "text of a next token, in quotation marks"),
+    "probability": ("probability", "mean over the cells; 0 where the token is not among those kept"),
+    "probability_high": ("at most", "the same with the most that it can be in those cells"),
+    "beyond": ("beyond", "of the probability, what is no listed word"),
+    "n_listed": ("cells that list it", "cells in which the token is among those kept"),
+    "n_cells": ("cells", "how many cells the number rests on"),
+    "begins": ("begins", "groups of the listed words that begin with the token"),
+    "group": ("group named", "the group that the answer names"),
+    "n_answers": ("answers", "texts drawn"),
     "coverage": ("coverage", "probability on the listed words, mean over cells"),
     "coverage_median": ("median coverage", "probability on the listed words, median over cells"),
     "n_below_floor": ("cells under the floor", "cells whose coverage is below the study's floor"),
