@@ -16,16 +16,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from biaskit.personas.words import lists as module
 from biaskit.personas.words import log_odds as marked_words
-from biaskit.personas.words.lists import (
-    WordList,
-    compare_lists,
-    overlap,
-    permuted_counts,
-    word_lists,
-)
+from biaskit.personas.words import shuffles as module
+from biaskit.personas.words.contrasts import WordList
+from biaskit.personas.words.lists import compare_lists, overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.personas.words.shuffles import permuted_counts
 from biaskit.records import GENDERS
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.resampling import generator
