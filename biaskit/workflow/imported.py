@@ -8,12 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.arguments import TEXT, checked
+from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import resolve_design
-from biaskit.personas.sampling.stored_design import describe_design, design_signature
+from biaskit.personas.sampling.stored_design import describe_design, design_signature, signed_groups
 from biaskit.personas.srb.k_means import ALL_MODELS
 from biaskit.personas.texts.importing import ImportedTexts, read_texts
+from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@checked(text=TEXT, gender=TEXT)
+@checked(text=TEXT, gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
 def analyze_texts(
     texts: pd.DataFrame
     | pd.Series
@@ -39,6 +40,8 @@ def analyze_texts(
     gender: str | None = None,
     occupation: str | None = None,
     model: str | None = None,
+    group_col: str | None = None,
+    unmarked: str | Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
@@ -55,6 +58,10 @@ def analyze_texts(
             pronouns (`bk.associate_gender`), and so is every text without this argument.
         occupation: the column that divides the texts; by default they are one group.
         model: the column that says who wrote each text; by default they are of one author.
+        group_col: a column of your own, such as race, whose groups are compared, alone and crossed with
+            gender. A text whose group is missing or empty is in no group.
+        unmarked: the group, or groups, that the others are held against (Marked Personas); by default each
+            group is held against all others together.
         settings: keys of the analysis (docs/studies.md), such as `{"hold_out": 0.5}`.
         out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
@@ -65,8 +72,8 @@ def analyze_texts(
     Example:
         bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
-    settings = dict(settings or {})
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    settings = {**(settings or {}), **_unmarked(unmarked)}
+    columns = _columns(text, gender, occupation, model, group_col)
     imported = read_texts(_frame(texts, text), **_reading(columns, settings))
     with watching(watcher) as seen:
         return _analyse_imported(imported, columns, settings, out, seen)
@@ -106,18 +113,33 @@ def import_texts(
     gender_col: str | None = None,
     occupation_col: str | None = None,
     model_col: str | None = None,
+    group_col: str | None = None,
+    unmarked: str | Sequence[str] | None = None,
     encoding: str = "utf-8",
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
     """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
-    settings = dict(settings or {})
-    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    settings = {**(settings or {}), **_unmarked(unmarked)}
+    columns = _columns(text_col, gender_col, occupation_col, model_col, group_col)
     imported = read_texts(path, **_reading(columns, settings), encoding=encoding)
     if encoding != "utf-8":  # the same bytes are then other texts
         columns["encoding"] = encoding
     return _analyse_imported(imported, columns, settings, out, watcher)
+
+
+def _columns(
+    text: str, gender: str | None, occupation: str | None, model: str | None, group: str | None
+) -> dict[str, str | None]:
+    """The columns by what they hold; one of groups is named only where it is asked for, as in older runs."""
+    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    return columns if group is None else {**columns, "group": group}
+
+
+def _unmarked(groups: str | Sequence[str] | None) -> dict[str, list[str]]:
+    """The unmarked groups as a key of the study; one that stands in the settings goes before no groups."""
+    return {"unmarked": [groups] if isinstance(groups, str) else list(groups)} if groups else {}
 
 
 def _reading(columns: Mapping[str, str | None], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,6 +170,7 @@ def _analyse_imported(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
     )
     assert isinstance(study, PersonasStudy)
+    _check_groups(study, columns.get("group"), imported)
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
     design = replace(
         resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
@@ -160,11 +183,21 @@ def _analyse_imported(
         "gender_codes": dict(study.gender_codes),
     }
     run = run_folder("personas", "texts", question, out)
-    resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
+    of_groups = {"group_col": columns["group"]} if "group" in columns else {}
+    source = {"source": imported.source, "digest": imported.digest, **of_groups}
+    resolved = describe_design(design) | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
-    manifest["signature"] = design_signature(design, models)
+    manifest["signature"] = design_signature(design, models, **signed_groups(columns.get("group")))
     store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
     notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
     return PersonasResult(run, tuple(notes))
+
+
+def _check_groups(study: PersonasStudy, column: str | None, imported: ImportedTexts) -> None:
+    """Refuse unmarked groups that are not there before a row is written."""
+    if column is not None:
+        check_unmarked(study.unmarked, list(imported.groups), column)
+    elif study.unmarked:
+        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")
