@@ -238,7 +238,6 @@ _NULLS = (
 
 def _stricter(one: WordList, other: WordList) -> WordList:
     """A crossed group's list beside the larger of its two nulls: it must be longer than either."""
-
     nulls: dict[str, Any] = {}
     for name in _NULLS:
         values = (getattr(one, name), getattr(other, name))
@@ -296,8 +295,8 @@ def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStud
     if short_ := [one for one in made if one.longer_than_null is False]:
         yield (
             f"{len(short_)} of {len(made)} calibrated lists of {column} are not longer than 95 % of those"
-            " with shuffled labels, all without gender words, names and the groups' own names: such a list says"
-            " nothing by its length (group_lists.csv)"
+            " with shuffled labels, all without gender words, names and the groups' own names: such"
+            " a list says nothing by its length (group_lists.csv)"
         )
     few = [one for one in made if min(one.n_target, one.n_unmarked) < FEW_TEXTS]
     if few:
