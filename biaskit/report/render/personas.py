@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from biaskit.report.render.cells import Columns, number, p_value, percent, signed, span, table
+from biaskit.report.render.cells import Columns, in_list, number, p_value, percent, signed, span, table
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.groups import group_tables
 from biaskit.tables.quantities import ALL_OCCUPATIONS
