@@ -133,6 +133,9 @@ GENDERED = {
     "male": "loud strong broad tough rough hard",
     "nonbinary": "open free new own odd fond",
 }
+# Words that the others use too, only less: such a list can be long by chance, and is told from it.
+OFTEN = {race: " ".join(RARE[20 * i : 20 * i + 20]) for i, race in enumerate(RACES)}
+OFTEN_GENDERED = {gender: " ".join(RARE[30 * i : 30 * i + 30]) for i, gender in enumerate(("female", "male"))}
 PLAIN = simulated(3, own=OWN, gendered=GENDERED)
 THREE = simulated(4, own=OWN, gendered=GENDERED, genders=("female", "male", "nonbinary"))
 
@@ -229,27 +232,21 @@ def chance(rows: Iterable[Row], **scope: object) -> list[float]:
 
 def test_where_gender_alone_differs_no_group_and_no_crossed_group_is_longer_than_chance() -> None:
     """Women's words pass for Black women against White people, half of whom are men; race has no part."""
-    found = [
-        row
-        for seed in range(4)
-        for row in simulated(seed, gendered=GENDERED, n=14).rows(unmarked=["White"], permutations=39)
-    ]
+    worlds = [simulated(seed, gendered=OFTEN_GENDERED, n=14) for seed in range(3)]
+    found = [row for world in worlds for row in world.rows(unmarked=["White"], permutations=39)]
     crossed = [row for row in where(found, method="calibrated") if row["gender"]]
-    assert any(row["n_marked_beyond"] > 0 for row in crossed)
-    assert sum(p <= 0.025 for p in chance(found)) <= 2  # of 36
+    assert max(row["n_marked_beyond"] for row in crossed) > 5
+    assert sum(p <= 0.025 for p in chance(found)) <= 2  # of 27
     assert not surely_longer(defined(where(found, method="calibrated"), "p_value_beyond"))
 
 
 def test_where_groups_alone_differ_no_crossed_group_is_longer_than_chance() -> None:
-    found = [
-        row
-        for seed in range(4)
-        for row in simulated(seed, own=OWN, n=14).rows(unmarked=["White"], permutations=39)
-    ]
-    black = where(found, group="Black", gender="", method="calibrated")
-    assert min(row["n_marked_beyond"] for row in black) >= 5  # nearly all of their own words
+    """Every group is found. Its women's words pass against men, a third of whom are of the group."""
+    worlds = [simulated(seed, own=OFTEN, n=14) for seed in range(3)]
+    found = [row for world in worlds for row in world.rows(unmarked=["White"], permutations=39)]
+    assert chance(found, gender="") == [0.025] * 9
     crossed = [p for gender in ("female", "male") for p in chance(found, gender=gender)]
-    assert sum(p <= 0.025 for p in crossed) <= 2  # of 24
+    assert sum(p <= 0.025 for p in crossed) <= 2  # of 18
 
 
 def test_where_a_group_and_a_gender_differ_together_the_crossed_group_is_found() -> None:
@@ -268,7 +265,7 @@ def test_where_a_group_and_a_gender_differ_together_the_crossed_group_is_found()
 @pytest.mark.slow
 def test_with_shuffled_labels_at_most_one_page_of_twenty_names_a_list() -> None:
     """200 worlds of two groups' and two genders' texts in which the labels say nothing."""
-    world = simulated(8, own=OWN, gendered=GENDERED, n=8)
+    world = simulated(8, own=OFTEN, gendered=OFTEN_GENDERED, n=8)
     n_wrong = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
