@@ -135,7 +135,7 @@ GENDERED = {
 }
 # Words that the others use too, only less: such a list can be long by chance, and is told from it.
 OFTEN = {race: " ".join(RARE[20 * i : 20 * i + 20]) for i, race in enumerate(RACES)}
-OFTEN_GENDERED = {gender: " ".join(RARE[30 * i : 30 * i + 30]) for i, gender in enumerate(("female", "male"))}
+OFTEN_GENDERED = {gender: " ".join(RARE[15 * i : 15 * i + 15]) for i, gender in enumerate(("female", "male"))}
 PLAIN = simulated(3, own=OWN, gendered=GENDERED)
 THREE = simulated(4, own=OWN, gendered=GENDERED, genders=("female", "male", "nonbinary"))
 
