@@ -21,6 +21,7 @@ TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
+SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
 UNMARKED = "A group that the others are held against; repeatable. Default: all others together."
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
@@ -35,7 +36,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
-@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl or .parquet.")
+@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
 @option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
@@ -43,6 +44,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @option("--group-col", "COLUMN", "Holds groups to compare, such as race; crossed with gender.")
 @option("--unmarked", "VALUE", UNMARKED, multiple=True)
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
+@option("--separator", "CHARACTER", SEPARATOR)
 @option("--variant", None, "released: as GAS(P)'s scripts define it.", type=VARIANTS)
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @option("--vectors", "SOURCE", "corpus, pretrained:PATH or marked-lists.")

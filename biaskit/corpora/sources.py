@@ -185,7 +185,8 @@ def _toml_rows(top: SourceRow, layout: SourceLayout) -> Iterator[SourceRow]:
 
 def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow]:
     with unlimited_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        delimiter = _delimiter(text, layout)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
         line = 1  # where the record to come begins
         try:
             header = next(reader, [])
@@ -195,7 +196,7 @@ def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow
                 if values and len(values) != len(header):
                     raise CorpusError(
                         f"{where}, line {line}: fields here {len(values)}, in the header {len(header)}."
-                        " Put a text that holds a comma in double quotes."
+                        f" Put a text that holds {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
                     yield SourceRow(f"{where}, line {line}", dict(zip(header, values, strict=True)))
@@ -204,14 +205,28 @@ def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow
             raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
 
 
+_CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+"""What may part the columns of a list."""
+
+
+def _delimiter(text: str, layout: SourceLayout) -> str:
+    """Commas, unless by these the header lacks a column, and by semicolons or tabs alone it has all."""
+    first = text.partition("\n")[0]
+    fits = []
+    for delimiter in _CALLED:
+        with contextlib.suppress(csv.Error):  # the reading proper says so with its line
+            if set(layout.required) <= set(next(csv.reader([first], delimiter=delimiter), [])):
+                fits.append(delimiter)
+    return fits[0] if len(fits) == 1 else ","
+
+
 def _check_header(header: list[str], where: str, layout: SourceLayout) -> None:
     for column in layout.required:
         if column not in header:
-            semicolons = len(header) == 1 and ";" in header[0]
             raise CorpusError(
                 f"{where} has no column {column!r}; it has"
                 f" {', '.join(map(shown, header[:12])) or 'no header'}."
-                f"{' Part the columns with commas.' if semicolons else nearest(column, header)}"
+                f"{nearest(column, header)}"
             )
     for column in (*layout.required, *layout.optional):
         if header.count(column) > 1:

@@ -279,7 +279,8 @@ def _run_model(
     taken.copy(writer, lambda row: {**row, **_columns(places[_place(row)][0])})
     if not pending:
         return
-    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
+    known = writer.answered.get(label, ())
+    drift = Drift(scorer.identity, known, accept=session.accept_drift, taken=taken.sources)
     plan = session.outcome.plans[-1]
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
@@ -303,6 +304,7 @@ def _run_model(
                         rows.append({**row, "model_key": shared})
                 written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
+                session.note_prompts(label, rows)
                 session.outcome.count_failures(label, group)
                 session.watcher.progress(label, missing - open_cells.n_left, missing)
                 session.keep_batch_size(scorer)

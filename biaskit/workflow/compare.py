@@ -54,7 +54,7 @@ class ComparisonResult(RunResult):
         "gaps", "The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."
     )
     srb_change = table_property(
-        "srb_change", "Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."
+        "srb_change", "Percent change of SRB from the model named first to the later one."
     )
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:

@@ -22,6 +22,7 @@ from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
+from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
@@ -123,7 +124,7 @@ def probe(
     lists = (jobs, templates, instructions, expressions)
     if any(isinstance(value, str) and is_path(value) for value in lists):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
-        overrides |= {"name": f"{Path(study).stem}-own-lists", "summary": "", **OWN_TITLES}
+        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
     for name in ("jobs", "templates", "instructions"):
         overrides |= list_override(name, given[name])
     if expressions is not None:

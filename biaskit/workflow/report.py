@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import ValidationError
 
 from biaskit.arguments import checked
-from biaskit.corpora.sources import load_corpus
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.files import check_folder, check_replaceable, write_or_refuse, write_set
 from biaskit.foreign import visible
@@ -26,6 +25,7 @@ from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
 from biaskit.report.shown_prompts import PromptKinds
+from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
@@ -34,6 +34,7 @@ from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
 from biaskit.wording import count
 from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
@@ -180,12 +181,12 @@ def _content(
         parts=collection.parts,
         between=between,
         notes=tuple(dict.fromkeys((*collection.notes, *notes))),
-        deviations=deviations_of(paper for part in collection.parts for paper in part.papers),
+        deviations=deviations_of(_papers(collection)),
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
         command=_command(named, texts),
         versions=versions(),
-        bibtex=_bibtex(collection.parts),
+        bibtex="\n\n".join(bibtex_of(_papers(collection)).values()),
         reference=settings.get("reference", _reference(collection)),
     )
     return _with_rows(content.judged(), collection), folder
@@ -246,17 +247,17 @@ def _reference(collection: Collection) -> Any:
     return next((one for one in stated if one), "both")
 
 
+def _papers(collection: Collection) -> list[str]:
+    """Corpora whose papers are cited, each once."""
+    return list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
+
+
 def _command(named: _Named, texts: bool) -> str:
     words = ["biaskit", "report", *map(str, named.paths)]
     for group in named.groups:
         words += ["--group", group]
     words += ["--aliases", str(named.aliases)] if named.aliases else []
     return shlex.join([*words, *([] if texts else ["--no-texts"])])
-
-
-def _bibtex(parts: Sequence[Part]) -> str:
-    names = dict.fromkeys(paper for part in parts for paper in part.papers)
-    return "\n\n".join(dict.fromkeys(load_corpus(name).bibtex.strip() for name in names))
 
 
 # --- what the rows add -------------------------------------------------------------------------------
@@ -308,7 +309,11 @@ def _latex(content: Content) -> dict[str, bytes]:
     """The papers' tables of every part, a file each, and one document that holds them all."""
     tables: list[PaperTable] = []
     for part in content.parts:
-        own = probe_tables(part) if part.engine == "probe" else persona_tables(part.tables, content.between)
+        own = (
+            probe_tables(part)
+            if part.engine == "probe"
+            else persona_tables(part.tables, content.between, claim=part.claim(GASP))
+        )
         tables += own
     signature = "; ".join(one for part in content.parts for one in part.signatures)
     return latex_files(tables, signature)

@@ -52,7 +52,7 @@ TITLES: Mapping[str, tuple[str, str]] = {
     ),
     "srb_change": (
         "SRB, percent change from model to model",
-        "A rise means: nearer to the words used when that gender is asked for (GAS(P), Figure 4).",
+        "A rise means: nearer to the words used when that gender is asked for.",
     ),
     "probe_groups": (
         "Shares by group of occupations",
@@ -82,7 +82,7 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "deciles": (
         "Occupations by share of women in the texts",
         "Number of occupations per tenth of the share, apart for those where women are most and where men "
-        "are most (GAS(P), Figure 2).",
+        "are most.",
     ),
     "association_validation": (
         "Is the gender of a text found?",

@@ -616,8 +616,8 @@ FORMULA = "which a spreadsheet would run. Rename it."
             "t.txt",
             "a",
             {},
-            "t.txt: a file of texts ends in .csv, .tsv, .jsonl, .ndjson, .parquet (all but the last also with"
-            " .gz), not in '.txt'.",
+            "t.txt: a file of texts ends in .csv, .tsv, .jsonl, .ndjson, .parquet, .xlsx (all but the last"
+            " two also with .gz), not in '.txt'.",
         ),
         ("t", "a", {}, "t: a file of texts ends in .csv, .tsv,…"),
         ("t.parquet.gz", b"", {}, "t.parquet.gz: a file of texts ends in .csv,…"),
