@@ -60,10 +60,10 @@ def permuted_counts(
 
 def _shuffled(
     labels: Sequence[str], strata: Sequence[str], rng: np.random.Generator, n: int, groups: Sequence[str]
-) -> NDArray[np.int8]:
+) -> NDArray[np.int16]:
     """Labels as places in `groups`, shuffled within strata: `[n, documents]`."""
     place = {group: g for g, group in enumerate(groups)}
-    codes = np.array([place[label] for label in labels], dtype=np.int8)
+    codes = np.array([place[label] for label in labels], dtype=np.int16)
     shuffled = np.tile(codes, (n, 1))
     names = np.asarray(strata, dtype=object)
     for stratum in sorted(set(strata)):

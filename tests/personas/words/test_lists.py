@@ -272,6 +272,17 @@ def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
     assert (1.0 == counts[:, :, 3:].sum(axis=0)).all()
 
 
+def test_more_labels_than_a_byte_can_number_are_shuffled() -> None:
+    """As 50 groups, each with three genders, have them; each text here is a word of its own."""
+    labels = [str(i) for i in range(150)] * 2
+    words = csr_matrix(np.eye(300))
+    blocks = permuted_counts(words, labels, ["p"] * 300, np.random.default_rng(1), 3, groups=labels[:150])
+    for counts in blocks:
+        by_label = np.stack(counts)  # [150, shuffles, words]
+        assert (by_label.sum(axis=2) == 2).all()
+        assert (by_label.sum(axis=0) == 1).all()
+
+
 def test_every_way_to_share_a_prompts_labels_is_drawn_about_equally_often() -> None:
     corpus = Corpus(("x0", "x1", "x2"), ("female", "male", "male"), ("p", "p", "p"))
     (block,) = permuted_counts(corpus.counts(), corpus.genders, corpus.strata, np.random.default_rng(2), 3000)
