@@ -195,6 +195,19 @@ class _Scores:
     texts: LabelledTexts
     counts: Sequence[FloatArray]
     _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
+    _sums: dict[Labels, FloatArray] = field(default_factory=dict)
+
+    def of(self, members: Labels) -> FloatArray:
+        """Counts of some labels together, `[R, V]`; whole numbers, so any way to them is exact."""
+        if len(members) == 1:
+            return self.counts[members[0]]
+        if members not in self._sums:
+            rest = tuple(label for label in range(len(self.counts)) if label not in members)
+            if 0 < len(rest) < len(members):  # however labels are shuffled, all together keep their counts
+                self._sums[members] = self.texts.totals.sum(axis=0) - self.of(rest)
+            else:
+                self._sums[members] = sum_of(self.counts, members)
+        return self._sums[members]
 
     def z(self, target: Labels, against: Labels) -> FloatArray:
         """Z of the target, `[R, V]`: the same number with the other sign when they change places."""
@@ -206,7 +219,7 @@ class _Scores:
 
     def _scored(self, target: Labels, against: Labels) -> FloatArray:
         """With topic counts of the pair's own; 0 for a word that occurs in neither."""
-        one, other = sum_of(self.counts, target), sum_of(self.counts, against)
+        one, other = self.of(target), self.of(against)
         z = self.log_odds.z(one, other, self.texts.topic(one, other, (*target, *against)))
         if self.texts.whole_topic or self.texts.elsewhere.any():
             z = z * (one + other > 0)
@@ -224,7 +237,7 @@ def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
 def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
     """Length of a contrast's list and largest |z| over the words of any side, of each row."""
     against = [scores.z(contrast.target, members) for members in contrast.against]
-    marked = _is_marked(against, sum_of(scores.counts, contrast.target))
+    marked = _is_marked(against, scores.of(contrast.target))
     total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
     kept = np.flatnonzero(~scores.texts.left_out)
     return _Statistics(
