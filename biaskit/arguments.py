@@ -84,6 +84,7 @@ _BY_NAME: Mapping[str, Fits] = MappingProxyType(
         **dict.fromkeys(("api_key_env", "groups"), _text_or_texts),
         **dict.fromkeys(("draws", "per_gender", "max_draws", "max_new_tokens", "batch_size"), _positive),
         "max_draws_per_cell": _positive,
+        "continuations": _whole,
         **dict.fromkeys(("permutations", "seed"), _whole),
         "prompts": _texts,
         "expressions": _expressions,

@@ -170,6 +170,15 @@ class LogProb:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedToken:
+    """One of the most probable tokens after a prompt, whatever it says."""
+
+    text: str  # no two of a list share it: a second one of the same text carries its id
+    log_prob: float  # natural
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """The answer to one `ScoreRequest`."""
 
@@ -180,8 +189,10 @@ class Scored:
     answered: Answered
     listed: Mapping[str, tuple[tuple[str, float], ...]] | None = None
     """top-k: for each asked prefix ("": the prompt itself) the listed (token, log-probability) pairs."""
+    listed_next: tuple[ListedToken, ...] | None = None  # exact: the most probable first tokens, in order
     draws: int | None = None  # sampling: how many were drawn
     counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it
+    answers: tuple[tuple[str, Finish], ...] | None = None  # sampling: what each draw said, in their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +301,16 @@ class CellShares:
     coverage_ends: tuple[float, float] | None = None
     difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
     matched: int | None = None  # sampling: draws that said an expression
+
+
+def as_record(one: Any) -> dict[str, Any]:
+    """Name → value of a frozen record and of the records in its tuples: `asdict` without its copies.
+
+    A large study has a million of them.
+    """
+    found = {}
+    for name in one.__dataclass_fields__:
+        value = getattr(one, name)
+        inside = isinstance(value, tuple) and bool(value) and hasattr(value[0], "__dataclass_fields__")
+        found[name] = [as_record(part) for part in value] if inside else value
+    return found

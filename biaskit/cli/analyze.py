@@ -12,6 +12,7 @@ from biaskit.cli.options import examples, option, with_format, with_settings
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
+from biaskit.inputs import expanded
 from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
 from biaskit.workflow.imported import import_texts
 from biaskit.workflow.recorded import RECORDED, recorded_run
@@ -110,7 +111,7 @@ def _stored(
     chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
     if out is not None:
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
-        path = merge(paths, Path(out), **how)
+        path = merge(paths, expanded(out), **how)
     return result_of(path, analyse(path, chosen, watcher=watcher))
 
 

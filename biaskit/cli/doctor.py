@@ -15,7 +15,8 @@ from biaskit.report.render.data import render_csv
 from biaskit.report.render.document import Document, TitledTable
 
 _AGREEMENT = "Check top-k and sampling against the exact values of a local model, per bias type."
-_STUDY = "With --agreement: the study whose cells are used."
+_FORMS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
+_STUDY = "With --agreement or --forms: the study whose cells are used."
 _KEY = "Environment variable with the key of an api: model. Never the key itself."
 
 
@@ -25,12 +26,15 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
         "biaskit doctor api:NAME@http://127.0.0.1:8000/v1",
         "biaskit doctor openai:gpt-4o-mini-2024-07-18",
         "biaskit doctor demo --agreement",
+        "biaskit doctor hf:./my-chat-model --forms",
     ),
 )
 @click.argument("model")
 @option("--agreement", None, _AGREEMENT, is_flag=True)
+@option("--forms", None, _FORMS, is_flag=True)
+@option("--cells", "N", "With --forms: cells of each bias type.", type=click.IntRange(min=1))
 @option("--study", None, _STUDY, default="occugender", show_default=True)
-@option("--draws", "N", "With --agreement: texts of a round of each cell.", type=click.IntRange(min=2))
+@option("--draws", "N", "With --agreement or --forms: texts drawn of each cell.", type=click.IntRange(min=2))
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
@@ -39,6 +43,8 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 def command(
     model: str,
     agreement: bool,
+    forms: bool,
+    cells: int | None,
     study: str,
     draws: int | None,
     output_format: str,
@@ -51,7 +57,13 @@ def command(
     hundred tokens.
     """
     with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
-        result = _agree(model, study, draws, watcher) if agreement else _examine(model, watcher, **chosen)
+        more = {"cells": cells, "draws": draws}
+        if agreement:
+            result = _agree(model, study, draws, watcher)
+        elif forms:
+            result = _try_forms(model, study, more, watcher, **chosen)
+        else:
+            result = _examine(model, watcher, **chosen)
     if output_format == "json":
         emit_json(result.as_json())
     elif output_format == "csv":
@@ -72,6 +84,13 @@ def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:
     from biaskit.workflow.doctor import doctor
 
     return doctor(model, watcher=watcher, **chosen)
+
+
+def _try_forms(model: str, study: str, more: dict[str, Any], watcher: TerminalWatcher, **chosen: Any) -> Any:
+    from biaskit.workflow.forms import forms
+
+    stated = {name: value for name, value in more.items() if value is not None}
+    return forms(model, study=study, watcher=watcher, **stated, **chosen)
 
 
 def _agree(model: str, study: str, draws: int | None, watcher: TerminalWatcher) -> Any:

@@ -15,6 +15,7 @@ _FORMS = click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])
 _ESTIMATORS = click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"])
 _ESTIMATOR = "How probabilities are obtained; auto: the best estimator that each model supports."
 _DRAWS = "Sampling: texts of a round; each cell is drawn until three of its texts name a group."
+_CONTINUE = "Draw N texts of up to 24 tokens of each cell too: what is said, declined or left open."
 _MOST_DRAWS = "Sampling: most texts of a cell, in whole rounds."
 
 command = asking_command(
@@ -31,6 +32,7 @@ command = asking_command(
     option("--estimator", None, _ESTIMATOR, type=_ESTIMATORS),
     option("--draws", "N", _DRAWS, type=click.IntRange(min=2)),
     option("--max-draws-per-cell", "N", _MOST_DRAWS, type=click.IntRange(min=2)),
+    option("--continue continuations", "N", _CONTINUE, type=click.IntRange(min=1)),
     epilog=examples(
         "biaskit probe demo --jobs nurse,plumber",
         "biaskit probe api:NAME@http://127.0.0.1:8000/v1 --estimator top-k --max-cost 2",

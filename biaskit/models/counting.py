@@ -49,8 +49,10 @@ class SampledScorer:
 
     whole_batches = False
 
-    def __init__(self, generator: TextGenerator, *, draws: int, longest: int) -> None:
-        """`longest`: characters of the longest expression of the study."""
+    def __init__(
+        self, generator: TextGenerator, *, draws: int, longest: int, new_tokens: int | None = None
+    ) -> None:
+        """`longest`: characters of the longest expression; `new_tokens`: of a draw, where it says more."""
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
         own = generator.identity
@@ -60,7 +62,7 @@ class SampledScorer:
             takes |= {"chat-continue"} if own.where == "api" else {"chat-prefill", "chat-continue"}
         self.identity = replace(own, forms=tuple(form for form in PROBE_FORMS if form in takes))
         self._generator = generator
-        self._sampling = Sampling(1.0, 1.0, tokens_for(longest))
+        self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = draws
         self._batches: dict[str, list[tuple[DrawRequest, ...]]] = {}  # a cell's key → batches of its draws
 
@@ -233,6 +235,8 @@ def _scored(cell: _Open) -> Scored:
         if said is not None:
             counts[said] += 1
     last, n = cell.drawn[-1], len(cell.drawn)
+    place = {key: i for i, key in enumerate(cell.asked)}
+    in_order = sorted(cell.drawn, key=lambda draw: place[draw.key])
     # Of several texts in one request the first carries the prompt's tokens.
     prompt = [k for draw in cell.drawn if (k := draw.answered.prompt_tokens) is not None]
     new = [k for draw in cell.drawn if (k := draw.answered.new_tokens) is not None]
@@ -245,6 +249,7 @@ def _scored(cell: _Open) -> Scored:
         answered=Answered(last.answered.by, last.answered.at, *tokens),
         draws=n,
         counts=counts,
+        answers=tuple((draw.text, draw.finish) for draw in in_order),
     )
 
 

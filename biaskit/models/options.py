@@ -39,8 +39,10 @@ class ScoringOptions:
     k: int = 20  # top-k: listed tokens
     draws: int = 10  # sampling: texts for each cell
     longest: int = 14  # sampling: characters of the study's longest expression
+    new_tokens: int | None = None  # sampling: most tokens of a text; None: what the expressions need
     word_boundary: WordBoundary = "token"
     on_prefix: OnPrefix = "exclusive"
+    next_tokens: int = 0  # exact, in process: most probable next tokens that are kept; 0: none
     share_prefixes: bool = True  # False only to show that sharing changes nothing
 
     def __post_init__(self) -> None:

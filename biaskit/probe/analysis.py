@@ -10,19 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.files import check_replaceable, write_or_refuse
+from biaskit.probe.answers import AnswersOfRun, outcome_rows
 from biaskit.probe.believed import why_not
+from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
+from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
+from biaskit.probe.ways import LOW, mean_coverage
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.stats.contrasts import adjust
 from biaskit.tables.sets import TableSet
+from biaskit.wording import listed, percent
 
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
@@ -48,18 +56,27 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         margins=study.margin,
         seed=study.seed,
     )
+    made["probe_next"] = stored.said_next.rows()
+    answers = stored.answers
+    n_not_used = read_continuations(run, manifest, answers, _places, reading)
+    made["probe_outcomes"], more = outcome_rows(answers)
+    made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    notes += _low_coverage(cells, manifest["models"])
+    near = near_misses(made["probe_next"], cells, design)
+    notes += notes_of(near)
+    _suggest(run, suggested(near, design))
     if stored.n_open:
         notes.append(
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
             f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
         )
-    if stored.n_unused:
-        notes.append(f"{stored.n_unused} stored rows are not part of this question and were not used")
+    if n_unused := stored.n_unused + n_not_used:
+        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
     choices = {name: getattr(study, name) for name in CHOICES}
     tables.notes += notes
     tables.analysis |= {
@@ -76,6 +93,20 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     return tables
 
 
+def _suggest(run: Path, content: str | None) -> None:
+    """Leave the suggested expressions in the run's folder; without any, take away those of before."""
+    path = run / FILE
+    check_replaceable(path, "list of suggested expressions", (".toml",), _is_suggested)
+    if content is not None:
+        write_or_refuse(path, content.encode("utf-8"))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_suggested(content: bytes) -> bool:
+    return content.startswith(MARK.encode("utf-8"))
+
+
 @dataclass(frozen=True, slots=True)
 class _StoredCells:
     """What the rows of a run say of the cells that its design needs."""
@@ -84,6 +115,8 @@ class _StoredCells:
     digest: str  # of the rows used
     n_unused: int  # rows that were not needed
     n_open: int  # cells begun of which another round of draws is needed
+    answers: AnswersOfRun  # what sampling drew
+    said_next: SaidNext  # the tokens after the prompts, where rows keep them
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
     """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
 
@@ -96,6 +129,7 @@ def _read_cells(
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
+    said_next, answers = SaidNext(), AnswersOfRun(design)
     n_unused = n_open = 0
 
     def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
@@ -111,20 +145,24 @@ def _read_cells(
             continue
         for i in own:
             expressions.setdefault(_wording(cells[i]), row["expressions"])
+            said_next.add(cells[i], row, design.study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
-                drawn.setdefault(i, {})[row.get("round", 0)] = {name: row[name] for name in _OF_DRAWS}
+                kept = {**{name: row[name] for name in _OF_DRAWS}, "said": answers.read(cells[i], row)}
+                drawn.setdefault(i, {})[row.get("round", 0)] = kept
             else:
                 found[i], digests[i] = shares(i, row), _digest(row)
     rounds_of = _rounds_of(manifest, design)
     for i, rows_of_cell in drawn.items():
         whole, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
         found[i], digests[i] = shares(i, whole), b"".join(_digest(rows_of_cell[number]) for number in used)
+        for number in used:
+            answers.add(cells[i], rows_of_cell[number]["said"])
         n_open += goes_on and whole is not None
         n_unused += len(rows_of_cell) - len(used)
-    answers = [x or shares(i, None) for i, x in enumerate(found)]
+    known = [x or shares(i, None) for i, x in enumerate(found)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(answers, digest, n_unused, n_open, expressions)
+    return _StoredCells(known, digest, n_unused, n_open, answers, said_next, expressions)
 
 
 def _why_not(
@@ -140,7 +178,7 @@ def _why_not(
     return why_not(row, design.expressions[cell.bias_type, cell.template_id])
 
 
-_ANSWERED = ("k", "listed", "draws", "counts")
+_ANSWERED = ("k", "listed", "listed_next", "draws", "counts")
 """What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
 _OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
 
@@ -238,6 +276,26 @@ def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], fl
     notes = [*_estimator_notes(cells), *notes]
     if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
         notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
+    return notes
+
+
+def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Where the listed words hold little: what shows which question reaches the model."""
+    notes = []
+    for label, entry in models.items():
+        own = [x for x in cells if x.cell.model == label]
+        low = {
+            bias_type: coverage
+            for bias_type in dict.fromkeys(x.cell.bias_type for x in own)
+            if (coverage := mean_coverage([x for x in own if x.cell.bias_type == bias_type])) is not None
+            and coverage < LOW
+        }
+        if low and not entry["spec"].startswith("scripted:"):
+            held = listed([f"{percent(value)} % of {bias_type} prompts" for bias_type, value in low.items()])
+            notes.append(
+                f"{label}: the listed words hold {held}; `biaskit doctor {entry['spec']} --forms` shows which"
+                " question reaches the model"
+            )
     return notes
 
 

@@ -32,6 +32,8 @@ def why_not(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | Non
         ids, tokens = expression.get("token_ids"), expression.get("tokens")
         if not (ids is None or _is_list_of(ids, int)) or not (tokens is None or _is_list_of(tokens, str)):
             return f"the tokens of {expression['text'][:40]!r} are no tokens"
+    if "listed_next" in row and not _lists_next(row["listed_next"]):
+        return "its list of next tokens holds something else than tokens with log-probability and id"
     if estimator in POINTS:
         wrong = [e["text"] for e in expressions if not _is_log_prob(e.get("log_prob", ""))]
         return f"the log-probability of {wrong[0][:40]!r} is missing or no number" if wrong else None
@@ -74,6 +76,18 @@ def _lists(row: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _lists_next(listed: object) -> bool:
+    return isinstance(listed, list) and all(
+        isinstance(one, list)
+        and len(one) == 3
+        and isinstance(one[0], str)
+        and _is_number(one[1])
+        and one[1] <= _ABOVE_ONE
+        and type(one[2]) is int
+        for one in listed
+    )
+
+
 def _is_number(value: object) -> bool:
     return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
@@ -87,6 +101,11 @@ def _counts(row: Mapping[str, Any]) -> str | None:
         return "its round is no number"
     if not isinstance(counts, dict) or not all(type(n) is int and n >= 0 for n in counts.values()):
         return "it has no counts"
+    answers = row.get("answers", [])
+    if not isinstance(answers, list) or not all(_is_list_of(one, str) and len(one) == 2 for one in answers):
+        return "its answers are no texts with what ended them"
+    if answers and len(answers) != draws:
+        return "it has not one answer for each draw"
     if counts.keys() - {e["text"] for e in row["expressions"]} or sum(counts.values()) > draws:
         return "its counts are not those of its draws"
     return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from biaskit.records import (
     PromptForm,
     Scored,
     ScoreRequest,
+    as_record,
 )
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import estimator_of, model_entry
@@ -39,6 +40,7 @@ from biaskit.runs.usage import Usage
 from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
+Look = Callable[[ContinuationScorer, PromptForm], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,16 @@ class PlannedCells:
     def by_place(self) -> dict[tuple[object, ...], tuple[Cell, ScoreRequest]]:
         """Each cell with its request, found by the columns of a row."""
         pairs = zip(self.cells, self.requests, strict=True)
-        return {_place(asdict(cell)): (cell, request) for cell, request in pairs}
+        return {_place(as_record(cell)): (cell, request) for cell, request in pairs}
 
 
-def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
-    """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
+def score_cells(
+    design: ProbeDesign, session: Session[ContinuationScorer], look: Look | None = None
+) -> Outcome:
+    """Score every cell that has no row yet and store it; the same call goes on where it stopped.
+
+    `look`: is given each model with the form that was chosen for it, before anything of it is planned.
+    """
     study, run = design.study, session.run
     scorers = session.begin(
         "probe", study.name, question=compatibility(design), resolved=describe_design(design)
@@ -64,6 +71,8 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
     if session.dry_run:
         stored = _stored(run, study)
         for label, form in forms.items():
+            if look is not None:
+                look(scorers[label], form)
             _plan_model(design, scorers[label], form, stored, (), session)
             scorers[label].close()
         return session.outcome
@@ -75,6 +84,8 @@ def score_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> Ou
         for label, form in forms.items():
             entry = _entry(session, scorers[label], form)
             with session.turn(scorers[label], entry, partial(design_signature, design)):
+                if look is not None:
+                    look(scorers[label], form)
                 _run_model(design, scorers[label], form, writer, stored, session)
     return session.outcome
 
@@ -90,7 +101,8 @@ def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, for
             f"{session.run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"
             f" {estimator_of(entry)}. Choose another --out."
         )
-    return entry | {name: earlier.get(name) for name in ("batch_size", "notes")}
+    kept = {name: earlier[name] for name in ("continuations",) if name in earlier}
+    return entry | {name: earlier.get(name) for name in ("batch_size", "notes")} | kept
 
 
 def _choose_forms(
@@ -333,14 +345,18 @@ def row_of(
             "k": estimator.k,
             "listed": {before: list(listed) for before, listed in answer.listed.items()},
         }
+    if answer.listed_next is not None:
+        # Six decimals: float32 sums are not better.
+        row["listed_next"] = [[one.text, round(one.log_prob, 6), one.id] for one in answer.listed_next]
     if answer.counts is not None:
         row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
+        row["answers"] = [list(one) for one in answer.answers or ()]
     return row
 
 
 def _columns(cell: Cell) -> Json:
     """The columns of a row that say which cell it answers."""
-    return {name: value for name, value in asdict(cell).items() if name != "labour_female_share"}
+    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
 
 
 _PLACE = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")

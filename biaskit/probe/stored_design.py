@@ -43,6 +43,7 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
     shown = {
         "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
         "max_draws_per_cell": str(study.max_draws_per_cell) if drawn else "",
+        "continuations": ",".join(sorted({_continued(entry) for entry in models.values()} - {""})),
         "word_boundary": study.word_boundary,
         "on_prefix": study.on_prefix,
         "articles": study.articles,
@@ -51,6 +52,12 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
         "contrast": "-".join(design.contrast),
     }
     return sign_design(study, models, describe_design(design)["digest"], shown)
+
+
+def _continued(entry: Mapping[str, Any]) -> str:
+    """How a model's cells were continued, by its entry in the manifest; "" where they were not."""
+    how = entry.get("continuations")
+    return f"{how['estimator']['max_new_tokens']} tokens" if how else ""
 
 
 def compatibility(design: ProbeDesign) -> dict[str, Any]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 from biaskit.errors import RunError, StudyError, nearest
 from biaskit.provenance import digest, signature, versions
-from biaskit.records import Instruction, Item, Template
+from biaskit.records import Instruction, Item, Template, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
 
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instructions"})
 """Keys of a study whose lists stand in the manifest in full."""
 
-_GROWING = frozenset({"max_draws_per_cell"})
-"""Keys that only say how far a cell is asked: with another value the same folder goes on."""
+_GROWING = frozenset({"max_draws_per_cell", "record_next", "continuations", "continuation_tokens"})
+"""Keys that only say how far a cell is asked and what is kept of it: the same folder goes on."""
 
 
 def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, Any]:
@@ -28,9 +27,9 @@ def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, 
     content = {
         "study": design.study.model_dump(mode="json"),
         "slot": design.slot,
-        "items": [asdict(item) for item in items],
-        "templates": [asdict(template) for template in design.templates],
-        "instructions": [None if i is None else asdict(i) for i in design.instructions],
+        "items": [as_record(item) for item in items],
+        "templates": [as_record(template) for template in design.templates],
+        "instructions": [None if i is None else as_record(i) for i in design.instructions],
         **own,
     }
     return {**content, "digest": design_digest(content), "sources": design.sources}

@@ -44,8 +44,8 @@ class Outcome:
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)
 V = TypeVar("V")
-OpenModel = Callable[[str, str, Mapping[str, Any], Account], M]
-"""(label, spec, the model's entry in the manifest, what the run has spent) → model."""
+OpenModel = Callable[..., M]
+"""(label, spec, the model's entry in the manifest, what the run has spent, how it is opened) → model."""
 
 
 @dataclass(slots=True)
@@ -75,9 +75,8 @@ class Session(Generic[M]):
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
             known = self.manifest["models"].get(label, NEW)
-            account = Account(spent(self.run), partial(promise, self.run, label, spent(self.run, label)))
             try:
-                model = self.open_model(label, spec, known, account)
+                model = self.open_model(label, spec, known, self.account(label))
             except ModelError as error:
                 self.leave_out(label, error)
                 continue
@@ -88,6 +87,10 @@ class Session(Generic[M]):
                 self.earlier[label] = EarlierPrompts(self.run, engine, label)
             opened[label] = model
         return opened
+
+    def account(self, label: str) -> Account:
+        """What the run has spent so far, and where this model says that it will spend more."""
+        return Account(spent(self.run), partial(promise, self.run, label, spent(self.run, label)))
 
     def leave_out(self, label: str, error: BiaskitError) -> None:
         """Go on without a model, which is named with its reason; the only model's error is raised."""

@@ -158,6 +158,29 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=("model", "bias_type", "setting", "prompt_form", "job_group", "gender", "level"),
         ),
+        "probe_next": TableSchema(
+            parts=(
+                *_BLOCK,
+                *_texts("estimator", "job_group"),
+                *_integers("rank"),
+                *_texts("token"),
+                *_numbers("probability", "probability_high", "beyond"),
+                *_integers("n_listed", "n_cells"),
+                *_texts("begins"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "job_group", "rank"),
+        ),
+        "probe_outcomes": TableSchema(
+            parts=(
+                *_BLOCK,
+                *_texts("job_group", "outcome", "group"),
+                *_numbers("share", "ci_low", "ci_high"),
+                *_integers("n", "n_answers", "n_jobs", "n_templates"),
+                *_END,
+            ),
+            keys=(*_BLOCK_KEYS, "job_group", "outcome", "group"),
+        ),
         "tests": TableSchema(
             parts=(
                 *_texts("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),

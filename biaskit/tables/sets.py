@@ -7,14 +7,22 @@ biaskit names none, and its tables are read as they are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import RunError, TableError
-from biaskit.files import check_folder, digest_of, files_of, is_intact, opened, read_record, write_set
+from biaskit.files import (
+    check_folder,
+    digest_of,
+    files_of,
+    is_intact,
+    opened_together,
+    read_record,
+    write_set,
+)
+from biaskit.inputs import parse_json
 from biaskit.tables.io import frame_of, rows_of, table_bytes
 from biaskit.tables.schema import SCHEMAS
 
@@ -76,7 +84,9 @@ class TableSet:
         try:
             kept = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)
         except OSError as error:
-            raise TableError(f"{folder} cannot be written: {error.strerror or error}.") from error
+            raise TableError(
+                f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
+            ) from error
         return [*self.notes, *kept]
 
 
@@ -138,7 +148,7 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     folder, faults, tables = run / TABLES, [], {}
     wanted = [f"{name}.csv" for name in sorted(SCHEMAS) if name in names]
     try:
-        with opened(folder, [ANALYSIS, *wanted, *(f"{name}.json" for name in ALONE)]) as reading:
+        with opened_together(folder, [ANALYSIS, *wanted, *(f"{name}.json" for name in ALONE)]) as reading:
             analysis = _analysis_of(run, reading[ANALYSIS]())
             stated = files_of(analysis)
             if not is_intact(analysis):
@@ -168,9 +178,9 @@ def _check_alone(run: Path, name: str, content: bytes, record: bytes | None) -> 
     if record is None:
         return
     try:
-        stated = json.loads(record)
+        stated = parse_json(record)
         fits = is_intact(stated) and (files_of(stated) or {}).get(f"{name}.csv") == digest_of(content)
-    except (AttributeError, ValueError, RecursionError):
+    except (AttributeError, ValueError):
         fits = False
     if not fits:
         raise RunError(
@@ -183,8 +193,8 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
     if content is None:
         raise RunError(f"{run} has no tables yet: `biaskit analyze {run}` makes them.")
     try:
-        analysis = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        analysis = parse_json(content)
+    except ValueError as error:
         analysis, why = None, f": {error}"
     else:
         why = " as what it should be"

@@ -15,6 +15,7 @@ from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.files import check_folder, check_replaceable, write_or_refuse
+from biaskit.inputs import expanded
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
@@ -83,7 +84,7 @@ def calibrate(
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
-    target = Path(out) if out else path / STUDY_FILE
+    target = expanded(out) if out else path / STUDY_FILE
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     check_folder(path / TABLES)
     check_replaceable(path / TABLES / TABLE, "table", (".csv",), _is_table)

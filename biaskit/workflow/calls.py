@@ -171,9 +171,9 @@ def run_study(
         run = run_folder(study.engine, study.name, [digest, list(named)], call.out)
         api = call.api(named, watcher)
 
-        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account) -> Any:
+        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = replace(call.local(known.get("batch_size")), template_date=study.template_date)
-            return open_model(spec, label=label, local=local, api=api, known=known, account=account)
+            return open_model(spec, label=label, local=local, api=api, known=known, account=account, **how)
 
         session: Session[Any] = Session(
             run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line(), reuse=call.reuse

@@ -10,29 +10,35 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, checked
 from biaskit.errors import ModelError, UsageError
+from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
 from biaskit.probe.analysis import analyse_probe_rows
-from biaskit.probe.design import resolve_design
+from biaskit.probe.continuations import continue_cells
+from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import expressions_of, score_cells
 from biaskit.probe.stored_design import describe_design, read_design
+from biaskit.probe.ways import HANDFUL, better_form
 from biaskit.progress import Watcher
 from biaskit.provenance import key_of
-from biaskit.records import Expression, Failed, Prompt, ScoreRequest
+from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
 from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import read_set
+from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes")
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
@@ -51,13 +57,19 @@ class ProbeResult(RunResult):
     )
     templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
     variance = table_property("probe_variance", "Variance components of job, template and residual.")
+    next = table_property(
+        "probe_next", "What was said next, listed or not: tokens by their mean probability at the prompts."
+    )
+    outcomes = table_property(
+        "probe_outcomes", "What the drawn answers come to: shares with intervals, by job group and outcome."
+    )
     levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""
         made = self.analysis()
         design = read_design(read_manifest(self.path)["resolved"], made["choices"])
-        tables = read_set(self.path, ("probe_groups", "probe_levels")).rows()
+        tables = read_set(self.path, _PRINTED).rows()
         return probe_document(frame_of(design), tables, self.warnings, made["signature"])
 
 
@@ -76,6 +88,7 @@ def probe(
     estimator: str | None = None,
     draws: int | None = None,
     max_draws_per_cell: int | None = None,
+    continuations: int | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
@@ -104,6 +117,8 @@ def probe(
             (docs/methods.md#estimators); local models take top-k and sampling too.
         draws: texts of a round of sampling; a cell is drawn until three of its texts name a group, or until
             max_draws_per_cell (default 100).
+        continuations: texts of up to 24 tokens drawn of each cell beside its probabilities; what they say
+            is in probe_outcomes.csv (docs/methods.md#outcomes).
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
         device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
@@ -131,7 +146,7 @@ def probe(
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
     overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
-    overrides |= stated_keys(given, "draws", "max_draws_per_cell")
+    overrides |= stated_keys(given, "draws", "max_draws_per_cell", "continuations")
     return probe_study(
         load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
     )
@@ -147,6 +162,7 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         longest=max(len(e.text) for listed in design.expressions.values() for e in listed),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
+        next_tokens=study.record_next,
     )
     return run_study(
         study,
@@ -154,11 +170,46 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         call,
         digest=describe_design(design)["digest"],
         open_model=partial(open_scorer, scoring=scoring),
-        fill=partial(score_cells, design),
+        fill=partial(_fill, design),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
         result=ProbeResult,
     )
+
+
+def _fill(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
+    """The probabilities of every cell, then the texts that were asked for beside them."""
+    outcome = score_cells(design, session, partial(_look_at_forms, design, session))
+    if design.study.continuations:
+        continue_cells(design, session)
+    return outcome
+
+
+def _look_at_forms(
+    design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
+) -> None:
+    """Say before the start where `auto` asks a chat model raw and another form reaches far more.
+
+    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
+    """
+    label, spec = scorer.identity.label, scorer.identity.spec
+    asked_before = session.manifest["models"].get(label, {}).get("notes") is not None
+    local, several = scorer.identity.where == "local", len(scorer.identity.forms) > 1
+    if not local or not several or asked_before or (design.study.prompt_form, form) != ("auto", "raw"):
+        return
+    # A model of its own: a plan of a few cells would settle the batch size of the run's.
+    tried = session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))
+    try:
+        found = better_form(design, tried, form)
+    finally:
+        tried.close()
+    if found is not None:
+        here, other, there = found
+        session.watcher.note(
+            f"{label} has a chat template and is asked raw, as other models are: in a handful of cells the"
+            f" listed words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
+            f" {other}. --prompt-form {other} asks so; `biaskit doctor {spec} --forms` shows every way."
+        )
 
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from biaskit.arguments import checked
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.files import check_folder, check_replaceable, write_or_refuse, write_set
+from biaskit.files import check_folder, check_replaceable, may_write, write_or_refuse, write_set
 from biaskit.foreign import visible
+from biaskit.inputs import expanded
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
@@ -30,6 +31,7 @@ from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
 from biaskit.wording import count
@@ -92,7 +94,8 @@ def report(
     Args:
         runs: folders or results of either engine, or of `compare`; by default the newest run.
         out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
-            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/.
+            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/, or
+            beside the page where that folder cannot be written.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
         settings: `report.max_mb`, `report.pdf`, `reference` and `margin.QUANTITY`.
@@ -108,12 +111,16 @@ def report(
     paths, settings = [run_path(run) for run in runs], settings or {}
     keys = _keys(settings)
     if out is not None:
-        check_replaceable(Path(out), "page", PAGES, is_page)  # before an hour is spent on it
+        if str(out) == "-":
+            raise UsageError("The page goes to a file, with figures and tables beside it: --out page.html.")
+        check_replaceable(expanded(out), "page", PAGES, is_page)  # before an hour is spent on it
     with watching(watcher) as seen:
         seen.progress("report", 0, STEPS)
-        content, folder = _content(paths, texts, groups, aliases, settings, seen)
-        target = Path(out) if out is not None else folder / PAGE
+        content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
+        target = expanded(out) if out is not None else folder / PAGE
         check_replaceable(target, "page", PAGES, is_page)
+        if out is not None and not may_write(folder):
+            folder = target.parent
         drawn_before = (folder / PAGE).is_file()
         for name in (FIGURES, LATEX):
             check_folder(folder / name)
@@ -144,9 +151,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     try:
         return ReportKeys.model_validate(own)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise StudyError(f"{PREFIX}{where} = {first['input']!r}: {first['msg']}.") from error
+        raise StudyError(explain(error, "--set", ReportKeys, PREFIX)) from error
 
 
 # --- the content -------------------------------------------------------------------------------------
@@ -170,12 +175,13 @@ def _content(
     groups: Sequence[str],
     aliases: str | Path | None,
     settings: Mapping[str, Any],
+    out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> tuple[Content, Path]:
     named = _Named.of(runs, groups, aliases)
     make_fit(named.paths, watcher or Silent())
     collection = gather(named.paths)
-    between, notes, folder = _between(collection, named, settings)
+    between, notes, folder = _between(collection, named, settings, out)
     content = Content(
         title=_title(collection.parts),
         parts=collection.parts,
@@ -222,7 +228,7 @@ class _Named:
 
 
 def _between(
-    collection: Collection, named: _Named, settings: Mapping[str, Any]
+    collection: Collection, named: _Named, settings: Mapping[str, Any], out: str | Path | None
 ) -> tuple[Tables, tuple[str, ...], Path]:
     """What ties runs and models together, and the folder everything goes to."""
     from biaskit.workflow.compare import compare_gathered
@@ -233,6 +239,8 @@ def _between(
         return {}, (), first
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
     own = named.folder or (first / "comparison" if alone else None)
+    if out is not None and own is not None and not may_write(own.parent if alone else own):
+        own = expanded(out).parent / "comparison"
     made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
     return made.content.between, made.warnings, first if alone and named.folder is None else made.path
 

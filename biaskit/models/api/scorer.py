@@ -53,7 +53,9 @@ class ApiScorer(ApiModel):
         super().__init__(connection, found, found.scored_forms(scoring.estimator))
         self._scoring = scoring
         generator = ApiGenerator(connection, found, found.scored_forms("sampling"), batch_size)
-        self._sampled = SampledScorer(generator, draws=scoring.draws, longest=scoring.longest)
+        self._sampled = SampledScorer(
+            generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
+        )
 
     @property
     def batch_size(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the most probable first
 SLICE_ELEMENTS = 1 << 22
 """Logits held at once: rows times vocabulary slice. 4 M numbers stay near the processor."""
 
@@ -48,11 +49,16 @@ class OutputHead:
             yield start, self._logits(hidden, slice(start, start + width), room)
 
     def log_probs(
-        self, hidden: torch.Tensor, asked: torch.Tensor, boundary: torch.Tensor | None = None
+        self,
+        hidden: torch.Tensor,
+        asked: torch.Tensor,
+        boundary: torch.Tensor | None = None,
+        listing: Listing | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Natural log-probabilities of `asked` tokens after each row; exact over the whole vocabulary.
 
-        hidden: (rows, hidden); asked: (n,) token ids; boundary: (vocabulary,) bool or None.
+        hidden: (rows, hidden); asked: (n,) token ids; boundary: (vocabulary,) bool or None; `listing`
+        keeps the most probable tokens of the first rows, as many as it has, and is closed here.
         Returns float64 on the CPU, (rows, n) and, with `boundary`, (rows,): the log-probability that
         the next token is one of those marked. Memory: one slice of logits, never rows times vocabulary.
         """
@@ -67,10 +73,68 @@ class OutputHead:
                 picked[:, inside] = logits[:, (asked[inside] - start).to(logits.device)].cpu().double()
             if boundary is not None and bool((ends := boundary[start:end]).any()):
                 marked.add(logits[:, ends])
-            total.add(logits)
+            if listing is not None:
+                listing.add(start, logits)
+            total.add(logits)  # the last: it writes over the logits
         normaliser = total.value()
+        if listing is not None:
+            listing.normalise(normaliser)
         scored = picked - normaliser[:, None]
         return scored, (marked.value() - normaliser if boundary is not None else None)
+
+
+class Listing:
+    """The k most probable tokens of the first rows, kept over slices of logits that come one by one."""
+
+    def __init__(self, rows: int, k: int) -> None:
+        self.rows, self.k = rows, k
+        self._best = torch.empty(rows, 0)
+        self._ids = torch.empty(rows, 0, dtype=torch.long)
+        self._log_probs = torch.empty(rows, 0, dtype=torch.float64)
+
+    def add(self, start: int, logits: torch.Tensor) -> None:
+        """Take in one slice (rows and more, tokens) that begins at token `start`; it is left as it is."""
+        own = logits[: self.rows]
+        if self._best.shape[1] < self.k:
+            raised = torch.arange(self.rows)
+        else:
+            # Common tokens have low ids: most later slices hold nothing for most rows, and a maximum is
+            # a tenth of the price of a sorted list.
+            raised = (own.amax(dim=1).cpu() > self._best[:, -1]).nonzero().flatten()
+        if not len(raised):
+            return
+        some = own if len(raised) == self.rows else own[raised.to(own.device)]
+        values, places = some.topk(min(self.k, some.shape[1]), dim=1)
+        best = torch.cat([self._best[raised], values.cpu()], dim=1)
+        ids = torch.cat([self._ids[raised], places.cpu() + start], dim=1)
+        best, kept = best.topk(min(self.k, best.shape[1]), dim=1)
+        ids = ids.gather(1, kept)
+        if self._best.shape[1] < best.shape[1]:  # every row is among them
+            self._best, self._ids = best, ids
+        else:
+            self._best[raised], self._ids[raised] = best, ids
+
+    def normalise(self, total: torch.Tensor) -> None:
+        """Subtract each row's log-sum-exp over the whole vocabulary; (rows and more,), float64."""
+        self._log_probs = (self._best.double() - total[: self.rows, None].cpu()).clamp(max=0.0)
+        self._finite = torch.isfinite(total[: self.rows]).tolist()
+
+    def tokens(self) -> list[ListedTokens | None]:
+        """Each row's tokens, the most probable first, equal ones by id; None where logits are not finite.
+
+        Impossible tokens are left out.
+        """
+        rows = zip(self._ids.tolist(), self._log_probs.tolist(), self._finite, strict=True)
+        return [
+            tuple(sorted(((i, x) for i, x in zip(own, values, strict=True) if x > -torch.inf), key=_order))
+            if finite
+            else None
+            for own, values, finite in rows
+        ]
+
+
+def _order(one: tuple[int, float]) -> tuple[float, int]:
+    return -one[1], one[0]
 
 
 class _RunningLogSumExp:

@@ -9,17 +9,15 @@ from typing import Any
 
 import torch
 
-from biaskit.models.huggingface.head import OutputHead
+from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
 from biaskit.models.huggingface.preparing import Prepared
 from biaskit.models.huggingface.rendering import Continuation
 from biaskit.models.token_trie import TokenTrie
 from biaskit.records import LogProb
 
-ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the most probable first
-
 
 class ListingHead(OutputHead):
-    """An output head that also says which tokens are the most probable."""
+    """An output head that is asked for nothing but the most probable tokens."""
 
     def __init__(self, model: Any, k: int) -> None:
         super().__init__(model)
@@ -28,27 +26,11 @@ class ListingHead(OutputHead):
     def most_probable(self, hidden: torch.Tensor) -> list[ListedTokens | None]:
         """The k most probable tokens after each row of (rows, hidden), all where there are fewer.
 
-        Normalised over the whole vocabulary; impossible tokens are left out; None for a row whose logits
-        are not finite. Memory: one slice of logits, never rows times vocabulary.
+        Normalised over the whole vocabulary; None for a row whose logits are not finite.
         """
-        hidden = hidden.to(self.weight.device).float()
-        rows = len(hidden)
-        total = torch.full((rows,), -torch.inf, dtype=torch.float64, device=hidden.device)
-        best = torch.empty(rows, 0, device=hidden.device)
-        ids = torch.empty(rows, 0, dtype=torch.long, device=hidden.device)
-        for start, logits in self.slices(hidden):
-            total = torch.logaddexp(total, logits.logsumexp(dim=1).double())
-            values, places = logits.topk(min(self.k, logits.shape[1]), dim=1)
-            best, ids = torch.cat([best, values], dim=1), torch.cat([ids, places + start], dim=1)
-            best, kept = best.topk(min(self.k, best.shape[1]), dim=1)
-            ids = ids.gather(1, kept)
-        log_probs = (best.double() - total[:, None]).clamp(max=0.0)
-        return [
-            tuple((i, x) for i, x in zip(own, values, strict=True) if x > -math.inf)
-            if math.isfinite(normaliser)
-            else None
-            for own, values, normaliser in zip(ids.tolist(), log_probs.tolist(), total.tolist(), strict=True)
-        ]
+        listing = Listing(len(hidden), self.k)
+        self.log_probs(hidden, torch.empty(0, dtype=torch.long), listing=listing)
+        return listing.tokens()
 
 
 def at_prompts_only(prepared: Mapping[str, Prepared]) -> dict[str, Prepared]:
@@ -89,7 +71,7 @@ def as_listed(
 
     An unlisted token is no more probable than the last that is listed, and than all unlisted together.
     """
-    names = _names([token for token, _ in found], continuations, texts)
+    names = named_tokens([token for token, _ in found], continuations, texts)
     known = dict(found)
     rest = max(0.0, 1.0 - math.fsum(math.exp(value) for value in known.values()))
     most = min(rest, math.exp(min(known.values(), default=0.0)))
@@ -104,7 +86,9 @@ def as_listed(
     return tuple(log_probs), tuple((names[token], value) for token, value in found)
 
 
-def _names(listed: Sequence[int], continuations: Sequence[Continuation], texts: TokenTexts) -> dict[int, str]:
+def named_tokens(
+    listed: Sequence[int], continuations: Sequence[Continuation], texts: TokenTexts
+) -> dict[int, str]:
     """Token id → the text that stands for it in a row, another one for each id.
 
     A token that is a whole continuation shows that continuation's text, and no other token does: equal

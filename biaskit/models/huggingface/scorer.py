@@ -15,13 +15,13 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import OutputHead
+from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
 from biaskit.models.huggingface.listing import (
-    ListedTokens,
     ListingHead,
     TokenTexts,
     as_listed,
     at_prompts_only,
+    named_tokens,
 )
 from biaskit.models.huggingface.loading import load_model
 from biaskit.models.huggingface.local_model import LocalModel
@@ -30,7 +30,7 @@ from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepar
 from biaskit.models.huggingface.rendering import boundary_vocabulary
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie
-from biaskit.records import Estimator, Failed, LogProb, Plan, PromptForm, Scored, ScoreRequest
+from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 """Largest difference from the model's own forward that is float noise; a missed scale is off by over 0.6."""
@@ -187,14 +187,19 @@ class TransformersScorer(LocalModel):
             if isinstance(self._head, ListingHead):
                 lists = self._head.most_probable(hidden)
                 return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
-            scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary)
+            # The prompts' own ends are the first rows (`_hidden_states`); inner nodes are not listed.
+            listing = Listing(len(rows), self.scoring.next_tokens) if self.scoring.next_tokens else None
+            scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary, listing)
+        lists = listing.tokens() if listing else [None] * len(rows)
         shape = (len(trie.nodes), len(rows), len(trie.asked))
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
         totals = _sum_steps(trie, at_nodes, end_log_probs)
-        return [self._result(p, own) for p, own in zip(prepared, totals, strict=True)]
+        return [self._result(p, own, found) for p, own, found in zip(prepared, totals, lists, strict=True)]
 
-    def _result(self, prepared: Prepared, totals: NDArray[np.float64]) -> Scored | Failed:
+    def _result(
+        self, prepared: Prepared, totals: NDArray[np.float64], found: ListedTokens | None
+    ) -> Scored | Failed:
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
             return Failed(prepared.key, NOT_FINITE)
@@ -202,8 +207,12 @@ class TransformersScorer(LocalModel):
             LogProb(c.group, c.text, value, value, c.ids)
             for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
         )
+        listed_next = None
+        if found is not None:
+            names = named_tokens([token for token, _ in found], prepared.continuations, self._texts)
+            listed_next = tuple(ListedToken(names[token], value, token) for token, value in found)
         answered = self._answered(len(prepared.ids), 0)
-        return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered)
+        return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered, listed_next=listed_next)
 
     def _listed(self, prepared: Prepared, found: ListedTokens | None) -> Scored | Failed:
         """Estimator top-k: what the listed tokens say of each continuation."""

@@ -9,27 +9,27 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import gzip
 import hashlib
 import io
 import json
-import stat
-import zlib
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import CorpusError, nearest
+from biaskit.inputs import UTF16, Inputs, digest_of_file, expanded, one_line, opened, parse_json, unpacked
 from biaskit.personas.texts.parquet import parquet_columns, parquet_records
 from biaskit.personas.texts.sheets import XLSX, Sheet, open_sheet, split_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_TEXTS = Inputs(CorpusError, most=0)
 Record = tuple[int, Mapping[str, object]]
 """The line (or row, from 1) where a record begins, and its values by what they are: text, gender, …"""
 
@@ -64,12 +64,12 @@ def open_file(
     FILE.xlsx#SHEET names a sheet, which is then in the digest too.
     """
     name, sheet = split_sheet(str(path))
-    path = Path(name).expanduser()
+    path = expanded(name)
     where = one_line(str(path))
     suffix = _suffix_of(path, where)
     state = _state(path, where)
-    with _readable(path, where), path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with _readable(path, where):
+        digest = digest_of_file(path)
     if encoding not in ENCODINGS or (encoding != "utf-8" and suffix in BINARY):
         raise CorpusError(
             f"{where}: --encoding is {' or '.join(ENCODINGS)}, and no choice for {' and '.join(BINARY)}."
@@ -148,7 +148,7 @@ def _header(
     """
     headers: dict[str, tuple[str, ...]] = {}
     for delimiter in delimiters:
-        with _readable(path, where), _open(path) as file:
+        with _readable(path, where), unpacked(path) as file:
             text = io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n")
             with contextlib.suppress(csv.Error):  # the reading proper says so with its line
                 reader = csv.reader(text, delimiter=delimiter, strict=True)
@@ -195,11 +195,6 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     )
 
 
-def one_line(name: str) -> str:
-    """A file's or column's name inside a message of one line."""
-    return name if name.isprintable() else repr(name)
-
-
 Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
 
 
@@ -212,7 +207,7 @@ def _csv_records(
     path: Path, where: str, columns: Mapping[str, str], *, delimiter: str, encoding: str = "utf-8"
 ) -> Iterator[Record]:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
-    with _open(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
+    with unpacked(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header: list[str] = []
         positions: dict[str, int] = {}
@@ -268,7 +263,7 @@ def _json_records(
 ) -> Iterator[Record]:
     first: tuple[str, ...] | None = None  # keys of the first object
     gender_met = False
-    with _open(path) as file:
+    with unpacked(path) as file:
         # Lines of bytes end in "\n" alone: U+2028 and a lone "\r" are characters of a text.
         for number, line in enumerate(file, start=1):
             text = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode(encoding)
@@ -296,8 +291,8 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
         return dict(pairs)
 
     try:
-        found = json.loads(line, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:  # ValueError: also integers of too many digits
+        found = parse_json(line, object_pairs_hook=unique, parse_constant=float)  # NaN: none
+    except ValueError as error:
         reason = str(error).partition(": line ")[0]  # of the file we say it ourselves
         raise CorpusError(f"{where} is not valid JSON: {reason}. Write one object on a line.") from None
     if not isinstance(found, dict):
@@ -307,7 +302,7 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
 
 def _first_keys(path: Path, where: str, encoding: str) -> tuple[str, ...]:
     """The keys of the first object, for the hint at columns that are not used; faults are said later."""
-    with contextlib.suppress(CorpusError, UnicodeDecodeError), _readable(path, where), _open(path) as file:
+    with contextlib.suppress(CorpusError, UnicodeDecodeError), _readable(path, where), unpacked(path) as file:
         for line in file:
             text = line.removeprefix(codecs.BOM_UTF8).decode(encoding)
             if text.strip():
@@ -348,10 +343,6 @@ def _suffix_of(path: Path, where: str) -> str:
     return suffix
 
 
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
-
-
 def _unchanged(path: Path, where: str, state: object, records: Iterator[Record]) -> Iterator[Record]:
     """The records of a file, as long as it is the file whose digest is in every key."""
     _check_state(path, where, state)
@@ -370,41 +361,32 @@ def _changed(where: str) -> CorpusError:
 
 
 def _state(path: Path, where: str) -> object:
-    with _readable(path, where):
-        try:
-            found = path.stat()
-        except ValueError:  # a NUL in the path
-            raise FileNotFoundError from None
-    if not stat.S_ISREG(found.st_mode):
-        raise CorpusError(f"{where} is not a plain file, and it is read more than once. Copy it to one.")
+    with _readable(path, where), opened(path) as file:
+        found = os.fstat(file.fileno())
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextlib.contextmanager
 def _readable(path: Path, where: str) -> Iterator[None]:
     """What can go wrong with a file, in one line each."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise CorpusError(f"There is no file {where}. Check the path.") from None
-    except UnicodeDecodeError as error:
-        if error.encoding != "utf-8":
-            raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
-        raise _not_utf8(path, where) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{where} cannot be unpacked: {error}. Compress the file again.") from None
-    except OSError as error:
-        reason = error.strerror or error
-        raise CorpusError(f"{where} cannot be read: {reason}. Give the path of a readable file.") from None
+    with _TEXTS.saying(where):
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            if error.encoding != "utf-8":
+                raise CorpusError(
+                    f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8."
+                ) from None
+            raise _not_utf8(path, where) from None
 
 
 def _not_utf8(path: Path, where: str) -> CorpusError:
     """Find the first byte that is not UTF-8; a stream's own decoder knows its position in a buffer only."""
     start = 0
-    with _open(path) as file:
+    with unpacked(path) as file:
         for number, line in enumerate(file, 1):
             if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return CorpusError(f"{where} is UTF-16, as some spreadsheets save it. Save it as UTF-8.")
+                return CorpusError(f"{where}{UTF16}")
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
-from biaskit.personas.texts.files import UNNAMED, TextSource, one_line, open_file, open_frame
+from biaskit.inputs import one_line
+from biaskit.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
 from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.provenance import ROW_FORMAT, key_of
 

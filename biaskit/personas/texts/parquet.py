@@ -45,8 +45,8 @@ def _opened(path: Path, where: str, row: list[int]) -> Iterator[Any]:
     try:
         with parquet.ParquetFile(path) as file:
             yield file
-    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        # Arrow checks the encoding of a text only when it is turned into one.
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        # Arrow checks the encoding of a text, and whether Python has a date, only when it makes one.
         raise CorpusError(
             f"{where} cannot be read as Parquet, near row {row[0] + 1}: {' '.join(str(error).split())[:200]}."
             " Write the file again."

@@ -43,21 +43,13 @@ def cell_shares(
 
 def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_boundary: str) -> CellShares:
     """Log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
-    expressions = row["expressions"]
-    logs = [e["log_prob"] for e in expressions]
-    peak = max((value for value in logs if value is not None), default=-math.inf)
-    estimator = str(row["estimator"])
+    expressions, estimator = row["expressions"], str(row["estimator"])
+    peak, own = own_masses(expressions, word_boundary)
     if peak == -math.inf:
         zero = (0.0,) * len(groups)
         return CellShares(cell, estimator, zero, 0.0, None, "no probability on any listed expression")
-    # Relative to the most probable expression, so that shares survive where the masses underflow.
-    relative = [math.exp(value - peak) if value is not None else 0.0 for value in logs]
-    own = list(relative)
-    for i, extensions in enumerate(_extensions(expressions, word_boundary)):
-        for j in extensions:
-            own[i] -= relative[j]
     sums = [
-        math.fsum(max(0.0, value) for value, e in zip(own, expressions, strict=True) if e["group"] == group)
+        math.fsum(value for value, e in zip(own, expressions, strict=True) if e["group"] == group)
         for group in groups
     ]
     total = math.fsum(sums)
@@ -70,6 +62,24 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
         )
     # Rounding may put a whole distribution a hair above one.
     return CellShares(cell, estimator, masses, min(1.0, coverage), tuple(value / total for value in sums))
+
+
+def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
+    """The largest log-probability, and what counts under each expression itself, relative to its exponential.
+
+    Relative, so that shares survive where the masses underflow. A text counts under its longest expression:
+    what goes on to a longer one is taken off. Without any probability the first is -inf and all are 0.
+    """
+    logs = [e["log_prob"] for e in expressions]
+    peak = max((value for value in logs if value is not None), default=-math.inf)
+    if peak == -math.inf:
+        return peak, [0.0] * len(logs)
+    relative = [math.exp(value - peak) if value is not None else 0.0 for value in logs]
+    own = list(relative)
+    for i, extensions in enumerate(_extensions(expressions, word_boundary)):
+        for j in extensions:
+            own[i] -= relative[j]
+    return peak, [max(0.0, value) for value in own]
 
 
 def _bounded(

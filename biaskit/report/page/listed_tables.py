@@ -20,7 +20,15 @@ BETWEEN = 0
 _ORDER = (
     *("gaps", "srb_change", "probe_groups", "probe_jobs", "probe_levels", "representation", "srb", "tests"),
     "text_transfer",
-    *("probe_templates", "probe_variance", "deciles", "association_validation", "text_outcomes"),
+    *(
+        "probe_outcomes",
+        "probe_next",
+        "probe_templates",
+        "probe_variance",
+        "deciles",
+        "association_validation",
+        "text_outcomes",
+    ),
     *("marked_words", "word_lists", "group_lists", "group_words"),
     *("word_overlap", "word_methods", "instruction_words"),
     *("clusters", "silhouette"),

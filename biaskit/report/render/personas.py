@@ -290,6 +290,7 @@ def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
 _SHOWN = {
     ("srb", "genders"): "SRB, women minus men",
     ("refused_share", "genders"): "texts refused",
+    ("declined_share", "genders"): "texts refused or declined",
     ("represented_share", "labour"): "share of women, texts minus labour",
     ("srb", "models"): "SRB",
     ("represented_share", "models"): "share of women",
@@ -303,7 +304,11 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
     def what(row: Row) -> str:
         key = (row["quantity"], contrast_of(row))
-        asked = f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}" if key[0] == "refused_share" else ""
+        asked = (
+            f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}"
+            if key[0].endswith("ed_share") and key[1] == "genders"
+            else ""
+        )
         return _SHOWN[key] + asked + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
 
     yield from table(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.said_next import line_of_the_rest
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
+from biaskit.wording import people, percent, percent_range
 
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
@@ -29,15 +31,19 @@ class Frame:
 
 def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
     """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
-    groups = tables.get("probe_groups", [])
+    groups, said = tables.get("probe_groups", []), tables.get("probe_next", [])
     made = (
         _by_instruction(frame, groups, tables.get("probe_levels", []))
         if frame.levels
         else [
-            by_model(frame, rows, _title(frame, bias_type, setting))
+            with_the_rest(
+                by_model(frame, rows, _title(frame, bias_type, setting)),
+                where(said, bias_type=bias_type, setting=setting),
+            )
             for (bias_type, setting), rows in _tables_of(groups)
         ]
     )
+    made += outcome_tables(tables.get("probe_outcomes", []))
     return Document(tuple(made), tuple(notes), signature)
 
 
@@ -70,6 +76,60 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
         rows=tuple(lines),
         note=_letters(frame) + _what(rows),
     )
+
+
+OUTCOMES = {
+    "listed": "names one",
+    "unknown": "leaves it open",
+    "both": "names several",
+    "declines": "declines",
+    "restates": "repeats the question",
+    "empty": "says nothing",
+    "other": "says something else",
+}
+"""Outcomes of answers as a table names them; the groups that can be named stand below the first."""
+
+
+def outcome_tables(rows: Sequence[Row]) -> list[TitledTable]:
+    """What the drawn answers come to: a table for each model, bias type and setting.
+
+    `rows` are those of probe_outcomes.csv; instructions stand there alone.
+    """
+    plain, several = where(rows, instruction_id=NO_INSTRUCTION), len(distinct(rows, "model")) > 1
+    found = grouped(plain, "model", "bias_type", "setting").items()
+    return [_outcomes(own, *named, several=several) for named, own in found]
+
+
+def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, several: bool) -> TitledTable:
+    groups = distinct(rows, "job_group")
+    columns = groups[1:] if len(groups) == 2 else groups
+    lines = []
+    for (outcome, group), own in grouped(rows, "outcome", "group").items():
+        if group or any(row["n"] for row in own) or outcome == "declines":
+            name = f"  {people(group)}" if group else OUTCOMES[outcome]
+            lines.append((name, *(_share_of(first(own, job_group=column)) for column in columns)))
+    n = max((row["n_answers"] for row in rows), default=0)
+    where_said = f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
+    who = f", {model}" if several else ""
+    return TitledTable(
+        title=f"Answers to {bias_type} prompts{where_said}{who}: % of the texts drawn [95 %]",
+        header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
+        rows=tuple(lines),
+        note=f"{n:,} texts, told apart by rules; below “names one” stands the group that is named.",
+    )
+
+
+def _share_of(row: Row | None) -> str:
+    if row is None or row["share"] is None:
+        return "–"
+    if row["ci_low"] is None:
+        return percent(row["share"])
+    return f"{percent(row['share'])} [{percent_range(row['ci_low'], row['ci_high'])}]"
+
+
+def with_the_rest(table: TitledTable, said: Sequence[Row]) -> TitledTable:
+    """The table with a line below it of what was said instead; `said`: its rows of probe_next.csv."""
+    return replace(table, note=" ".join(filter(None, (table.note, line_of_the_rest(said)))))
 
 
 def _title(frame: Frame, bias_type: str, setting: str) -> str:

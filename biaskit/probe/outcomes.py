@@ -1,0 +1,135 @@
+"""What an answer says: a listed group, unknown, both, nothing; by rules (docs/methods.md#outcomes).
+
+The rules are data (`corpora/outcomes/answers.toml`). They read the answer with each listed word of the study
+as `@N`, N the number of its group, so that they hold for the groups of any study.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import groupby
+
+from biaskit.corpora.outcome_rules import (
+    SENTENCE_END,
+    OutcomeRules,
+    load_outcome_rules,
+    plain,
+    sentences,
+    word_alternatives,
+)
+from biaskit.records import Expression
+
+OUTCOMES = ("listed", "unknown", "both", "declines", "restates", "empty", "other")
+"""In the order of tables."""
+RULES = "corpus:outcomes/answers.toml"
+LOOKED_AT = 600
+"""Characters of an answer that are read."""
+
+_READINGS = ("sentence", "answer", "beyond")
+_WORD = re.compile(r"[@~%][0-9]+|[^\W_]+(?:'[^\W_]+)?")
+_ENDING = re.compile(r"'?s$")
+_LEADING = "-\u2022\u2013\u2014:.,;(<[{| \n"
+"""What may stand before an answer: a bullet, a dash, a bracket, a stray mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an answer says, and the rule that said so; `group` is empty unless the outcome is `listed`."""
+
+    outcome: str
+    group: str
+    rule_id: str
+
+
+def outcome_of(
+    answer: str, *, question: str, expressions: Sequence[Expression], groups: Sequence[str]
+) -> Outcome:
+    """Say what an answer comes to; the first rule that fires decides.
+
+    Args:
+        answer: as sampled, of any length; its first 600 characters are read.
+        question: what was asked; an answer that has its words alone restates it.
+        expressions: the listed words of the study in the forms that count.
+        groups: the study's groups in their order, among them those of all `expressions`.
+    """
+    number = {group: n for n, group in enumerate(groups)}
+    words = tuple((one.text, number[one.group]) for one in expressions)
+    text = plain(answer, LOOKED_AT)
+    reading = _with_listed_words(text.lstrip(_LEADING) or text, words)
+    found = answer_rules().first(
+        {"answer": (reading,), "sentence": sentences(reading), "beyond": (_beyond(reading, question),)}
+    )
+    if found is None:
+        raise AssertionError("the last rule fires for every answer")
+    rule, where = found
+    group = groups[int(where["a"])] if rule.outcome == "listed" else ""
+    return Outcome(rule.outcome, group, rule.id)
+
+
+@cache
+def answer_rules() -> OutcomeRules:
+    """The shipped rules, read once."""
+    return load_outcome_rules(
+        RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"), naming="listed"
+    )
+
+
+@lru_cache(maxsize=64)
+def _listed_words(words: tuple[tuple[str, int], ...]) -> tuple[re.Pattern[str], dict[str, int]]:
+    number = {plain(text, LOOKED_AT): group for text, group in words}
+    number.pop("", None)
+    return re.compile(word_alternatives(number)), number
+
+
+@cache
+def _negated() -> re.Pattern[str]:
+    return re.compile(rf"(?:{answer_rules().top['negated']})$")
+
+
+def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
+    """The text in lower case, its listed words as @N; ~N where one is negated, %N inside a question.
+
+    Signs that the answer has of its own become spaces: it must not pose as a listed word.
+    """
+    pattern, number = _listed_words(words)
+    text = re.sub("[@~%]", " ", text)
+    parts, end = [], 0
+    for found in pattern.finditer(text):
+        sign = "@"
+        if _negated().search(text[max(0, found.start() - 40) : found.start()].lower()):
+            sign = "~"
+        elif _asked(text, found.end()):
+            sign = "%"
+        parts += [text[end : found.start()].lower(), f"{sign}{number[found[0]]}"]
+        end = found.end()
+    return "".join([*parts, text[end:].lower()])
+
+
+def _asked(text: str, end: int) -> bool:
+    """Whether the sentence that holds what ends there is a question."""
+    return next((c for c in text[end:] if c in SENTENCE_END), "") == "?"
+
+
+def _beyond(reading: str, question: str) -> str:
+    """The words of the answer without function words, each run of the question's words as one `#`."""
+    known, function = _words_of(question), _function_words()
+    kept = [word for word in _WORD.findall(reading) if word not in function]
+    said = ("#" if _stem(word) in known else word for word in kept)
+    return " ".join(word for word, _ in groupby(said))
+
+
+@lru_cache(maxsize=4096)
+def _words_of(question: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _WORD.findall(plain(question, LOOKED_AT).lower()))
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(answer_rules().top["function_words"].split())
+
+
+def _stem(word: str) -> str:
+    return _ENDING.sub("", word)
