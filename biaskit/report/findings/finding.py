@@ -21,6 +21,7 @@ Topic = Literal[
     "representation",
     "srb",
     "words",
+    "groups",
     "transfer",
     "debiasing",
     "models",
