@@ -1,4 +1,4 @@
-"""Frames and factors of a list of templates: read from a row, and checked as a whole (docs/studies.md#frames)."""
+"""Frames and factors of templates: read from a row, checked as a whole (docs/studies.md#frames)."""
 
 from __future__ import annotations
 

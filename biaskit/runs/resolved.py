@@ -51,7 +51,7 @@ def read_lists(
 
 
 def _stored(template: Template) -> dict[str, Any]:
-    """A template as the manifest holds it; without a frame it is stored, and signed, as before there were any."""
+    """A template as the manifest holds it; one without a frame stands there as before there were any."""
     later = ("frame", "factors")
     return {name: value for name, value in asdict(template).items() if value or name not in later}
 
