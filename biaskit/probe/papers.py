@@ -43,7 +43,8 @@ def paper_tables(part: Part) -> list[PaperTable]:
 
 def _all(part: Part) -> Iterator[PaperTable]:
     groups = part.tables.get("probe_groups", ())
-    if part.engine != "probe" or not groups:
+    own_study = bool({"probe_factors", "probe_wording"} & part.tables.keys())  # no paper laid these out
+    if part.engine != "probe" or not groups or own_study:
         return
     tables_of = _mattern if part.papers[:1] == (MATTERN,) else _occugender
     forms = grouped(groups, "prompt_form")
@@ -62,6 +63,7 @@ def frame_of(design: ProbeDesign) -> Frame:
         {i.id: i.level or "" for i in design.instructions if i is not None},
         {"explicit": table.explicit, "implicit": table.implicit},
         design.study.summary,
+        design.contrast[0],
     )
 
 

@@ -21,6 +21,14 @@ from biaskit.wording import ROUNDING
 EVERY_FRAME = "all"
 UNEQUAL = "the frames have different numbers of wordings: no components"
 POINTS = "by points between bounds"
+_EMPTY: Row = dict.fromkeys(
+    (
+        *("mean", "least", "greatest", "n_wordings", "n_same_sign", "same_sign_share", "ci_low", "ci_high"),
+        *("var_job", "var_frame", "var_wording", "var_job_frame", "var_residual", "n_jobs", "n_frames"),
+        *("wording_share", "wording_share_low", "wording_share_high"),
+    )
+)
+"""A row holds what its kind has; everything else in it is empty."""
 Frames = Mapping[str, list[int]]
 """Frame → the places of its complete templates in an array."""
 
@@ -49,7 +57,7 @@ def wording_rows(
         note = joined([note, _draws(block)])
         rows_of = rows_of_groups(block.jobs, group_of)
         shares = block.shares_at(templates).point
-        scope: Row = {**block.arm._asdict(), "estimator": block.estimator}
+        scope: Row = {**_EMPTY, **block.arm._asdict(), "estimator": block.estimator}
         for k, gender in enumerate(choices.groups):
             for group, rows in rows_of.items():
                 named = {**scope, "group_a": group, "group_b": None, "gender": gender}

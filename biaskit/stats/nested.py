@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
+from biaskit.wording import ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ def wording_share(values: FloatArray, *, level: float = 0.95) -> WordingShare:
     frame = (between - within) / n_wordings
     below = f"var_frame was {frame:.2g}, shown as 0" if frame < 0 else None
     frame = max(frame, 0.0)
-    if within == 0.0:
+    if within <= ROUNDING**2:
+        frame = frame if frame > ROUNDING**2 else 0.0
         nothing = "nothing varies" if frame == 0.0 else "the wordings of a frame agree: no interval"
         return WordingShare(frame, 0.0, None if frame == 0.0 else 0.0, reason=nothing)
     dof = n_frames - 1, n_frames * (n_wordings - 1)

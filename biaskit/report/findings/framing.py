@@ -1,0 +1,78 @@
+"""What the framing of a question changes, and what its wording does (docs/methods.md#factors, #wording)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.content import Content
+from biaskit.report.findings.blocks import ProbeBlock, blocks_of, jobs_of, measured
+from biaskit.report.findings.finding import (
+    Finding,
+    Outcome,
+    Rank,
+    Ranked,
+    difference,
+    noted,
+    outcome_of,
+    parts_of,
+    reasons_of,
+    tests,
+)
+from biaskit.report.render.framing import EVERY_FRAME, line_of_wording, same_sign
+from biaskit.tables.quantities import OF_FACTORS
+from biaskit.tables.query import Row, defined, grouped, where
+from biaskit.wording import listed, people, points, points_range, short
+
+
+def framing(content: Content) -> Iterator[Ranked]:
+    """Findings of every part of the prober whose templates have frames."""
+    for part in parts_of(content, "probe"):
+        for block in blocks_of(part):
+            for model in block.models:
+                yield from _factors(block, model)
+                yield from _wording(block, model)
+
+
+def _factors(block: ProbeBlock, model: str) -> Iterator[Ranked]:
+    """A sentence for each factor and each interaction; its verdict is that of the groups' difference."""
+    scope = {name: value for name, value in block.scope.items() if name != "instruction_id"}
+    rows = where(block.part.tables.get("tests", ()), **scope, gender=block.gender, model_a=model)
+    for contrast in OF_FACTORS:
+        own = [row for row in tests(rows, "share", "crossed", contrast) if ": " not in row["instruction_a"]]
+        for (a, b), effect in grouped(own, "instruction_a", "instruction_b").items():
+            yield Rank.LEAD, _effect(block, model, f"{a} instead of {b}", effect)
+
+
+def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Finding:
+    using = measured(block, [model])
+    text = f"Framing ({block.bias_type} prompts, {short(model)}), {what}: "
+    if not defined(rows, "estimate"):
+        text += f"not measured ({reasons_of(rows)})."
+        return Finding(text, block.topic, "not-measured", using, "tables")
+    groups = [row for row in rows if row["group_a"] == row["group_b"]]
+    between = [row for row in rows if row["group_a"] != row["group_b"]]
+    shifts = [f"{difference(row)} for {jobs_of(block.part, row['group_a'])}" for row in groups]
+    text += f"the share of {people(block.gender)} changes by {listed(shifts)}"
+    for row in between:
+        pair = f"{jobs_of(block.part, row['group_a'])} and {jobs_of(block.part, row['group_b'])}"
+        text += f"; the difference between {pair} by {difference(row)}"
+    verdict: Outcome = outcome_of((between or groups)[0])
+    return Finding(f"{text}.{noted(rows)}", block.topic, verdict, using, "tables")
+
+
+def _wording(block: ProbeBlock, model: str) -> Iterator[Ranked]:
+    """One sentence for each pair of job groups: how far wordings differ, and how often they agree."""
+    table = block.part.tables.get("probe_wording", ())
+    rows = where(table, **block.scope, model=model, gender=block.gender, frame=EVERY_FRAME)
+    for row in (row for row in rows if row["group_b"]):
+        pair = f"{jobs_of(block.part, row['group_a'])} and {jobs_of(block.part, row['group_b'])}"
+        text = f"Wording ({block.bias_type} prompts, {short(model)}): the difference in the share of "
+        text += f"{people(block.gender)} between {pair} "
+        if row["mean"] is None:
+            text += f"is not measured ({row['reason']})."
+            yield Rank.LEAD, Finding(text, block.topic, "not-measured", measured(block, [model]), "tables")
+            continue
+        text += f"is {points(row['mean'])} over all paraphrases and goes from "
+        text += f"{points_range(row['least'], row['greatest'])} from one to another; it has the same sign in "
+        text += f"{same_sign(row)}. {line_of_wording(row)}{noted([row], 'mean')}"
+        yield Rank.LEAD, Finding(text, block.topic, "shown", measured(block, [model]), "tables")
