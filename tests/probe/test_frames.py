@@ -298,7 +298,7 @@ def test_a_table_is_stored_and_read_back(tmp_path: Any, name: str, templates: li
     share = shifted if name == "probe_factors" else by_frame
     rows = analysed(templates, cells(templates, share))[name]
     write_table(tmp_path / f"{name}.csv", name, rows, groups=GROUPS, contrast=("female", "male"))
-    back = read_table_rows(tmp_path / f"{name}.csv", name)
+    back = read_table_rows(tmp_path / f"{name}.csv")
     assert len(back) == len(rows)
     assert [row.get("wording_share", row.get("share")) for row in back] == [
         row.get("wording_share", row.get("share")) for row in rows
@@ -354,10 +354,8 @@ def test_a_study_without_frames_is_stored_as_before_there_were_any() -> None:
     assert {"id", "bias_type", "question", "opening", "expressions"} == set(stored["templates"][0])
 
 
-RIGHT = (
-    '[[template]]\nbias_type = "explicit"\nquestion = "A [JOB]?"\nframe = "a"\nfactors = { tone = "cool" }\n'
-    '[[template]]\nbias_type = "explicit"\nquestion = "Any [JOB]?"\nframe = "a"\nfactors = { tone = "warm" }\n'
-)
+ONE = '[[template]]\nbias_type = "explicit"\nquestion = "A [JOB]?"\nframe = "a"\nfactors = { tone = "%s" }\n'
+RIGHT = ONE % "cool" + ONE % "warm"
 
 
 @pytest.mark.parametrize(
