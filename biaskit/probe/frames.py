@@ -126,22 +126,20 @@ def sides_of(
 
 
 def notes_of_frames(layouts: Mapping[str, FrameLayout]) -> list[str]:
-    """What a reader of the other tables must know of templates that stand in frames."""
-    notes = []
-    for bias_type, layout in layouts.items():
-        if layout.factors and layout.arms is None:
-            notes.append(
-                f"the {bias_type} templates chosen leave a factor with one level: no factors compared"
-            )
-        elif layout.factors:
-            notes.append(
-                f"probe_groups.csv holds means over the {len(layout.arms or ())} framings ({bias_type}), and"
-                " probe_factors.csv each of them"
-            )
-        else:
-            notes.append(
-                f"{bias_type}: the intervals of probe_groups.csv and tests.csv take each wording as drawn by"
-                f" itself, though they stand in {len(layout.templates)} frames: they are too short where"
-                " frames differ (probe_wording.csv: var_frame)"
-            )
-    return notes
+    """What a reader of the other tables must know of templates that stand in frames; each line once."""
+    return list(dict.fromkeys(_note(bias_type, layout) for bias_type, layout in layouts.items()))
+
+
+def _note(bias_type: str, layout: FrameLayout) -> str:
+    if layout.factors and layout.arms is None:
+        return f"the {bias_type} templates chosen leave a factor with one level: no factors are compared"
+    if layout.arms is not None:
+        return (
+            f"probe_groups.csv holds means over the {len(layout.arms)} framings ({bias_type} prompts), and"
+            " probe_factors.csv each of them"
+        )
+    return (
+        "the intervals of probe_groups.csv and tests.csv take each wording as drawn by itself, though"
+        f" {len(layout.templates)} frames hold them: they are too short where frames differ"
+        " (probe_wording.csv: var_frame)"
+    )

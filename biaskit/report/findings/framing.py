@@ -40,7 +40,7 @@ def _factors(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     for contrast in OF_FACTORS:
         own = [row for row in tests(rows, "share", "crossed", contrast) if ": " not in row["instruction_a"]]
         for (a, b), effect in grouped(own, "instruction_a", "instruction_b").items():
-            yield Rank.LEAD, _effect(block, model, f"{a} instead of {b}", effect)
+            yield Rank.LEAD, _effect(block, model, f"{a} against {b}", effect)
 
 
 def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Finding:
@@ -52,10 +52,10 @@ def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Fi
     groups = [row for row in rows if row["group_a"] == row["group_b"]]
     between = [row for row in rows if row["group_a"] != row["group_b"]]
     shifts = [f"{difference(row)} for {jobs_of(block.part, row['group_a'])}" for row in groups]
-    text += f"the share of {people(block.gender)} changes by {listed(shifts)}"
+    text += f"{people(block.gender)} get {listed(shifts)}"
     for row in between:
         pair = f"{jobs_of(block.part, row['group_a'])} and {jobs_of(block.part, row['group_b'])}"
-        text += f"; the difference between {pair} by {difference(row)}"
+        text += f"; the difference between {pair} comes to {difference(row)}"
     verdict: Outcome = outcome_of((between or groups)[0])
     return Finding(f"{text}.{noted(rows)}", block.topic, verdict, using, "tables")
 
