@@ -58,12 +58,12 @@ def test_a_run_of_framing_has_its_arms_its_effects_and_its_tables(framing: Probe
     titles = [table.title for table in framing.document().tables]
     assert "Framings, m, implicit prompts: % of the probability on the listed words" in titles
     assert "What framing changes in the share of women, m, implicit prompts" in titles
-    assert any("4 framings (implicit)" in note for note in framing.warnings)
+    assert any("4 framings (implicit prompts)" in note for note in framing.warnings)
 
 
 def test_a_run_of_wording_says_how_much_is_wording(wording: ProbeResult) -> None:
     rows = wording.wording
-    pairs = rows[rows.group_b.notna() & (rows.gender == "female")]
+    pairs = rows[(rows.group_b == MEN) & (rows.gender == "female")]
     assert list(pairs.frame) == ["met", "friend", "neighbor", "day", "all"]
     (table,) = [t for t in wording.document().tables if t.title.startswith("Wording, m, implicit")]
     assert "of the variance between templates is wording" in table.note
