@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def scripted(folder: Path, *lines: tuple[str, float]) -> str:
-    """A model that gives women more where a prompt holds a text; the first line whose text it holds counts."""
+    """A model that gives women more where a prompt holds a text; its first such line counts."""
     rows = [
         {"contains": text, "log_probs": {" She": share - 1.0, " He": -1.0 - share, " Female": share - 2.0}}
         for text, share in lines
@@ -66,7 +66,7 @@ def test_a_run_of_wording_says_how_much_is_wording(wording: ProbeResult) -> None
     pairs = rows[(rows.group_b == MEN) & (rows.gender == "female")]
     assert list(pairs.frame) == ["met", "friend", "neighbor", "day", "all"]
     (table,) = [t for t in wording.document().tables if t.title.startswith("Wording, m, implicit")]
-    # One paraphrase of 40 differs: B = W, so the ends are 10/(1/F + 9) at the quantiles 0.071 and 3.5 of F(3, 36).
+    # One of 40 differs: B = W, so the ends are 10/(1/F + 9), F 0.071 and 3.5 as F(3, 36) has them.
     assert "100 % [43–100] of the variance between templates is wording." == table.note
     # One paraphrase says the same of every job: there the difference is 0 and has no sign.
     assert [line[4] for line in table.rows] == ["9 of 10", *["10 of 10"] * 3, "39 of 40"]
