@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.cite import cite
     from biaskit.workflow.compare import compare
     from biaskit.workflow.doctor import doctor
+    from biaskit.workflow.forms import forms
     from biaskit.workflow.imported import analyze_texts
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
@@ -49,6 +50,7 @@ _FACE = {
     "cite": "biaskit.workflow.cite",
     "compare": "biaskit.workflow.compare",
     "doctor": "biaskit.workflow.doctor",
+    "forms": "biaskit.workflow.forms",
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
@@ -71,6 +73,7 @@ __all__ = [
     "cite",
     "compare",
     "doctor",
+    "forms",
     "load",
     "marked_words",
     "personas",

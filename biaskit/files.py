@@ -17,15 +17,18 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from biaskit.errors import RunError
+from biaskit.errors import RunError, UsageError
+from biaskit.inputs import Inputs, digest_of_file, opened
 
 _HERE = Path(__file__).resolve().parent
 
 FILES = "files"
 """In the record of a set: name → SHA-256 of the file as it was written."""
+_RECORD = Inputs(RunError, most=64 * 2**20)
 SUM = "sum"
 """In the record of a set: SHA-256 of all else that stands in it."""
 
+_IN_PLACE = Inputs(RunError, most=2**30, remedy="Choose another --out.")
 LOCKED_S = 30.0
 """How long another process may hold a folder before its lock is passed over; it writes for milliseconds."""
 _TEMPORARY, _JOURNAL = "tmp", "set"
@@ -38,12 +41,26 @@ def data_dir(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """Where converted models are kept: `$XDG_CACHE_HOME/biaskit`, else `~/.cache/biaskit`."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "biaskit"
+    """Where converted models are kept: `$XDG_CACHE_HOME/biaskit`, else `~/.cache/biaskit`.
+
+    Raises `UsageError` for a user without a home, as in some containers.
+    """
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "biaskit"
+    try:
+        return Path.home() / ".cache" / "biaskit"
+    except RuntimeError:
+        raise UsageError(
+            "This user has no home: set XDG_CACHE_HOME to a folder that can be written, with 2 GB of room."
+        ) from None
 
 
 # --- what may be written where -------------------------------------------------------------------------
+
+
+def may_write(folder: Path) -> bool:
+    """Whether this user can put files into a folder that is there."""
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def refuse_link(path: Path) -> None:
@@ -84,7 +101,7 @@ def check_replaceable(
         raise _cannot_write(path, error) from error
     if not stat.S_ISREG(status.st_mode):
         raise RunError(f"{path} is no file that a {what} could replace: choose another --out.")
-    if not is_ours(path.read_bytes()):
+    if not is_ours(_IN_PLACE.content(path)):
         raise RunError(f"{path} is there and is no {what} of biaskit's, so it stays: choose another --out.")
 
 
@@ -208,7 +225,7 @@ def write_set(
             target = folder / name
             if not os.path.lexists(target):
                 pass
-            elif known is not None and _digest_of_file(target) not in {*known, digests.get(name)}:
+            elif known is not None and digest_of_file(target) not in {*known, digests.get(name)}:
                 kept.append(_keep(target))
             elif name not in files:
                 target.unlink()
@@ -269,8 +286,8 @@ def _sum(content: Mapping[str, object]) -> str:
 def read_record(path: Path) -> dict[str, object] | None:
     """A record as it stands in its file; None where that holds none."""
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        content = _RECORD.json(path)
+    except RunError:
         return None
     return content if isinstance(content, dict) else None
 
@@ -289,7 +306,7 @@ def is_intact(record: Mapping[str, object]) -> bool:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, names: Collection[str]) -> Iterator[dict[str, Callable[[], bytes | None]]]:
+def opened_together(folder: Path, names: Collection[str]) -> Iterator[dict[str, Callable[[], bytes | None]]]:
     """Files of one folder as they stand at one moment: name → what reads it, None where it is not there.
 
     They are opened together while nobody writes here; what is renamed over them later changes nothing.
@@ -299,7 +316,7 @@ def opened(folder: Path, names: Collection[str]) -> Iterator[dict[str, Callable[
         with _locked(folder, shared=True):
             for name in names:
                 try:
-                    found[name] = stack.enter_context((folder / name).open("rb")).read
+                    found[name] = stack.enter_context(opened(folder / name)).read
                 except FileNotFoundError:
                     found[name] = lambda: None
         yield found
@@ -312,11 +329,6 @@ def digest_of(content: bytes | None) -> str | None:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _digest_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

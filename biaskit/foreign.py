@@ -12,8 +12,8 @@ HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Categories without a shape of their own: control characters, bidirectional overrides, lone surrogates, …"""
 JOINERS = "\u200c\u200d"
 """Hidden too, but they belong to scripts and shape their letters."""
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+FORMULA_SIGNS, FORMULA_STARTS = "=+-@", ("\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula, in any width; and where it may look for one."""
 
 
 def visible(
@@ -55,5 +55,12 @@ def _unpiled(text: str, most: int) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet would run a cell that holds this text."""
-    return text.startswith(FORMULA_STARTS)
+    """Whether a spreadsheet may run a cell that holds this text.
+
+    Full-width signs count, which some programs read as the plain ones, and so do signs after characters that
+    show nothing, which some leave out.
+    """
+    if text.startswith(FORMULA_STARTS):
+        return True
+    shown = next((c for c in text if not c.isspace() and unicodedata.category(c) not in HIDDEN), "")
+    return bool(shown) and unicodedata.normalize("NFKC", shown)[0] in FORMULA_SIGNS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import threading
@@ -19,6 +20,7 @@ from biaskit.wording import first_words
 QUIET_S = 300
 """After so long without an answer a line says what is waited for."""
 BETWEEN_LINES_S = 10
+FIRST_SIGN_S = 1.0
 REDRAWN_S = 0.1
 DAY_S = 24 * 3600
 
@@ -152,10 +154,10 @@ class LineWatcher(Silent):
     def _erase(self) -> None:
         if self._open_line:
             self._open_line = False
-            _write(f"\r{' ' * _width()}\r")
+            tell(f"\r{' ' * _width()}\r")
 
     def _say(self, line: str) -> None:
-        _write(visible(line) + "\n")
+        tell(visible(line) + "\n")
 
     def _show(self, label: str, done: int, total: int) -> None:
         line = f"  {label}: {done:,} of {total:,}, {self._rate(done, total)}"
@@ -163,7 +165,7 @@ class LineWatcher(Silent):
         if on_terminal() and done < total:
             if not done or now - self._last >= REDRAWN_S:
                 self._last, self._open_line = now, True
-                _write(f"\r{visible(line)[: _width()].ljust(_width())}")
+                tell(f"\r{visible(line)[: _width()].ljust(_width())}")
         elif done == total or now - self._last >= BETWEEN_LINES_S:
             self._erase()
             self._last = now
@@ -217,12 +219,37 @@ def _width() -> int:
     return shutil.get_terminal_size().columns - 1
 
 
-def _write(text: str) -> None:
+def tell(text: str) -> None:
+    """Write to stderr; a stream that is closed or full never stops what is told of."""
+    _SAID.set()
     if sys.stderr is None:  # a program without a console
         return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stderr.flush()
+
+
+_SAID = threading.Event()
+
+
+@contextmanager
+def sign_of_life(text: str) -> Iterator[None]:
+    """Tell a line where nothing else was told for a second: loading libraries alone can take ten."""
+    _SAID.clear()
+
+    def sign() -> None:
+        if not _SAID.is_set():
+            tell(text)
+
+    timer = threading.Timer(FIRST_SIGN_S, sign)
+    timer.daemon = True
+    with contextlib.suppress(RuntimeError):  # no thread can be started: nothing depends on this one
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def plan_line(plan: ModelPlan) -> str:
@@ -246,7 +273,8 @@ def _plan_of_draws(plan: ModelPlan) -> str:
 
 def _plan_of_cells(plan: ModelPlan) -> str:
     missing = plan.n_missing
-    line = f"{plan.label}: {plan.n_cells:,} cells (prompts), {_stored(plan)}, {missing:,} to ask"
+    what = "cells (prompts)" if plan.unit == "cells" else plan.unit
+    line = f"{plan.label}: {plan.n_cells:,} {what}, {_stored(plan)}, {missing:,} to ask"
     if missing:
         about, sent = "", f"{plan.n_batches:,} batches"
         if plan.calls is not None:

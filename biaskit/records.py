@@ -303,3 +303,16 @@ class CellShares:
     coverage_ends: tuple[float, float] | None = None
     difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
     matched: int | None = None  # sampling: draws that said an expression
+
+
+def as_record(one: Any) -> dict[str, Any]:
+    """Name → value of a frozen record and of the records in its tuples: `asdict` without its copies.
+
+    A large study has a million of them.
+    """
+    found = {}
+    for name in one.__dataclass_fields__:
+        value = getattr(one, name)
+        inside = isinstance(value, tuple) and bool(value) and hasattr(value[0], "__dataclass_fields__")
+        found[name] = [as_record(part) for part in value] if inside else value
+    return found

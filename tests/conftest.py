@@ -20,6 +20,7 @@ pytest.register_assert_rewrite("fakes")  # before the first of them is imported
 from fakes.command import Cli, Said  # noqa: E402
 
 import biaskit.cli  # noqa: E402
+import biaskit.progress  # noqa: E402
 
 if TYPE_CHECKING:
     from fakes.tiny_models import Tiny
@@ -104,6 +105,7 @@ def _asks_every_question(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 def console(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
     """The console script in this process."""
     handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(biaskit.progress, "FIRST_SIGN_S", 1e6)  # a loaded machine would say it in any test
 
     def call(*arguments: str | Path) -> Said:
         monkeypatch.setattr(sys, "argv", ["biaskit", *map(str, arguments)])

@@ -40,3 +40,9 @@ def require_llama_server() -> None:
             "llama-cpp-python is not installed (it compiles for some minutes):"
             ' CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install "llama-cpp-python[server]" gguf'
         )
+
+
+def require_notebook() -> None:
+    """A kernel and what drives it."""
+    if any(importlib.util.find_spec(name) is None for name in ("ipykernel", "nbclient", "nbformat")):
+        missing("no notebook kernel is installed: pip install ipykernel nbclient")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from importlib import import_module
@@ -9,7 +10,10 @@ from typing import Any, NoReturn
 
 import click
 
-from biaskit.errors import BiaskitError
+from biaskit.cli.streams import flush, open_closed_streams
+from biaskit.errors import BiaskitError, out_of_memory
+from biaskit.foreign import visible
+from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {
     "probe": "measure the probability that a model says he, she or they of a job",
@@ -79,6 +83,15 @@ def cli(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """Run a command; the only place where an error becomes a line and an exit code."""
     signal.signal(signal.SIGTERM, _as_interrupt)
+    open_closed_streams()
+    with sign_of_life(f"biaskit {' '.join(sys.argv[1:2])}: starting ...\n"):
+        status = _run()
+    if (error := flush()) is not None and not status and error.errno != errno.EPIPE:
+        status = _say(f"Standard output cannot be written: {error.strerror or error}.", 1)
+    sys.exit(status)
+
+
+def _run() -> int:
     stdout = sys.stdout
     try:
         status = cli.main(standalone_mode=False)
@@ -94,10 +107,15 @@ def main() -> NoReturn:
     except SystemExit as error:
         # click meets `| head` by replacing stdout and leaving with 1; a reader that has enough is no failure.
         status = error.code if sys.stdout is stdout else 0
-    except OSError as error:
-        # A file system's refusal that no room foresaw is still no bug of the user's to read a traceback of.
-        status = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", 1)
-    sys.exit(status if isinstance(status, int) else 0)
+    except (MemoryError, OSError, RuntimeError, ImportError) as error:
+        if (what := out_of_memory(error)) is not None:
+            status = _say(what, 1)
+        elif isinstance(error, OSError):
+            # A refusal that no room foresaw is still no bug of the user's to read a traceback of.
+            status = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", 1)
+        else:
+            raise
+    return status if isinstance(status, int) else 0
 
 
 _TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occupations"}
@@ -116,7 +134,6 @@ def _as_interrupt(number: int, frame: Any) -> NoReturn:
 
 
 def _say(message: str, status: int) -> int:
-    from biaskit.cli.terminal import printable
-
-    click.echo(f"biaskit: {printable(message)}", err=True)
+    # Not with cli.terminal: it loads more than there may be memory for.
+    tell(visible(f"biaskit: {message}\n", keep="\n"))
     return status

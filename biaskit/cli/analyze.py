@@ -12,6 +12,7 @@ from biaskit.cli.options import examples, option, with_format, with_settings
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
+from biaskit.inputs import expanded
 from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
 from biaskit.workflow.imported import import_texts
 from biaskit.workflow.recorded import RECORDED, recorded_run
@@ -21,6 +22,7 @@ TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
+SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
@@ -33,12 +35,13 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
-@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl or .parquet.")
+@option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
 @option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "Holds the model that wrote the text.")
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
+@option("--separator", "CHARACTER", SEPARATOR)
 @option("--variant", None, "released: as GAS(P)'s scripts define it.", type=VARIANTS)
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @option("--vectors", "SOURCE", "corpus, pretrained:PATH or marked-lists.")
@@ -102,7 +105,7 @@ def _stored(
     chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
     if out is not None:
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
-        path = merge(paths, Path(out), **how)
+        path = merge(paths, expanded(out), **how)
     return result_of(path, analyse(path, chosen, watcher=watcher))
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
+from biaskit.cli.streams import refuse_unwritten
 from biaskit.errors import Interrupted, UsageError
 from biaskit.foreign import visible
-from biaskit.progress import LineWatcher, ModelPlan, on_terminal
+from biaskit.progress import LineWatcher, ModelPlan, on_terminal, tell
 from biaskit.report.render.text import WIDTH, render_notes
 
 LONG_RUN_S = 3600
@@ -25,11 +26,16 @@ def printable(text: str) -> str:
 
 
 def emit(text: str, *, err: bool = False) -> None:
-    """Print foreign text; no markup is read."""
+    """Print foreign text; no markup is read. Raises `BiaskitError` where stdout does not take it."""
     shown = printable(text)
-    stream = sys.stderr if err else sys.stdout
-    encoding = stream.encoding or "utf-8"
-    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False, err=err)
+    if err:
+        tell(shown)
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+    except OSError as error:
+        refuse_unwritten(error)
 
 
 def emit_json(content: object) -> None:

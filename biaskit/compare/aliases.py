@@ -13,7 +13,9 @@ from pathlib import Path
 
 from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import CorpusError, nearest
+from biaskit.inputs import Inputs
 
+_ALIASES = Inputs(CorpusError, most=64 * 2**20)
 _HEADER = {"job", "occupation", "item", "name", "alias", "probe", "personas", "from", "to", "a", "b"}
 
 
@@ -40,12 +42,7 @@ def read_aliases(path: Path) -> Aliases:
 
     Raises `CorpusError` for another number of columns, an empty name and a file that cannot be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CorpusError(f"--aliases {path} cannot be read: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"--aliases {path} is not UTF-8: save it so.") from error
+    text = _ALIASES.text(path, f"--aliases {path}")
     separator = "\t" if path.suffix == ".tsv" else ","
     try:
         with unlimited_fields():

@@ -43,6 +43,9 @@ FORMS: tuple[Forms, ...] = get_args(Forms)
 BIAS_TYPES: tuple[BiasType, ...] = get_args(BiasType)
 
 _GET_BROWN = "Run python -m nltk.downloader brown, or set english_prior = table."
+_DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]+")
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+"""1,234 is 1.234 with a decimal comma, and 1234 where it parts thousands; 0,234 can only be the first."""
 _BRACKETED = re.compile(r"\[[^\[\]]+\]")
 
 
@@ -279,7 +282,9 @@ def _share(row: SourceRow) -> float | None:
     if share is not None and 0 <= share <= 1:
         return share
     percent = _number(value.rstrip("% ")) if isinstance(value, str) else share
-    if percent is not None and 0 <= percent <= 100:
+    if isinstance(value, str) and _GROUPED.fullmatch(value.rstrip("% ")):
+        hint = "With a comma that is one number or a thousand times as much: write a point, or neither."
+    elif percent is not None and 0 <= percent <= 100:
         hint = f"It looks like a percentage: write {percent / 100:.6g}."
     else:
         hint = "Write 0.982 for 98.2 %, or leave it empty."
@@ -287,9 +292,11 @@ def _share(row: SourceRow) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """`value` as a finite number, or None."""
+    """`value` as a finite number, with a point or a comma before its decimals, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) and not _GROUPED.fullmatch(value):
+        value = value.replace(",", ".")
     try:
         number = float(value)
     except (ValueError, OverflowError):

@@ -33,12 +33,21 @@ MOST_GAPS = 2
 
 _GAP = rf"[^@{re.escape(SENTENCE_END)}]{{0,60}}?"  # the shortest that will do
 _SENTENCE = re.compile(rf"[^{re.escape(SENTENCE_END)}]+[.!?]*")
-_LISTED = {"@a": r"@(?P<a>[0-9]+)", "%a": r"%(?P<a>[0-9]+)", "@b": r"@(?!(?P=a)\b)[0-9]+"}
-_ESCAPED = re.compile(r"\\.|\[\^?[^\[\]]+\]")
-_ESCAPES = re.compile(r"\\[b.?()|/+*$-]")
-_NOTATION = re.compile(r"\\.|\[[^\]]*\]|\.\.|[@%][ab]")
+_NAMED = {
+    "@w": r"[^\W_]{1,24}",
+    "@a": r"@(?P<a>[0-9]+)",
+    "%a": r"%(?P<a>[0-9]+)",
+    "@b": r"@(?!(?P=a)\b)[0-9]+",
+}
+_ESCAPED = re.compile(r"\\.|\[\^?(?:\\.|[^\\\]])+\]")
+_ESCAPES = re.compile(r"\\[b.?()|/+*$\[\]-]")
+_NOTATION = re.compile(r"\\.|\[\^?(?:\\.|[^\\\]])+\]|\.\.|@[abw]|%a")
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\t": " "})
 _MARKUP = re.compile(r"[*_`#>\"\u201c\u201d\u00ab\u00bb]|(?<![^\W_])'|'(?![^\W_])")
+_TAGS = re.compile(
+    r"</?(?:b|i|u|s|em|strong|p|br|div|span|code|h[1-6]|sup|sub|bos|eos|pad|unk|(?:start|end)_of_(?:turn|image))"
+    r" ?/?>"
+)
 _SPACES, _LINES = re.compile(r"[^\S\n]+"), re.compile(r" ?\n[\n ]*")
 
 
@@ -77,7 +86,12 @@ class OutcomeRules:
 
 
 def load_outcome_rules(
-    source: str | Path, *, outcomes: Sequence[str], readings: Sequence[str], top: Sequence[str] = ()
+    source: str | Path,
+    *,
+    outcomes: Sequence[str],
+    readings: Sequence[str],
+    top: Sequence[str] = (),
+    naming: str = "",
 ) -> OutcomeRules:
     """Read and check a file of rules: .toml with `[[rule]]` tables.
 
@@ -85,6 +99,7 @@ def load_outcome_rules(
         outcomes: what a rule may say.
         readings: what a rule may read; the first is the default.
         top: keys of texts that the file must hold beside its rules.
+        naming: the outcome whose rules must say which listed word it is, with `@a` or `%a`.
     """
     layout = SourceLayout(
         kind="outcome rules",
@@ -100,6 +115,8 @@ def load_outcome_rules(
         if rule.id in seen:
             raise CorpusError(f"{row.where}: the id {shown(rule.id)} stands there twice. Rename one.")
         seen.add(rule.id)
+        if rule.outcome == naming and "a" not in rule.compiled.groupindex:
+            raise CorpusError(f"{row.where}: a rule for {naming} needs @a or %a, the word that it names.")
     return OutcomeRules(rules, _texts_beside(table, top))
 
 
@@ -123,7 +140,7 @@ def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
     """A pattern of the checked subset; what is outside it is a `CorpusError` that names the place.
 
     Beside letters: groups and alternatives, `?`, classes, lookahead, `^`, `$` and word ends; `..` for a gap;
-    `@a` for a listed word, `@b` for one of another group than it, `%a` for one inside a question.
+    `@w` for a word; `@a` for a listed word, `@b` for one of another group, `%a` for one inside a question.
     """
     bare = _ESCAPED.sub("x", pattern)
     if found := re.search(r"[*+{\\]|\(\?(?![:!=])|\)\?\?|\?\?", bare):
@@ -145,7 +162,7 @@ def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
 
 
 def _expanded(found: re.Match[str]) -> str:
-    return _GAP if found[0] == ".." else _LISTED.get(found[0], found[0])
+    return _GAP if found[0] == ".." else _NAMED.get(found[0], found[0])
 
 
 # --- what patterns read ------------------------------------------------------------------------------
@@ -154,12 +171,16 @@ def _expanded(found: re.Match[str]) -> str:
 def plain(text: str, longest: int) -> str:
     """The beginning of a foreign text as patterns read it: `longest` characters, marks and hidden ones gone.
 
-    Markdown, quotation marks and characters without a shape are left out, apostrophes are straight, white
-    space is one space or, where a line ends, one line feed. Case stays.
+    Markdown, tags of inline HTML and of models, quotation marks and characters without a shape are left out,
+    apostrophes are straight, white space is one space or, where a line ends, one line feed. Case stays.
     """
-    shapes = (c for c in text.lstrip() if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
-    kept = "".join(islice(shapes, longest)).translate(_QUOTES)
-    return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", kept))).strip()
+    text = text.lstrip()
+    kept = text[:longest]
+    if not kept.replace("\n", "").isprintable():
+        shapes = (c for c in text if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
+        kept = "".join(islice(shapes, longest))
+    kept = kept.translate(_QUOTES)
+    return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", _TAGS.sub(" ", kept)))).strip()
 
 
 def sentences(text: str) -> list[str]:

@@ -6,22 +6,22 @@ whatever is wrong with one is a `CorpusError` of one line: what, where, and what
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
 import hashlib
 import io
+import os
 import re
-import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from biaskit.errors import CorpusError, nearest
 from biaskit.files import data_dir
 from biaskit.foreign import is_formula
+from biaskit.inputs import Inputs, expanded, one_line
 
 T = TypeVar("T", bound=str)
 
@@ -32,6 +32,7 @@ _CORPUS_TEXTS = ("name", "title", "source", "licence", "bibtex")
 _FILE_TEXTS = ("path", "kind", "source", "sha256")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _ANY_FIELD_LENGTH = 2**31 - 1  # the largest that every platform's C long holds
+_LISTS = Inputs(CorpusError, most=256 * 2**20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def _read_manifest(name: str) -> Corpus:
         )
     where = f"{SHIPPED}{name}/corpus.toml"
     content = _read_bytes(data_dir("corpora") / name / "corpus.toml", where)
-    row = SourceRow(where, parse_toml(_decode(content, where), where))
+    row = SourceRow(where, _LISTS.parsed_toml(_LISTS.decoded(content, where), where))
     check_keys(row, (*_CORPUS_TEXTS, "year", "notes", "file"))
     year = year_of(row)
     if year is None:
@@ -152,7 +153,7 @@ def source_digest(source: str | Path) -> str:
     if str(source).startswith(SHIPPED):
         name, _, path = str(source).removeprefix(SHIPPED).partition("/")
         return next((file.sha256 for file in _read_manifest(name).files if file.path == path), "")
-    return hashlib.sha256(_read_bytes(Path(source).expanduser(), str(source))).hexdigest()
+    return hashlib.sha256(_read_bytes(expanded(source), str(source))).hexdigest()
 
 
 # --- from files to rows --------------------------------------------------------------------------
@@ -185,7 +186,8 @@ def _toml_rows(top: SourceRow, layout: SourceLayout) -> Iterator[SourceRow]:
 
 def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow]:
     with unlimited_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        delimiter = _delimiter(text, layout)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
         line = 1  # where the record to come begins
         try:
             header = next(reader, [])
@@ -195,7 +197,7 @@ def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow
                 if values and len(values) != len(header):
                     raise CorpusError(
                         f"{where}, line {line}: fields here {len(values)}, in the header {len(header)}."
-                        " Put a text that holds a comma in double quotes."
+                        f" Put a text that holds {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
                     yield SourceRow(f"{where}, line {line}", dict(zip(header, values, strict=True)))
@@ -204,14 +206,28 @@ def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow
             raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
 
 
+_CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+"""What may part the columns of a list."""
+
+
+def _delimiter(text: str, layout: SourceLayout) -> str:
+    """Commas, unless by these the header lacks a column, and by semicolons or tabs alone it has all."""
+    first = text.partition("\n")[0]
+    fits = []
+    for delimiter in _CALLED:
+        with contextlib.suppress(csv.Error):  # the reading proper says so with its line
+            if set(layout.required) <= set(next(csv.reader([first], delimiter=delimiter), [])):
+                fits.append(delimiter)
+    return fits[0] if len(fits) == 1 else ","
+
+
 def _check_header(header: list[str], where: str, layout: SourceLayout) -> None:
     for column in layout.required:
         if column not in header:
-            semicolons = len(header) == 1 and ";" in header[0]
             raise CorpusError(
                 f"{where} has no column {column!r}; it has"
                 f" {', '.join(map(shown, header[:12])) or 'no header'}."
-                f"{' Part the columns with commas.' if semicolons else nearest(column, header)}"
+                f"{nearest(column, header)}"
             )
     for column in (*layout.required, *layout.optional):
         if header.count(column) > 1:
@@ -259,24 +275,25 @@ def unlimited_fields() -> Iterator[None]:
 def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tuple[str, str, str]:
     """How messages name the source, its suffix in lower case, and its text."""
     source = str(source)
-    where = source if source.isprintable() else repr(source)
+    where = one_line(source)
     suffix = Path(source).suffix.lower()
     if source.startswith(SHIPPED):
         content = _read_shipped(*_find_shipped(source, kind))
     elif suffix in formats:
-        content = _read_bytes(Path(source), where)
+        content = _read_bytes(expanded(source), where)
     else:
         raise CorpusError(
             f"{where}: a file of {kind} ends in {' or '.join(formats)}, not in {shown(suffix)}."
         )
-    return where, suffix, _decode(content, where)
+    return where, suffix, _LISTS.decoded(content, where)
 
 
 def read_text(path: str) -> str:
     """A user's text file without the white space around it; an empty one is an error."""
-    text = _decode(_read_bytes(Path(path).expanduser(), path), path).strip()
+    where = one_line(path)
+    text = _LISTS.decoded(_read_bytes(expanded(path), where), where).strip()
     if not text:
-        raise CorpusError(f"{path} is empty. Write the text into it.")
+        raise CorpusError(f"{where} is empty. Write the text into it.")
     return text
 
 
@@ -295,38 +312,15 @@ def _find_shipped(reference: str, kind: str) -> tuple[Corpus, CorpusFile]:
 
 
 def _read_bytes(path: Path, where: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        shipped = (data_dir("corpora") / path).is_file() and not path.is_absolute()
-        hint = f"Did you mean '{SHIPPED}{where}'?" if shipped else "Check the path."
-        raise CorpusError(f"There is no file {where}. {hint}") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CorpusError(f"{where} cannot be read: {reason}. Give the path of a readable file.") from None
+    named = "\0" not in str(path) and not path.is_absolute()
+    if named and not os.path.lexists(path) and (data_dir("corpora") / path).is_file():
+        raise CorpusError(f"There is no file {where}. Did you mean '{SHIPPED}{where}'?")
+    return _LISTS.content(path, where)
 
 
-def _decode(content: bytes, where: str) -> str:
-    """UTF-8 with or without a byte order mark; never a guess."""
-    start = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
-    try:
-        return content[start:].decode("utf-8")
-    except UnicodeDecodeError as error:
-        position = start + error.start
-        line = content.count(b"\n", 0, position) + 1
-        raise CorpusError(
-            f"{where}, line {line} is not UTF-8: byte 0x{content[position]:02x} at position {position}."
-            " Save the file as UTF-8."
-        ) from None
-
-
-def parse_toml(text: str, where: str) -> dict[str, object]:
+def parse_toml(text: str, where: str) -> dict[str, Any]:
     """A TOML document, or one line that says where it breaks."""
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also integers of too many digits
-        reason = str(error).replace("\n", " ").rstrip(".")
-        raise CorpusError(f"{where} is not valid TOML: {reason}. Correct it there.") from None
+    return _LISTS.parsed_toml(text, where)
 
 
 # --- values of a row ------------------------------------------------------------------------------

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
 
 from biaskit.errors import ModelError
+from biaskit.inputs import Inputs, expanded
 from biaskit.provenance import digest
 from biaskit.records import (
     Answered,
@@ -30,6 +29,8 @@ from biaskit.records import (
 ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""
 
+
+_SCRIPT = Inputs(ModelError, most=1024 * 2**20, remedy="Write one object on a line.")
 
 R = TypeVar("R")
 
@@ -167,11 +168,8 @@ def rendered_plainly(prompt: Prompt) -> str:
 
 def read_script(name: str) -> list[dict[str, Any]]:
     """The checked lines of a script."""
-    path = Path(name).expanduser()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"scripted:{name} cannot be read: {error}.") from error
+    path = expanded(name)
+    text = _SCRIPT.text(path, f"scripted:{name}")
     numbered = enumerate(text.split("\n"), start=1)
     lines = [_check_line(line, f"{path}, line {number}") for number, line in numbered if line.strip()]
     if not lines:
@@ -180,10 +178,7 @@ def read_script(name: str) -> list[dict[str, Any]]:
 
 
 def _check_line(text: str, where: str) -> dict[str, Any]:
-    try:
-        line = json.loads(text)
-    except ValueError as error:
-        raise ModelError(f"{where}: not JSON: {error}.") from error
+    line = _SCRIPT.parsed_json(text, where)
     if not isinstance(line, dict) or not isinstance(line.get("contains", ""), str):
         raise ModelError(
             f'{where}: write an object such as {{"contains": "nurse", "log_probs": {{" She": -0.5}}}}.'

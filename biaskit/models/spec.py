@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import UsageError, nearest
+from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.known import find_known
@@ -45,10 +45,6 @@ def open_scorer(
     `known`: the model's entry in the run's manifest; `account`: what the run has spent.
     """
     kind, name = _kind(spec)
-    if kind == "scripted":
-        from biaskit.models.scripted import ScriptedScorer
-
-        return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer
 
@@ -70,6 +66,10 @@ def open_scorer(
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
+    if kind == "scripted":
+        from biaskit.models.scripted import ScriptedScorer
+
+        return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     folder = _find_local(kind, name)
     from biaskit.models.huggingface.scorer import TransformersScorer
 
@@ -154,4 +154,4 @@ def _find_local(kind: str, name: str) -> Any:
     require_transformers()
     if kind == "demo":
         return find_demo()
-    return find_folder(name) if kind == "hf" else check_gguf(Path(name).expanduser())
+    return find_folder(name) if kind == "hf" else check_gguf(expanded(name))

@@ -12,12 +12,11 @@ from typing import Any
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
+from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.representation import (
     ALL_TEMPLATES,
     decile_rows,
     nonbinary_summary,
-    outcome_rows,
-    refusal_rows,
     representation_rows,
 )
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
@@ -55,7 +54,15 @@ from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
 from biaskit.wording import listed, people
 
-METHODS_VERSION = {"association": 1, "representation": 1, "words": 2, "srb": 3, "clusters": 1, "transfer": 1}
+METHODS_VERSION = {
+    "association": 1,
+    "outcomes": 1,
+    "representation": 1,
+    "words": 2,
+    "srb": 3,
+    "clusters": 1,
+    "transfer": 1,
+}
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
@@ -155,7 +162,7 @@ def _make_tables(
     made.tables["association_validation"] = validation(made.tables["associations"])
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
-    made.tables["text_outcomes"] = outcome_rows(refusals)
+    made.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     made.notes += _refusal_notes(refusals)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
@@ -239,8 +246,9 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
     """How many texts of a gender asked for are none: they leave lists, SRB and calibration."""
+    names = ("n_refused", "n_empty", "n_declines_in_words", "n_texts")
     sums = {
-        gender: {name: sum(row[name] for row in own) for name in ("n_refused", "n_empty", "n_texts")}
+        gender: {name: sum(row[name] for row in own) for name in names}
         for (gender,), own in grouped(rows, "specified_gender").items()
     }
     if any(n["n_refused"] or n["n_empty"] for n in sums.values()):
@@ -250,6 +258,12 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
             for gender, n in sums.items()
         ]
         yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
+    if any(n["n_declines_in_words"] for n in sums.values()):
+        said = [
+            f"{n['n_declines_in_words']} of {n['n_texts']} about {people(gender)}"
+            for gender, n in sums.items()
+        ]
+        yield f"in words, {listed(said)} decline, and are counted as descriptions all the same: text_outcomes"
 
 
 def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:

@@ -21,6 +21,9 @@ from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
 AGAINST_LABOUR = ("paired", "wilcoxon", "distance")
 OF_REFUSALS = ("paired", "permutation")
+REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
+"""Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
+`declined_share` is `refused_share`."""
 
 
 def test_rows(
@@ -40,7 +43,8 @@ def test_rows(
         rows += [row for model in models for row in _of_areas(model, transfer, margins)]
     rows += _against_labour(representation, margins, seed)
     for (model,), own in grouped(refusals, "model").items():
-        rows += _of_refusals(model, own, margins, seed)
+        for quantity in REFUSED:
+            rows += _of_refusals(model, own, quantity, margins, seed)
     return adjust(rows)
 
 
@@ -87,19 +91,21 @@ def _genders_of(model: str, quantity: str, one: str = "female", other: str = "ma
     )
 
 
-def _of_refusals(model: str, rows: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    """Share of texts refused about one gender minus another's, over occupations; no rows where none is."""
-    if not any(row["n_refused"] for row in rows):
+def _of_refusals(
+    model: str, rows: Sequence[Row], quantity: str, margins: Mapping[str, float], seed: int
+) -> Iterator[Row]:
+    """A share of texts about one gender minus another's, over occupations; no rows where none counts."""
+    if not any(row[REFUSED[quantity]] for row in rows):
         return
     shares: dict[str, dict[str, float]] = {gender: {} for gender in GENDERS}
     for row in rows:
-        shares[row["specified_gender"]][row["occupation"]] = row["refused_share"]
+        shares[row["specified_gender"]][row["occupation"]] = row[quantity]
     for one, other in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[one].keys() & shares[other].keys())
         if common:
             yield from within_units(
                 *(np.array([shares[g][o] for o in common], dtype=np.float64) for g in (one, other)),
-                scope=_genders_of(model, "refused_share", one, other),
+                scope=_genders_of(model, quantity, one, other),
                 kinds=OF_REFUSALS,
                 margins=margins,
                 seed=seed,

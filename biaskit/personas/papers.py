@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from types import MappingProxyType
 
 from biaskit.report.reasons import because
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.report.render.personas import WHO, number, p_value, percent, signed, span
+from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, contrast_of, distinct, first, grouped, mean_over_prompts, where
 
@@ -30,31 +32,53 @@ _UNDEFINED = "–"
 
 
 def paper_tables(
-    tables: Tables, between: Tables = _NOTHING, *, occupation: str | None = None
+    tables: Tables, between: Tables = _NOTHING, *, claim: Claim, occupation: str | None = None
 ) -> list[PaperTable]:
     """The tables of GAS(P) that these stored tables give, in the paper's order.
 
     Arguments: tables, the public tables of the personas engine by name, with rows as `tables.read_rows`
-        gives them; between, those between models (tests). occupation: whose words Tables 7, 8 and 15 show;
+        gives them; between, those between models (tests). claim: whether the run asked what GAS(P) asked;
+        where it did not, titles and names are plain. occupation: whose words Tables 7, 8 and 15 show;
         by default software engineer, as in the paper, else the occupation with most texts behind its lists.
     Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
         table that cannot be made is absent.
     """
-    return [one for one in _all(tables, between, occupation or _example(tables)) if one.table.rows]
+    found = _all(tables, between, occupation or _example(tables))
+    return [_claimed(one, claim) for one in found if one.table.rows]
 
 
-def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[PaperTable]:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A table before it has its title: which of GAS(P)'s it is laid out like, and what else it is called."""
+
+    place: str  # such as "Table 11"; empty where it shows another occupation than the paper's
+    own: str  # name of the file where it is not GAS(P)'s
+    table: TitledTable
+    part: str = ""  # end of the file's name
+    said: str = ""  # end of the title
+
+
+def _claimed(made: _Made, claim: Claim) -> PaperTable:
+    """The table with a title and a name that say whose it is."""
+    claim = claim if made.place else Claim.NONE
+    title = f"{made.table.title}{claim.place(f'GAS(P), {made.place}')}{made.said}"
+    name = claim.file_name(f"gasp-{made.place.lower().replace(',', '').replace(' ', '-')}", made.own)
+    return PaperTable(f"{name}{made.part}", replace(made.table, title=title))
+
+
+def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_Made]:
     tests = [*tables.get("tests", ()), *between.get("tests", ())]
+    seven, eight, fifteen = ("Table 7", "Table 8", "Table 15") if occupation == EXAMPLE else ("", "", "")
     whole = mean_over_prompts(tables.get("representation", ()))
-    yield PaperTable("gasp-table-1", _validation(tables.get("association_validation", ())))
+    yield _Made("Table 1", "association", _validation(tables.get("association_validation", ())))
     yield from _captured(whole)
     yield from _calibration(tables.get("calibration", ()))
-    yield PaperTable("gasp-table-7", _only_in(tables, occupation, "marked-personas"))
-    yield PaperTable("gasp-table-8", _only_in(tables, occupation, "calibrated"))
+    yield _Made(seven, "words-of-marked-personas", _only_in(tables, occupation, "marked-personas"))
+    yield _Made(eight, "words-of-calibrated", _only_in(tables, occupation, "calibrated"))
     yield from _shares(whole)
-    yield PaperTable("gasp-table-13", _between_genders(tests))
-    yield PaperTable("gasp-table-14", _between_models(tests))
-    yield PaperTable("gasp-table-15", _overlap(tables, occupation))
+    yield _Made("Table 13", "srb-women-men", _between_genders(tests))
+    yield _Made("Table 14", "srb-between-models", _between_models(tests))
+    yield _Made(fifteen, "words-with-and-without", _overlap(tables, occupation))
     yield from _clusters(tables.get("clusters", ()))
 
 
@@ -80,11 +104,11 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
                 shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
                 body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
     return TitledTable(
-        "Gender found in texts whose prompt names one, in % of the texts (GAS(P), Table 1)",
+        "Gender found in texts whose prompt names one, in % of the texts",
         _heads("Model", "Gender", "texts", "correct", "incorrect", "not captured"),
         tuple(body),
         note="Gender Association Method (GAS(P), Algorithm 1, as released). Unit: texts with the gender"
-        " in the prompt; refused and empty ones count as not captured. The paper pools its models.",
+        " in the prompt; refused and empty ones count as not captured. GAS(P) pools its models.",
         n_text=2,
     )
 
@@ -92,7 +116,7 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
 _OUTCOMES = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
 
 
-def _captured(whole: Sequence[Row]) -> Iterator[PaperTable]:
+def _captured(whole: Sequence[Row]) -> Iterator[_Made]:
     if not whole:
         return
     columns = {}
@@ -102,35 +126,35 @@ def _captured(whole: Sequence[Row]) -> Iterator[PaperTable]:
     heads = ("% captured", "texts", "occupations")
     note = (
         "Texts of the first round of draws without a gender in the prompt, every prompt and occupation;"
-        " captured: associated with a gender. The paper counts 100 texts for each occupation and prompt."
+        " captured: associated with a gender. GAS(P) counts 100 texts for each occupation and prompt."
     )
     header, rows = _heads("", *columns), tuple(zip(heads, *columns.values(), strict=True))
     if len(columns) > PER_TABLE:
         header, rows = _heads("Model", *heads), tuple((model, *cells) for model, cells in columns.items())
         note += " Models are in its columns."
-    title = "Texts in which a gender is found (GAS(P), Table 2)"
-    yield PaperTable("gasp-table-2", TitledTable(title, header, rows, note=note))
+    table = TitledTable("Texts in which a gender is found", header, rows, note=note)
+    yield _Made("Table 2", "texts-with-a-gender", table)
 
 
 # --- Tables 3 and 5: calibration ---------------------------------------------------------------------
 
 
-def _calibration(rows: Sequence[Row]) -> Iterator[PaperTable]:
+def _calibration(rows: Sequence[Row]) -> Iterator[_Made]:
     """Table 3 (women), its counterpart for men, Table 5 (non-binary people), for each calibration stored."""
     swept = [row for row in where(rows, prior="hybrid") if row["words_differing"] is not None]
     asked = grouped(swept, "model", "occupation")
-    for gender, (name, whose) in _CALIBRATED.items():
+    for gender, (place, who) in _CALIBRATED.items():
         for (model, occupation), of_both in asked.items():
             own = where(of_both, gender=gender)
             part = f"-{slug(f'{model}-{occupation}')}" if len(asked) > 1 else ""
-            subject = f"{occupation}, {model}, gender in the prompt (GAS(P), {whose})"
-            yield PaperTable(f"{name}{part}", _words_by_alpha(own, gender, subject))
+            subject = f"{occupation}, {model}, gender in the prompt"
+            yield _Made(place, f"words-by-alpha-{who}", _words_by_alpha(own, gender, subject), part)
 
 
 _CALIBRATED = {
-    "female": ("gasp-table-3", "Table 3"),
-    "male": ("gasp-table-3-men", "Table 3, for men"),
-    "nonbinary": ("gasp-table-5", "Table 5"),
+    "female": ("Table 3", "women"),
+    "male": ("Table 3, men", "men"),
+    "nonbinary": ("Table 5", "non-binary"),
 }
 
 
@@ -148,7 +172,7 @@ def _words_by_alpha(rows: Sequence[Row], gender: str, subject: str) -> TitledTab
         _heads("α", "C", "against", "marked", "words not shared"),
         tuple(body),
         note="α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew"
-        " at every α (the paper interpolates between the C of two priors); marked: words with z > 1.96. Names"
+        " at every α (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names"
         " are not removed." + because(rows, "n_marked"),
         n_text=5,
         wide=frozenset({4}),
@@ -176,12 +200,9 @@ def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable
             words, undefined = [row["word"] for row in own], listed["n_marked"] is None
             n, shown = (_UNDEFINED, _UNDEFINED) if undefined else (str(len(words)), _listed(words))
             body.append((model, WHO[gender], n, shown))
-    names, number_of = ["Marked Personas", "Calibrated Marked Words"], "Table 7"
-    if method == "calibrated":
-        names, number_of = names[::-1], "Table 8"
+    names = ["Marked Personas", "Calibrated Marked Words"][:: -1 if method == "calibrated" else 1]
     return TitledTable(
-        f"Words that {names[0]} marks and {names[1]} does not: {occupation}, gender in the prompt (GAS(P),"
-        f" {number_of})",
+        f"Words that {names[0]} marks and {names[1]} does not: {occupation}, gender in the prompt",
         _heads("Model", "Gender", "n", "words"),
         tuple(body),
         note="z > 1.96, by descending z; names and pronouns included. Women and men against each other,"
@@ -205,12 +226,12 @@ def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
             if words := [row["word"] for row in where(own, place=place)]:
                 body.append((model, WHO[gender], said, str(len(words)), _listed(words)))
     return TitledTable(
-        f"Marked words of {occupation} by model and gender (GAS(P), Table 15)",
+        f"Marked words of {occupation} by model and gender",
         _heads("Model", "Gender", "marked in texts", "n", "words"),
         tuple(body),
         note="Calibrated Marked Words, z > 1.96, by descending z, names and pronouns included. Without:"
         " texts whose prompt names no gender and that are associated with it; with: texts whose prompt"
-        " names it. The paper shows the same four kinds in one cell, by bold, underlined, gray and plain"
+        " names it. GAS(P) shows the same four kinds in one cell, by bold, underlined, gray and plain"
         " letters.",
         n_text=5,
         wide=frozenset({4}),
@@ -228,7 +249,7 @@ _PLACES = {
 # --- Table 11: representation ------------------------------------------------------------------------
 
 
-def _shares(whole: Sequence[Row]) -> Iterator[PaperTable]:
+def _shares(whole: Sequence[Row]) -> Iterator[_Made]:
     for models, part, said in _parts(distinct(whole, "model")):
         of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
         body = []
@@ -236,19 +257,19 @@ def _shares(whole: Sequence[Row]) -> Iterator[PaperTable]:
             cells = (_share_cells(of.get((model, occupation))) for model in models)
             body.append((occupation, *chain.from_iterable(cells)))
         table = TitledTable(
-            f"Women in the texts of each occupation, with standard error (GAS(P), Table 11{said})",
+            "Women in the texts of each occupation, with standard error",
             _side_by_side(["Occupation"], models, ("% women", "SE", "n")),
             tuple(body),
             note=_SHARES + because(of.values(), "female_share", "se"),
         )
-        yield PaperTable(f"gasp-table-11{part}", table)
+        yield _Made("Table 11", "share-of-women", table, part, said)
 
 
 _SHARES = (
     "% women of the texts that speak of a gender, mean over the prompts, first round of draws; SE: its"
     " standard error in percentage points, the root of the sum of p(1 − p)/(m − 1) over prompts, divided by"
     " their number (0 where all texts agree: representation.csv has the Wilson interval); n: texts that speak"
-    " of a gender (m over all prompts). The paper's standard errors are the SD divided by the number of draws"
+    " of a gender (m over all prompts). GAS(P)'s standard errors are the SD divided by the number of draws"
     " (200) and not by the root of n, 14 to 22 times too small."
 )
 
@@ -272,11 +293,11 @@ def _between_genders(tests: Sequence[Row]) -> TitledTable:
     rows = _srb_welch(tests, "genders")
     body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
     return TitledTable(
-        "Women's SRB against men's for each model, Welch's t-test (GAS(P), Table 13)",
+        "Women's SRB against men's for each model, Welch's t-test",
         _heads("Model", *_TEST_HEADS, "n women", "n men"),
         tuple(body),
         note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} The occupations of both"
-        " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. The paper prints"
+        " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. GAS(P) prints"
         " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
         + because(rows, "statistic"),
     )
@@ -286,10 +307,10 @@ def _between_models(tests: Sequence[Row]) -> TitledTable:
     rows = _srb_welch(tests, "models")
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
     return TitledTable(
-        "SRB of one model against another for each gender, Welch's t-test (GAS(P), Table 14)",
+        "SRB of one model against another for each gender, Welch's t-test",
         _heads("Model a", "Model b", "SRB of", *_TEST_HEADS, "n a", "n b"),
         tuple(body),
-        note=f"Difference: a minus b, with its 95 % interval. {_TEST_NOTE} The paper prints t and p of"
+        note=f"Difference: a minus b, with its 95 % interval. {_TEST_NOTE} GAS(P) prints t and p of"
         " one pair of models." + because(rows, "statistic"),
         n_text=3,
     )
@@ -316,7 +337,7 @@ def _test_cells(row: Row) -> tuple[str, ...]:
 # --- Figure 5's table: clusters ----------------------------------------------------------------------
 
 
-def _clusters(rows: Sequence[Row]) -> Iterator[PaperTable]:
+def _clusters(rows: Sequence[Row]) -> Iterator[_Made]:
     of_models = [row for row in rows if row["model"] != "all"]
     kept = distinct((row for row in of_models if row["kept"]), "cluster")
     if not kept:
@@ -331,14 +352,14 @@ def _clusters(rows: Sequence[Row]) -> Iterator[PaperTable]:
             cells = (_cluster_cells(of.get((cluster, model))) for model in chosen)
             body.append((*label, *chain.from_iterable(cells)))
         table = TitledTable(
-            f"Clusters of words that one gender has in more occupations (GAS(P), Figure 5{said})",
+            "Clusters of words that one gender has in more occupations",
             _side_by_side(lead, chosen, ("% F", "% M", "#")),
             tuple(body),
             note=_CLUSTERS,
             n_text=len(lead),
             wide=frozenset({0}),
         )
-        yield PaperTable(f"gasp-figure-5{part}", table)
+        yield _Made("Figure 5", "clusters", table, part, said)
 
 
 _CLUSTERS = (
@@ -367,7 +388,7 @@ def _parts(models: Sequence[str]) -> Iterable[tuple[list[str], str, str]]:
     n = -(-len(models) // PER_TABLE)
     for i in range(n):
         chosen = list(models[i * PER_TABLE : (i + 1) * PER_TABLE])
-        yield (chosen, f"-part-{i + 1}", f"; part {i + 1} of {n}") if n > 1 else (chosen, "", "")
+        yield (chosen, f"-part-{i + 1}", f", part {i + 1} of {n}") if n > 1 else (chosen, "", "")
 
 
 def _heads(*texts: str) -> tuple[tuple[Heading, ...], ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.personas.texts.documents import SPECIFIED, TextDocument
+from biaskit.personas.texts.documents import TextDocument
 from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
@@ -163,42 +163,6 @@ def _mean(shares: Mapping[str, _Shares]) -> _Shares:
         mean_if_all([part.if_male for part in parts]),
         joined([part.reason and f"{template}: {part.reason}" for template, part in shares.items()]),
     )
-
-
-def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
-    """How often a model refuses, or leaves empty, a text about a woman, a man, a non-binary person.
-
-    `texts` in study order; those whose prompt named a gender enter, refused meaning refused or filtered.
-    Returns: a row per model, occupation and gender asked for.
-    """
-    tallies: dict[tuple[str, str, str], Counter[str]] = {}
-    for text in texts:
-        if text.specified_gender is not None:
-            tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
-            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(text.empty))
-    rows: list[Row] = []
-    for key, tally in tallies.items():
-        scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
-        counts = {name: tally[name] for name in ("n_texts", "n_refused", "n_empty")}
-        rows.append({**scope, **counts, "refused_share": tally["n_refused"] / tally["n_texts"]})
-    return rows
-
-
-def outcome_rows(refusals: Sequence[Row]) -> list[Row]:
-    """The rows of text_outcomes.csv: refused and empty texts by the gender asked for, with Wilson's ends.
-
-    `refusals` as `refusal_rows` gives them.
-    """
-    rows: list[Row] = []
-    for row in refusals:
-        scope = {name: row[name] for name in ("model", "occupation", "specified_gender")}
-        for outcome, name in (("declines", "n_refused"), ("empty", "n_empty")):
-            share = proportion(row[name], row["n_texts"])
-            low, high = share.ci95 or (None, None)
-            numbers = {"n": row[name], "share": share.estimate, "ci_low": low, "ci_high": high}
-            whole = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome, "reason": None}
-            rows.append({**scope, **whole, **numbers})
-    return rows
 
 
 LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)

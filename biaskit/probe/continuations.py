@@ -7,6 +7,7 @@ of their own: no number of the cells' shares depends on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from biaskit.probe.rounds import Rounds
 from biaskit.probe.scoring import plan_cells, row_of
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
-from biaskit.records import Cell, PromptForm, Scored, ScoreRequest
+from biaskit.records import Cell, Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.session import Session
@@ -184,7 +185,9 @@ def _draw(
                     row = row_of(answer, cell, request.prompt, estimator, rounds.number_of(request))
                     rows.append({**row, "model_key": shared})
             writer.append(rows)
-            session.outcome.count_failures(label, group)
+            failed = [a for a in group if isinstance(a, Failed)]
+            named = [replace(a, reason=f"its continuations: {a.reason}") for a in failed]
+            session.outcome.count_failures(label, named)
             done += len(group)
             session.watcher.progress(label, done, n)
 

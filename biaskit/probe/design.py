@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from biaskit.corpora.loaders import (
     load_dialogue,
@@ -28,10 +28,11 @@ from biaskit.records import (
     PromptForm,
     Setting,
     Template,
+    as_record,
 )
 from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.io import columns
+from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
 
@@ -99,22 +100,16 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         contrast=choose_contrast(study, groups),
         sources={source: source_digest(source) for source in _sources(study, settings)},
     )
-    _check_columns(design)
+    try:  # before the run: afterwards its rows would be paid for
+        check_group_names(groups, design.contrast, study.expressions.source)
+    except TableError as error:
+        raise StudyError(str(error)) from error
     if design.n_cells > MOST_CELLS:
         raise StudyError(
             f"{design.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
         )
     _check_pairs(study, design)
     return design
-
-
-def _check_columns(design: ProbeDesign) -> None:
-    """A group called like a column of a table would make two columns of one name: say so before the run."""
-    for table in ("probe_cells", "probe_jobs", "probe_groups"):
-        try:
-            columns(table, groups=design.groups, contrast=design.contrast)
-        except TableError as error:
-            raise StudyError(str(error)) from error
 
 
 def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
@@ -265,7 +260,7 @@ def cell_key(
         {
             **_model_in_key(fingerprint, study, estimator),
             "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
-            "prompt": asdict(prompt),
+            "prompt": as_record(prompt),
             "expressions": [[e.group, e.text] for e in expressions],
         }
     )

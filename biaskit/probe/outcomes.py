@@ -55,7 +55,8 @@ def outcome_of(
         expressions: the listed words of the study in the forms that count.
         groups: the study's groups in their order, among them those of all `expressions`.
     """
-    words = tuple((one.text, tuple(groups).index(one.group)) for one in expressions)
+    number = {group: n for n, group in enumerate(groups)}
+    words = tuple((one.text, number[one.group]) for one in expressions)
     text = plain(answer, LOOKED_AT)
     reading = _with_listed_words(text.lstrip(_LEADING) or text, words)
     found = answer_rules().first(
@@ -71,7 +72,9 @@ def outcome_of(
 @cache
 def answer_rules() -> OutcomeRules:
     """The shipped rules, read once."""
-    return load_outcome_rules(RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"))
+    return load_outcome_rules(
+        RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"), naming="listed"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -112,11 +115,20 @@ def _asked(text: str, end: int) -> bool:
 
 def _beyond(reading: str, question: str) -> str:
     """The words of the answer without function words, each run of the question's words as one `#`."""
-    known = {_stem(word) for word in _WORD.findall(plain(question, LOOKED_AT).lower())}
-    function = frozenset(answer_rules().top["function_words"].split())
+    known, function = _words_of(question), _function_words()
     kept = [word for word in _WORD.findall(reading) if word not in function]
     said = ("#" if _stem(word) in known else word for word in kept)
     return " ".join(word for word, _ in groupby(said))
+
+
+@lru_cache(maxsize=4096)
+def _words_of(question: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _WORD.findall(plain(question, LOOKED_AT).lower()))
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(answer_rules().top["function_words"].split())
 
 
 def _stem(word: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from biaskit.probe.design import ProbeDesign
+from biaskit.probe.stored_design import describe_design
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.reasons import because
 from biaskit.report.render.document import PaperTable, TitledTable
@@ -19,6 +21,7 @@ from biaskit.report.render.probe import (
     by_settings,
     by_types,
 )
+from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of, summary_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, defined, distinct, grouped, where
@@ -27,7 +30,9 @@ from biaskit.wording import count
 TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
 PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
 UNIT = "% of the probability on the listed words"
-MATTERN = "mattern"
+_OCCUGENDER = {"explicit": "OccuGender, Table 3", "implicit": "OccuGender, Table 4"}
+_DEBIASING = "OccuGender, Tables 9-18"
+_MATTERN = {"explicit": "Mattern et al., Table 3", "implicit": "Mattern et al., Table 4"}
 
 
 def paper_tables(part: Part) -> list[PaperTable]:
@@ -36,17 +41,17 @@ def paper_tables(part: Part) -> list[PaperTable]:
     OccuGender's Tables 3 (explicit) and 4 (implicit): models in rows, instruction none, the plain setting.
     Its Tables 9-18: a table for each model of a study that gave instructions. A study after Mattern has
     that paper's instead: Tables 3 and 4 for each model, 7 and 8 for all of them. Models asked in several
-    prompt forms have tables of their own for each form. A table that cannot be made is absent.
+    prompt forms have tables of their own for each form. A table that cannot be made is absent. What is not
+    the paper's question has OccuGender's layout, and neither its title nor its file names.
     """
     return list(_all(part))
 
 
 def _all(part: Part) -> Iterator[PaperTable]:
     groups = part.tables.get("probe_groups", ())
-    own_study = bool({"probe_factors", "probe_wording"} & part.tables.keys())  # no paper laid these out
-    if part.engine != "probe" or not groups or own_study:
+    if part.engine != "probe" or not groups:
         return
-    tables_of = _mattern if part.papers[:1] == (MATTERN,) else _occugender
+    tables_of = _mattern if any(map(part.claim, MATTERN.values())) else _occugender
     forms = grouped(groups, "prompt_form")
     for (form,), own in forms.items():
         levels = where(part.tables.get("probe_levels", ()), prompt_form=form)
@@ -55,16 +60,21 @@ def _all(part: Part) -> Iterator[PaperTable]:
 
 
 def frame_of(design: ProbeDesign) -> Frame:
-    """What a resolved study says about its tables."""
-    table = design.study.table
-    return Frame(
-        design.groups,
-        design.study.coverage_floor,
-        {i.id: i.level or "" for i in design.instructions if i is not None},
-        {"explicit": table.explicit, "implicit": table.implicit},
-        design.study.summary,
-        design.contrast[0],
-    )
+    """What a resolved study says about its tables; a title says of which paper's table the numbers are."""
+    resolved = describe_design(design)
+    claims, titles = claims_of(resolved), {}
+    levels = {i.id: i.level or "" for i in design.instructions if i is not None}
+    for bias_type in TASKS:
+        places = [(MATTERN, _MATTERN)] + ([] if levels else [(OCCUGENDER, _OCCUGENDER)])
+        said = [claims[tables[bias_type]].place(places[bias_type]) for tables, places in places]
+        stated = _STATED.sub("", getattr(design.study.table, bias_type))
+        titles[bias_type] = stated + next(filter(None, said), "")
+    summary, first = summary_of(resolved), design.contrast[0]
+    return Frame(design.groups, design.study.coverage_floor, levels, titles, summary, first)
+
+
+_STATED = re.compile(r" \((OccuGender|Mattern et al\.), Tables? [0-9-]+\)$")
+"""What the shipped studies of older runs state at the end of their titles, whoever's lists were asked."""
 
 
 def _frame(part: Part, rows: Sequence[Row]) -> Frame:
@@ -78,23 +88,29 @@ def _frame(part: Part, rows: Sequence[Row]) -> Frame:
 def _occugender(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, end: str, said: str
 ) -> Iterator[PaperTable]:
-    plain = where(rows, setting="plain") or rows
-    for number, (bias_type, title) in zip((3, 4), TASKS.items(), strict=True):
-        if own := where(plain, bias_type=bias_type, instruction_id=NO_INSTRUCTION):
-            table = by_model(frame, own, f"{title} (OccuGender, Table {number}){said}: {UNIT}")
-            yield PaperTable(f"occugender-table-{number}{end}", _explained(table, own, part, _INTERVALS))
+    plain = where(rows, setting="plain")
+    for bias_type, title in TASKS.items():
+        claim = part.claim(OCCUGENDER[bias_type]) if plain else Claim.NONE
+        if own := where(plain or rows, bias_type=bias_type, instruction_id=NO_INSTRUCTION):
+            place = claim.place(_OCCUGENDER[bias_type])
+            table = by_model(frame, own, f"{title}{place}{said}: {UNIT}")
+            name = claim.file_name(OCCUGENDER[bias_type], f"{bias_type}-bias")
+            yield PaperTable(f"{name}{end}", _explained(table, own, part, _INTERVALS if claim else ""))
     if not frame.levels:
         return
-    types = [one for one in TASKS if where(plain, bias_type=one)]
+    types = [one for one in TASKS if where(plain or rows, bias_type=one)]
     for model in distinct(rows, "model"):
         for setting in distinct(rows, "setting"):
             own, averages = (where(listed, model=model, setting=setting) for listed in (rows, levels))
+            claim = part.claim(DEBIASING) if setting == "plain" else Claim.NONE
             place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
             ending = "" if setting == "plain" else f"-{setting}"
-            title = f"Debiasing instructions, {model} (OccuGender, Tables 9-18){place}{said}: {UNIT}"
+            title = f"Debiasing instructions, {model}{claim.place(_DEBIASING)}{place}{said}: {UNIT}"
             table = by_instruction(frame, own, averages, title, by_types(types))
-            name = f"occugender-tables-9-18{end}-{slug(model)}{ending}"
-            yield PaperTable(name, _explained(table, own, part, _NO_INTERVALS))
+            name = claim.file_name(DEBIASING, "debiasing-instructions")
+            yield PaperTable(
+                f"{name}{end}-{slug(model)}{ending}", _explained(table, own, part, _NO_INTERVALS)
+            )
 
 
 def _mattern(
@@ -104,19 +120,20 @@ def _mattern(
     for i, (bias_type, title) in enumerate(PROMPTS.items()):
         if not (own := where(rows, bias_type=bias_type)):
             continue
-        names = (f"mattern-table-{3 + i}{end}", f"mattern-table-{7 + i}{end}")
+        claim = part.claim(MATTERN[bias_type])
+        names = [claim.file_name(f"mattern-table-{n + i}", f"task-prompts-{bias_type}") + end for n in (3, 7)]
         blocks: Blocks = by_settings(bias_type, settings)
         for model in distinct(own, "model"):
             ours, averages = (where(listed, model=model) for listed in (own, levels))
-            whole = f"{title}, {model} (Mattern et al., Table {3 + i}){said}: {UNIT}"
+            whole = f"{title}, {model}{claim.place(_MATTERN[bias_type])}{said}: {UNIT}"
             table = by_instruction(frame, ours, averages, whole, blocks, apart=True)
             yield PaperTable(f"{names[0]}-{slug(model)}", _explained(table, ours, part, _LEVELS))
-        whole = f"{title}, every model (Mattern et al., Table {7 + i}){said}: {UNIT}"
+        whole = f"{title}, every model{claim.place(f'Mattern et al., Table {7 + i}')}{said}: {UNIT}"
         table = by_instruction_and_model(frame, own, whole, blocks)
         yield PaperTable(names[1], _explained(table, own, part, _NO_INTERVALS))
 
 
-_INTERVALS = "The paper prints the share and ± alone, and does not say what ± is over."
+_INTERVALS = "OccuGender prints the share and ± alone, and does not say what ± is over."
 _NO_INTERVALS = "probe_groups.csv has the intervals, and tests.csv each instruction against none."
 _LEVELS = f"average: plain mean over the level's instructions. {_NO_INTERVALS}"
 
@@ -125,8 +142,9 @@ def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -
     """The layout's note with the study, the numbers of jobs and templates, and why – stands where it does."""
     # by_model's own note counts jobs and templates already.
     counted = "" if "templates;" in table.note else f" Unit: mean over jobs and templates; {_counts(rows)}."
-    study = f" Study {part.study}{f': {part.summary}' if part.summary else ''}."
-    return replace(table, note=f"{table.note}{counted} {more}{study}{because(rows, 'share')}")
+    study = f"Study {part.study}{f': {part.summary}' if part.summary else ''}."
+    said = " ".join(filter(None, (f"{table.note}{counted}", more, study)))
+    return replace(table, note=f"{said}{because(rows, 'share')}")
 
 
 def _counts(rows: Sequence[Row]) -> str:

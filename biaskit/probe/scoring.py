@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from biaskit.records import (
     PromptForm,
     Scored,
     ScoreRequest,
+    as_record,
 )
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import estimator_of, model_entry
@@ -52,7 +53,7 @@ class PlannedCells:
     def by_place(self) -> dict[tuple[object, ...], tuple[Cell, ScoreRequest]]:
         """Each cell with its request, found by the columns of a row."""
         pairs = zip(self.cells, self.requests, strict=True)
-        return {_place(asdict(cell)): (cell, request) for cell, request in pairs}
+        return {_place(as_record(cell)): (cell, request) for cell, request in pairs}
 
 
 def score_cells(
@@ -290,7 +291,8 @@ def _run_model(
     taken.copy(writer, lambda row: {**row, **_columns(places[_place(row)][0])})
     if not pending:
         return
-    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
+    known = writer.answered.get(label, ())
+    drift = Drift(scorer.identity, known, accept=session.accept_drift, taken=taken.sources)
     plan = session.outcome.plans[-1]
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
@@ -314,6 +316,7 @@ def _run_model(
                         rows.append({**row, "model_key": shared})
                 written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
+                session.note_prompts(label, rows)
                 session.outcome.count_failures(label, group)
                 session.watcher.progress(label, missing - open_cells.n_left, missing)
                 session.keep_batch_size(scorer)
@@ -353,7 +356,7 @@ def row_of(
 
 def _columns(cell: Cell) -> Json:
     """The columns of a row that say which cell it answers."""
-    return {name: value for name, value in asdict(cell).items() if name != "labour_female_share"}
+    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
 
 
 _PLACE = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from biaskit.errors import RunError
 from biaskit.files import write_atomically
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.store import LOCK, ROWS_FILES
@@ -35,10 +36,10 @@ class Before:
 
         The caller holds the run's lock and has stored nothing.
         """
-        if USAGE not in self.files and any_spent(self.run):
-            return
         rows = self.run / ROWS_FILES[engine]
-        with contextlib.suppress(OSError):  # what ended the start is the error to tell
+        with contextlib.suppress(OSError, RunError):  # what ended the start is the error to tell
+            if USAGE not in self.files and any_spent(self.run):
+                return
             if self.manifest is not None and (self.run / MANIFEST).read_bytes() != self.manifest:
                 write_atomically(self.run / MANIFEST, self.manifest)
             if rows.is_file() and rows.stat().st_size:

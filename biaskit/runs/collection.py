@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from biaskit.errors import RunError, UsageError
+from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import estimator_of, read_manifest
 from biaskit.tables.query import Row, Tables
 from biaskit.tables.sets import read_set
@@ -54,6 +55,13 @@ class Part:
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
     instructions: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
+    claims: Mapping[str, Claim] = field(
+        default_factory=dict
+    )  # of the papers' tables, by name; one that is absent is not claimed
+
+    def claim(self, table: str) -> Claim:
+        """How much of a paper's table this part's tables are (`runs/claims.py`)."""
+        return self.claims.get(table, Claim.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +238,21 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
     return Part(
         engine="probe" if first.engine == "probe" else "personas",
         study=study,
-        summary=str(asked.get("summary", "")),
+        summary=summary_of(resolved),
         tables=_union([run.tables for run in group]),
         models=tuple(model for run in group for model in _models(run)),
         runs=tuple(str(run.path) for run in group),
         signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
         notes=tuple(dict.fromkeys(str(note) for run in group for note in run.analysis.get("notes", ()))),
         analyses=tuple(run.analysis for run in group),
-        papers=tuple(asked.get("papers", ())),
+        papers=tuple(dict.fromkeys(one for run in group for one in papers_of(run.manifest["resolved"]))),
         groups=tuple(resolved.get("groups", ())),
         contrast=_pair(choices.get("contrast") or resolved.get("contrast")),
         floor=float(choices.get("coverage_floor", asked.get("coverage_floor", 0.01))),
         templates=_entries(group, "templates") or _entries(group, "prompts"),
         instructions=_entries(group, "instructions"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
+        claims=together([claims_of(run.manifest["resolved"]) for run in group]),
     )
 
 

@@ -16,12 +16,16 @@ A = TypeVar("A")
 class Drift:
     """Notices that another model answers under the same name (docs/reading.md#drift).
 
-    Known are the names of the stored rows, else the first that answers.
+    Known are the names of the stored rows, else the first that answers. `taken`: runs whose answers are
+    among those rows.
     """
 
-    def __init__(self, identity: ModelIdentity, stored: Collection[str], *, accept: bool) -> None:
+    def __init__(
+        self, identity: ModelIdentity, stored: Collection[str], *, accept: bool, taken: Sequence[str] = ()
+    ) -> None:
         self._watches = identity.where == "api" and not accept
         self._label = identity.label
+        self._taken = taken
         self._known = {model_of(by) for by in stored}
 
     def watch(self, groups: Iterable[Sequence[A]]) -> Iterator[Sequence[A]]:
@@ -41,8 +45,15 @@ class Drift:
             if not self._is_known(answer):
                 raise AskingStopped(
                     f"{self._label} now answers as {_name_of(answer)!r}; the stored rows are of"
-                    f" {', '.join(sorted(self._known))}. They are kept. To mix both: --accept-drift"
+                    f" {', '.join(sorted(self._known))}{self._sources()}. They are kept."
+                    " To mix both: --accept-drift"
                 )
+
+    def _sources(self) -> str:
+        """Where rows came from that this run did not ask for, and how it goes without them."""
+        if not self._taken:
+            return ""
+        return f", taken over from {', '.join(self._taken)} (--no-reuse with another --out asks anew)"
 
     def _is_known(self, answer: object) -> bool:
         name = _name_of(answer)

@@ -6,14 +6,13 @@ lost its manifest: neither is written to.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from biaskit.errors import RunError
 from biaskit.files import check_folder, refuse_link
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.store import ROWS_FILES
-from biaskit.runs.usage import USAGE
+from biaskit.runs.usage import USAGE, read_usage
 
 FOLDERS = ("tables", "figures", "latex")
 PAGE = "report.html"
@@ -29,6 +28,8 @@ def check_run_folder(run: Path) -> None:
     Raises `RunError` for what is no folder, for rows, tables or a page without our manifest, for a manifest
     that is not ours, and for links and folders in the place of a run's files.
     """
+    if str(run) == "-":
+        raise RunError("--out - is no folder: a run is a folder of files. Give it a name.")
     try:
         _check(run)
     except OSError as error:
@@ -71,14 +72,14 @@ def _refuse_foreign(run: Path) -> None:
     """A folder without a manifest: what a start that was killed early leaves is ours, all else is not."""
     for name in (*ROWS, *FOLDERS, USAGE, LOCK, PAGE):
         path = run / name
-        if path.exists() and not _is_beginning(path):
+        if path.exists() and not _is_beginning(run, path):
             raise RunError(
                 f"{path} is there and {run} has no {MANIFEST}: it is no run, or lost its manifest,"
                 " and stays as it is. Choose another --out."
             )
 
 
-def _is_beginning(path: Path) -> bool:
+def _is_beginning(run: Path, path: Path) -> bool:
     """Whether a start that was killed before its manifest was written may have left this."""
     if path.is_dir():
         return not any(path.iterdir())
@@ -86,10 +87,7 @@ def _is_beginning(path: Path) -> bool:
         return not path.stat().st_size or path.read_bytes().startswith(LOCK_NOTE)
     if path.name == USAGE:
         try:
-            usage = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
+            return all("promised" in line for line in read_usage(run).values())
+        except RunError:
             return False
-        return isinstance(usage, dict) and all(
-            isinstance(line, dict) and "promised" in line for line in usage.values()
-        )
     return path.name in ROWS and not path.stat().st_size

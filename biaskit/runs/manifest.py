@@ -9,6 +9,7 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.files import write_or_refuse
+from biaskit.inputs import Inputs
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.provenance import canonical_json, digest, versions
 from biaskit.records import ModelIdentity, PromptForm
@@ -20,14 +21,16 @@ COMPARISON = "compare"
 
 MANIFEST = "manifest.json"
 
+_MANIFEST = Inputs(RunError, most=512 * 2**20, remedy="Restore it from a backup; the rows are unharmed.")
+
 REQUIRED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
 
 
 def is_comparison(path: Path) -> bool:
     """Whether a folder holds what `compare` wrote; a manifest that cannot be read is no comparison's."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = _MANIFEST.json(path / MANIFEST)
+    except RunError:
         return False
     return isinstance(manifest, dict) and manifest.get("engine") == COMPARISON
 
@@ -35,20 +38,17 @@ def is_comparison(path: Path) -> bool:
 def read_manifest(path: Path) -> dict[str, Any]:
     """A run's manifest; a newer format is refused by name."""
     file = path / MANIFEST
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-        number = manifest["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(
-            f"{file} cannot be read: {error}. Restore it from a backup; the rows are unharmed."
-        ) from error
+    manifest = _MANIFEST.json(file)
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise RunError(f"{file} is no manifest of biaskit: it has no format. {_MANIFEST.remedy}")
+    number = manifest["format"]
     if not isinstance(number, int) or number > RUN_FORMAT:
         raise RunError(
             f"{path} has run format {number}, this biaskit reads up to {RUN_FORMAT}: install a newer biaskit."
         )
     if lacking := [name for name in REQUIRED if name not in manifest]:
         raise RunError(f"{file} lacks {', '.join(lacking)}: it is damaged. Restore it from a backup.")
-    return dict(manifest)
+    return manifest
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:

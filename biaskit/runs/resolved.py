@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 from biaskit.errors import RunError, StudyError, nearest
 from biaskit.provenance import digest, signature, versions
-from biaskit.records import Instruction, Item, Template
+from biaskit.records import Instruction, Item, Template, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
 
@@ -28,9 +27,9 @@ def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, 
     content = {
         "study": design.study.model_dump(mode="json"),
         "slot": design.slot,
-        "items": [asdict(item) for item in items],
+        "items": [as_record(item) for item in items],
         "templates": [_stored(template) for template in design.templates],
-        "instructions": [None if i is None else asdict(i) for i in design.instructions],
+        "instructions": [None if i is None else as_record(i) for i in design.instructions],
         **own,
     }
     return {**content, "digest": design_digest(content), "sources": design.sources}
@@ -53,7 +52,7 @@ def read_lists(
 def _stored(template: Template) -> dict[str, Any]:
     """A template as the manifest holds it; one without a frame stands there as before there were any."""
     later = ("frame", "factors")
-    return {name: value for name, value in asdict(template).items() if value or name not in later}
+    return {name: value for name, value in as_record(template).items() if value or name not in later}
 
 
 def _template(stored: Mapping[str, Any]) -> Template:

@@ -9,8 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from biaskit.inputs import parse_json
 from biaskit.provenance import canonical_json
 
 SUM_DIGITS = 8
@@ -42,9 +43,8 @@ def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
     A checksum is that of the content: another order of names, or spaces between them, is the same row.
     """
     try:
-        # Of bytes json takes UTF-16 too, and a file of that is no row file.
-        row = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         raise NoRow("is no row of biaskit") from None
     if not isinstance(row, dict) or not isinstance(row.get("key"), str):
         raise NoRow("is no row of biaskit: it has no key")
@@ -59,10 +59,6 @@ def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
     if stated != _sum("".join(_head_and_rest(row))):
         raise NoRow("does not fit its checksum: something changed it")
     return row, True
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def is_unfinished(line: bytes) -> bool:

@@ -17,6 +17,7 @@ from biaskit.records import Failed
 from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import start_manifest, write_manifest
+from biaskit.runs.prompts import EarlierPrompts
 from biaskit.runs.reuse import Answers, find_answers
 from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
@@ -61,6 +62,7 @@ class Session(Generic[M]):
     manifest: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
     reuse: bool = True  # take over what runs beside this one have stored
+    earlier: dict[str, EarlierPrompts] = field(default_factory=dict)  # of models that are not what they were
 
     def begin(
         self, engine: str, study: str, *, question: Mapping[str, Any], resolved: Mapping[str, Any]
@@ -82,6 +84,7 @@ class Session(Generic[M]):
                 self.outcome.notes.append(
                     f"{label} is not the model it was: its earlier rows stay in the file and are not used."
                 )
+                self.earlier[label] = EarlierPrompts(self.run, engine, label)
             opened[label] = model
         return opened
 
@@ -139,6 +142,13 @@ class Session(Generic[M]):
             self.watcher.note(f"{label} was stopped: {stopped}")
         finally:
             model.close()
+            if label in self.earlier:
+                self.outcome.notes += self.earlier[label].notes()
+
+    def note_prompts(self, label: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Hold the prompts of new rows against those of the model that had the label before."""
+        if label in self.earlier:
+            self.earlier[label].compare(rows)
 
     def find_answers(
         self, engine: str, model: M, fits: Callable[[Mapping[str, Any]], V | None], answered: Collection[str]

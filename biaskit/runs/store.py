@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
 import os
 import re
 import socket
@@ -22,6 +21,7 @@ from filelock import FileLock, Timeout
 
 from biaskit.errors import RunError
 from biaskit.files import sync_directory, write_atomically
+from biaskit.inputs import Inputs, expanded, unpacked
 from biaskit.provenance import digest
 from biaskit.runs.manifest import MANIFEST, is_comparison
 from biaskit.runs.rows import NoRow, is_unfinished, looks_like, read_row, row_line
@@ -30,12 +30,13 @@ DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
 """Rows that are at hand in one write and one fsync."""
 LOCK = ".lock"
+_ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
 def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
     """The folder named, else `biaskit-runs/<engine>-<study>-<8 hex>`, which the same question finds again."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else Path(out)
+    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else expanded(out)
 
 
 def slug(label: str) -> str:
@@ -74,7 +75,7 @@ def find_run(given: str | None) -> Path:
         if not runs:
             raise RunError(f"There is no run in {DEFAULT_PARENT}/ yet: give a run's path, or make one.")
         return runs[-1]
-    path = Path(given)
+    path = expanded(given)
     if not (path / MANIFEST).is_file():
         raise RunError(
             f"{path} is not a run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
@@ -164,6 +165,8 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
         yield f"{name}: lines left out as no rows or changed: {reading.n_skipped}"
     if reading.n_unfit:
         yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
+    if reading.n_twice:
+        yield f"{name}: rows that stand there twice, of which the first counts: {reading.n_twice}"
     if reading.n_unsummed:
         n = (
             "no row has"
@@ -180,7 +183,7 @@ def count_rows(path: Path) -> int:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+    with _ROWS.saying(str(path)), unpacked(path) as file:
         yield from enumerate(file, start=1)
 
 
@@ -238,8 +241,11 @@ class RowWriter:
                 " Wait for it, or choose another --out."
             ) from error
         except (OSError, NotImplementedError) as error:
-            if getattr(error, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
-                raise RunError(f"{self.run} cannot be written: {error}. Choose another --out.") from error
+            number = getattr(error, "errno", None)
+            if number in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
+                raise RunError(
+                    f"{self.run} cannot be written: {os.strerror(number)}. Choose another --out."
+                ) from error
             raise RunError(
                 f"{self.run} cannot be locked ({error}). If this file system has no locks and no other"
                 " process writes there, use --set lock=none."
@@ -294,9 +300,12 @@ class RowWriter:
                 self._file.write(b"\n")
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows in one piece and make them durable; rows already stored are left out."""
-        fresh = [row for row in rows if row["key"] not in self.keys]
-        if not fresh:
+        """Write rows in one piece and make them durable; of each key the first alone, none stored before."""
+        first: dict[str, Mapping[str, Any]] = {}
+        for row in rows:
+            if row["key"] not in self.keys:
+                first.setdefault(row["key"], row)
+        if not (fresh := list(first.values())):
             return
         content = "".join(row_line(row) + "\n" for row in fresh).encode("ascii")
         assert self._file is not None

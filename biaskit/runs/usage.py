@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import math
+import os
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from biaskit.errors import RunError
+from biaskit.inputs import Inputs
 from biaskit.runs.manifest import write_json
 
 USAGE = "usage.json"
@@ -26,25 +29,25 @@ class Usage:
     EVERY_S = 5.0
 
     def __init__(self, run: Path, label: str) -> None:
-        self._path = run / USAGE
+        self._run = run
         self._label = label
-        self._before = _promised_counts_as_spent(_read_usage(self._path).get(label, {}))
+        self._before = _promised_counts_as_spent(read_usage(run).get(label, {}))
         self._started = self._written = time.perf_counter()
 
     def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
         """Add what this start has used so far to what the earlier ones had; written now and then."""
         now = time.perf_counter()
-        if (not last and now - self._written < self.EVERY_S) or not self._path.parent.is_dir():
+        if (not last and now - self._written < self.EVERY_S) or not self._run.is_dir():
             return
         self._written = now
         counted = {**used, "seconds": now - self._started, "starts": 1}
         line = {name: _plus(self._before.get(name), value) for name, value in counted.items()}
         line.setdefault("cost", 0.0)
         with _WRITING:
-            usage = _read_usage(self._path)
+            usage = read_usage(self._run)
             promised = {} if last else {name: usage.get(self._label, {}).get(name) for name in PROMISED}
             line |= {name: value for name, value in promised.items() if value is not None}
-            write_json(self._path, {**usage, self._label: {**self._before, **line}})
+            write_json(self._run / USAGE, {**usage, self._label: {**self._before, **line}})
 
 
 def _plus(before: float | None, value: float | None) -> float | None:
@@ -52,24 +55,46 @@ def _plus(before: float | None, value: float | None) -> float | None:
     return None if value is None else round((before or 0) + value, 9)
 
 
-def _read_usage(path: Path) -> dict[str, dict[str, float | None]]:
-    try:
-        usage = json.loads(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
+_REMEDY = (
+    "What the run has cost stands in it: restore it, or remove it, and what was spent before counts no more."
+)
+_USAGE = Inputs(RunError, most=64 * 2**20, remedy=_REMEDY)
+
+
+def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
+    """Label → what its starts have used; empty where there is no file.
+
+    A file that is damaged is never taken for one that says nothing: that would forget what was spent.
+    Raises `RunError`.
+    """
+    path = run / USAGE
+    if not os.path.lexists(path):
         return {}
-    return usage if isinstance(usage, dict) else {}
+    usage = _USAGE.json(path)
+    if not isinstance(usage, dict):
+        raise RunError(f"{path} is no table of models. {_REMEDY}")
+    for label, line in usage.items():
+        if not isinstance(line, dict) or not all(map(_is_amount, line.values())):
+            raise RunError(f"{path}: what it says of {label} is not as biaskit wrote it. {_REMEDY}")
+    return usage
+
+
+def _is_amount(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        return False
+    return value is None or (math.isfinite(value) and value >= 0)
 
 
 def spent(run: Path, label: str | None = None) -> float:
     """USD that earlier starts of a run may have spent, on one model or on all of them."""
-    usage = _read_usage(run / USAGE)
+    usage = read_usage(run)
     lines = list(usage.values()) if label is None else [usage.get(label, {})]
     return sum(_spent(_promised_counts_as_spent(line)) for line in lines)
 
 
 def any_spent(run: Path) -> bool:
     """Whether usage.json names any cost, one that is only promised or unknown among them."""
-    lines = _read_usage(run / USAGE).values()
+    lines = read_usage(run).values()
     return any(line.get(name, 0.0) != 0 for line in lines for name in ("cost", "cost_unsure", "promised"))
 
 
@@ -82,7 +107,7 @@ def promise(run: Path, label: str, before: float, most: float) -> None:
     if not run.is_dir():  # the first checks of a new run: their cost is counted when it begins
         return
     with _WRITING:
-        usage = _read_usage(run / USAGE)
+        usage = read_usage(run)
         line = _promised_counts_as_spent(usage.get(label, {}))
         line |= dict(zip(PROMISED, (round(before + most, 9), _THIS_PROCESS), strict=True))
         write_json(run / USAGE, {**usage, label: line})

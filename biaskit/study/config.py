@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
+from biaskit.inputs import Inputs, TooMuch, expanded, parse_toml
 from biaskit.provenance import digest
 from biaskit.records import Instruction
 from biaskit.study.keys import (
@@ -28,6 +28,8 @@ from biaskit.study.keys import (
     Study,
 )
 
+STUDY_FILE = Inputs(StudyError, most=64 * 2**20)
+
 
 def study_names() -> list[str]:
     """The shipped studies."""
@@ -36,7 +38,7 @@ def study_names() -> list[str]:
 
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
         known = study_names()
@@ -45,15 +47,10 @@ def read_study_file(name: str) -> dict[str, Any]:
                 f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
                 " or give a path."
             )
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"{path}: the study file cannot be read: {error.strerror or error}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{path} is not valid TOML: {error}.") from error
+    content = STUDY_FILE.toml(path)
     for table, key in _sources(content):
         if not table[key].startswith("corpus:"):
-            table[key] = str(path.parent / Path(table[key]).expanduser())
+            table[key] = str(path.parent / expanded(table[key]))
     return content
 
 
@@ -77,7 +74,7 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     for dotted, value in _with_variant(dict(overrides)).items():
         _put(merged, dotted.split("."), value, dotted)
     engine = merged.setdefault("engine", "probe")
-    if engine not in STUDIES:
+    if not isinstance(engine, str) or engine not in STUDIES:
         raise StudyError(
             f"{where}: there is no engine {str(engine)[:60]!r}.{nearest(str(engine), STUDIES)}"
             f" Write one of {', '.join(STUDIES)}."
@@ -85,7 +82,7 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     try:
         study: Any = STUDIES[engine].model_validate(merged)
     except ValidationError as error:
-        raise StudyError(_explain(error, where, STUDIES[engine])) from error
+        raise StudyError(explain(error, where, STUDIES[engine])) from error
     return study  # type: ignore[no-any-return]
 
 
@@ -115,7 +112,7 @@ S = TypeVar("S", ProbeStudy, PersonasStudy)
 def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
     content = read_study_file(name)
     engine = content.get("engine", "probe")
-    if engine in STUDIES and STUDIES[engine] is not kind:
+    if isinstance(engine, str) and engine in STUDIES and STUDIES[engine] is not kind:
         raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
@@ -129,8 +126,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not equals or not key:
         raise StudyError(f"--set {text}: write --set key.sub=value.")
     try:
-        parsed = tomllib.loads(f"v = {value}")["v"]
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"v = {value}")["v"]
+    except TooMuch as error:
+        raise StudyError(f"--set {key}: {error}.") from None
+    except ValueError:  # no TOML: the text itself
         return key, value
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
     return key, value if _takes_text(key) and not isinstance(parsed, list | str) else parsed
@@ -154,11 +153,11 @@ def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -
     target[path[-1]] = value
 
 
-def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
-    """The first problem, in one line; the others are counted."""
+def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: str = "") -> str:
+    """The first problem, in one line; the others are counted. `prefix` stands before each key."""
     problems = error.errors()
     first = problems[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = prefix + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields_at(study, first["loc"][:-1])
         said = f"{where}: unknown key {key!r}.{nearest(str(first['loc'][-1]), known)}"
@@ -173,10 +172,10 @@ def _explain(error: ValidationError, where: str, study: type[BaseModel]) -> str:
 
 _ADVICE = {
     "literal_error": "write one of {expected}",
-    "greater_than": "write more than {gt:g}",
-    "greater_than_equal": "write {ge:g} or more",
-    "less_than": "write less than {lt:g}",
-    "less_than_equal": "write {le:g} or less",
+    "greater_than": "write more than {gt:,.12g}",
+    "greater_than_equal": "write {ge:,.12g} or more",
+    "less_than": "write less than {lt:,.12g}",
+    "less_than_equal": "write {le:,.12g} or less",
     "multiple_of": "write a multiple of {multiple_of}",
     "finite_number": "write a finite number",
     "string_pattern_mismatch": "it does not have the form {pattern}",
@@ -235,7 +234,30 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
             default = (
                 "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
             )
-            yield f"{prefix}{name}", default, field.description or ""
+            described = "; ".join(part for part in (field.description, bounds_of(field)) if part)
+            yield f"{prefix}{name}", default, described
+
+
+def bounds_of(field: FieldInfo) -> str:
+    """What a number key may be, such as "1 to 20" or "more than 0, to 1"; empty where nothing bounds it."""
+    found = {
+        name: getattr(part, name)
+        for part in _constraints(field)
+        for name in ("gt", "ge", "lt", "le")
+        if getattr(part, name, None) is not None
+    }
+    low = f"more than {found['gt']:,}" if "gt" in found else f"{found['ge']:,}" if "ge" in found else ""
+    high = (
+        f"less than {found['lt']:,}" if "lt" in found else f"to {found['le']:,.12g}" if "le" in found else ""
+    )
+    return f"{low}{', ' if 'gt' in found and high else ' ' if high else ''}{high}"
+
+
+def _constraints(field: FieldInfo) -> list[Any]:
+    """The bounds of a key itself, else of the values of a table of numbers."""
+    inside = [getattr(kind, "__metadata__", ()) for kind in getattr(field.annotation, "__args__", ())]
+    parts = [*field.metadata, *(part for kinds in inside for part in kinds)]
+    return [piece for part in parts for piece in getattr(part, "metadata", None) or [part]]
 
 
 def _shown(value: object) -> str:

@@ -11,6 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from biaskit.records import TEMPLATE_DATE
 
+MOST_SEED = 2**32 - 1
+"""What every generator of random numbers takes."""
+MOST_C = 1e6
+"""Of a prior that all words together weigh so often; beyond it every word is as in the prior."""
+MOST_ENTRIES = 10_000_000
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
 
@@ -30,7 +35,7 @@ def _is_date(text: str) -> str:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
 
 class Choice(_Strict):
@@ -72,11 +77,13 @@ class TableTitles(_Strict):
 class ReportKeys(_Strict):
     """How the page and its figures are made; no number depends on it."""
 
-    max_mb: float = key(3.0, "size above which the page is shortened", gt=0)
+    max_mb: float = key(3.0, "size above which the page is shortened", gt=0, le=1000)
     pdf: bool = key(False, "figures as PDF too")
 
 
 Reference = Literal["none", "parity", "labour", "both"]
+Margin = Annotated[float, Field(ge=0, le=1e6)]
+_MARGIN = "margin.QUANTITY for 'equivalent within'"
 _REFERENCE = "what shares are held against on the page: parity, labour statistics, both or none"
 
 
@@ -84,7 +91,7 @@ class Pair(_Strict):
     """One (template, item) pair of an explicit listing."""
 
     bias_type: Literal["explicit", "implicit"]
-    template: int
+    template: int = Field(ge=1, le=MOST_ENTRIES)
     job: str
 
 
@@ -126,7 +133,9 @@ class ProbeStudy(_Study):
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
     )
     k: int = key(20, "top-k: listed tokens asked for, at most", ge=1, le=20)
-    draws: int = key(10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2)
+    draws: int = key(
+        10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2, le=100_000
+    )
     max_draws_per_cell: int = key(100, "sampling: most texts of a cell, in whole rounds", ge=2, le=100_000)
     record_next: int = key(20, "exact: most probable next tokens that each row keeps; 0: none", ge=0, le=100)
     continuations: int = key(0, "texts drawn of each cell beside its probabilities", ge=0, le=1000)
@@ -141,8 +150,8 @@ class ProbeStudy(_Study):
     coverage_floor: float = key(0.01, "cells below it are flagged and counted", ge=0, le=1)
     interval: Literal["crossed", "bootstrap"] = key("crossed", "over jobs and templates")
     contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
-    margin: dict[str, float] = key({"share": 0.05}, "margin.QUANTITY for 'equivalent within'")
-    seed: int = key(1, "of bootstrap intervals", ge=0)
+    margin: dict[str, Margin] = key({"share": 0.05}, _MARGIN)
+    seed: int = key(1, "of bootstrap intervals", ge=0, le=MOST_SEED)
     table: TableTitles = key(TableTitles(), "titles of the rendered tables")
     reference: Reference = key("both", _REFERENCE)
     report: ReportKeys = key(ReportKeys(), "the page")
@@ -223,16 +232,16 @@ class PersonasStudy(_Study):
         ("female", "male", "nonbinary"), "genders that prompts of the second kind name"
     )
     instructions: InstructionChoice = key(InstructionChoice(), "debiasing instructions (task = continuation)")
-    per_gender: int = key(100, "texts wanted of women and of men per prompt (n)", ge=1)
-    batch: int | None = key(None, "draws of a round; default: per_gender", ge=1)
+    per_gender: int = key(100, "texts wanted of women and of men per prompt (n)", ge=1, le=1_000_000)
+    batch: int | None = key(None, "draws of a round; default: per_gender", ge=1, le=1_000_000)
     max_draws: int | None = key(
-        None, "most draws of one occupation and prompt; default: 20 x per_gender", ge=1
+        None, "most draws of one occupation and prompt; default: 20 x per_gender", ge=1, le=100_000_000
     )
     fill: bool = key(True, "go on until both genders are full; no: one round only")
-    max_new_tokens: int = key(750, "most tokens of a text", ge=1)
-    temperature: float = key(1.0, "of sampling", gt=0)
+    max_new_tokens: int = key(750, "most tokens of a text", ge=1, le=1_000_000)
+    temperature: float = key(1.0, "of sampling", gt=0, le=100)
     top_p: float = key(1.0, "of sampling", gt=0, le=1)
-    seed: int = key(1, "of draws, shuffles and halves", ge=0)
+    seed: int = key(1, "of draws, shuffles and halves", ge=0, le=MOST_SEED)
     prompt_form: Literal["auto", "chat", "completion", "raw"] = key(
         "auto", "auto: chat for instruct models, completion for base models"
     )
@@ -254,9 +263,9 @@ class PersonasStudy(_Study):
         "first", "which texts are compared: the first n, or n drawn with the seed"
     )
     alpha: float = key(0.15, "weight of the topic in the hybrid prior", ge=0, le=1)
-    c: float | None = key(None, "strength of the prior; before c_topic, c_english", gt=0)
-    c_topic: float = key(0.45, "strength of the topic prior", gt=0)
-    c_english: float = key(0.225, "strength of the English prior", gt=0)
+    c: float | None = key(None, "strength of the prior; before c_topic, c_english", gt=0, le=MOST_C)
+    c_topic: float = key(0.45, "strength of the topic prior", gt=0, le=MOST_C)
+    c_english: float = key(0.225, "strength of the English prior", gt=0, le=MOST_C)
     prior: Literal["exact", "released"] = key(
         "exact", "the hybrid prior as it is, or cut to integers as released"
     )
@@ -269,7 +278,7 @@ class PersonasStudy(_Study):
     english_prior: Literal["table", "nltk"] = key(
         "table", "Brown counts as shipped, or of the corpus that NLTK has installed"
     )
-    permutations: int = key(199, "shuffles of every null", ge=19)
+    permutations: int = key(199, "shuffles of every null", ge=19, le=1_000_000)
     names: Literal["capitalised-list", "released", "keep"] = key(
         "capitalised-list", "which words are names and leave scores and clusters"
     )
@@ -286,7 +295,7 @@ class PersonasStudy(_Study):
     cluster_vectors: Annotated[str, _source_of("", "pretrained:", "sentence:")] = key(
         "", "default: vectors; pretrained:PATH or sentence:PATH (an encoder's folder)"
     )
-    k: int | None = key(None, "number of clusters; default: by k_rule", ge=2)
+    k: int | None = key(None, "number of clusters; default: by k_rule", ge=2, le=10_000)
     k_rule: Literal["max", "largest-gain"] = key("max", "largest silhouette, or its largest rise (paper)")
     keep_rule: Literal["two-sided", "released"] = key(
         "two-sided", "released: the difference is divided by the men's count"
@@ -300,7 +309,7 @@ class PersonasStudy(_Study):
     c_rule: Literal["per-alpha", "interpolated"] = key(
         "per-alpha", "calibrate: C searched at every alpha, or interpolated (papers)"
     )
-    margin: dict[str, float] = key({"represented_share": 0.05}, "margin.QUANTITY for 'equivalent within'")
+    margin: dict[str, Margin] = key({"represented_share": 0.05}, _MARGIN)
     reference: Reference = key("both", _REFERENCE)
     report: ReportKeys = key(ReportKeys(), "the page")
 

@@ -20,6 +20,8 @@ from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
 from biaskit.files import write_atomically
 from biaskit.foreign import is_formula
+from biaskit.inputs import Inputs
+from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.schema import SCHEMAS, Column, Difference, Kind, PerGroup, TableSchema, TableScope
 
 if TYPE_CHECKING:
@@ -48,6 +50,21 @@ def columns(
     if twice:
         raise TableError(f"{name}.csv: two columns are called {twice[0]!r}. Rename a gender group.")
     return tuple(found)
+
+
+def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
+    """Refuse gender groups called like something in the tables that name them. Raises `TableError`."""
+    named = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
+    reserved = {column.name for name in named for column in columns(name, scoped=True)}
+    reserved |= {*named, *QUANTITIES}
+    for group in groups:
+        if group in reserved:
+            raise TableError(
+                f"{where}: a group cannot be called {group!r}, as a column, table or quantity is. Rename it;"
+                f" reserved are {', '.join(sorted(reserved))}."
+            )
+    for name in named:
+        columns(name, groups=groups, contrast=contrast)
 
 
 def write_table(
@@ -210,13 +227,13 @@ def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
 
 
 _REMEDY = "`biaskit analyze` makes the tables again"
+_TABLE = Inputs(TableError, most=2**30, remedy=f"{_REMEDY}.")
 
 
 def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise TableError(f"There is no table {path}; {_REMEDY}.") from None
+    if not path.exists():
+        raise TableError(f"There is no table {path}; {_REMEDY}.")
+    return _TABLE.content(path)
 
 
 def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[list[str]]]:

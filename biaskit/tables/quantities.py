@@ -41,6 +41,7 @@ QUANTITIES = (
         "asymmetry",
         "represented_share",
         "refused_share",
+        "declined_share",
         "srb",
         "probe_gap",
         "represented_gap",

@@ -7,14 +7,22 @@ biaskit names none, and its tables are read as they are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import RunError, TableError
-from biaskit.files import check_folder, digest_of, files_of, is_intact, opened, read_record, write_set
+from biaskit.files import (
+    check_folder,
+    digest_of,
+    files_of,
+    is_intact,
+    opened_together,
+    read_record,
+    write_set,
+)
+from biaskit.inputs import parse_json
 from biaskit.tables.io import frame_of, rows_of, table_bytes
 from biaskit.tables.schema import SCHEMAS
 
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 TABLES = "tables"
 ANALYSIS = "analysis.json"
 ALONE = ("calibration",)
-"""Tables that another command makes by themselves: they lie in the folder and belong to no set."""
+"""Tables that another command makes by themselves: each is a set of its own, with NAME.json as its record."""
 
 
 @dataclass(slots=True)
@@ -76,8 +84,25 @@ class TableSet:
         try:
             kept = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)
         except OSError as error:
-            raise TableError(f"{folder} cannot be written: {error.strerror or error}.") from error
+            raise TableError(
+                f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
+            ) from error
         return [*self.notes, *kept]
+
+
+def write_alone(
+    run: Path, name: str, rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
+) -> list[str]:
+    """Put a table of `ALONE` in place with its record; what somebody changed is kept, which the notes say.
+
+    `about`: what else the record holds. Raises `TableError` where nothing can be written.
+    """
+    folder = run / TABLES
+    try:
+        files = {f"{name}.csv": table_bytes(name, rows)}
+        return write_set(folder, files, f"{name}.json", about, ours=True)  # of before there were records
+    except OSError as error:
+        raise TableError(f"{folder} cannot be written: {error.strerror or error}.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +148,7 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     folder, faults, tables = run / TABLES, [], {}
     wanted = [f"{name}.csv" for name in sorted(SCHEMAS) if name in names]
     try:
-        with opened(folder, [ANALYSIS, *wanted]) as reading:
+        with opened_together(folder, [ANALYSIS, *wanted, *(f"{name}.json" for name in ALONE)]) as reading:
             analysis = _analysis_of(run, reading[ANALYSIS]())
             stated = files_of(analysis)
             if not is_intact(analysis):
@@ -136,6 +161,8 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
                 if stated is not None and name in stated and digest_of(content) != stated[name]:
                     faults.append(f"{name} {'is gone' if content is None else 'is not as it was written'}")
                 elif content is not None:
+                    if table in ALONE:
+                        _check_alone(run, table, content, reading[f"{table}.json"]())
                     tables[table] = content
     except OSError as error:
         raise RunError(f"{error.filename or folder} cannot be read: {error.strerror or error}.") from error
@@ -146,12 +173,28 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     return StoredSet(run, analysis, tables)
 
 
+def _check_alone(run: Path, name: str, content: bytes, record: bytes | None) -> None:
+    """Hold a table of its own against its record; one of before there were records is read as it is."""
+    if record is None:
+        return
+    try:
+        stated = parse_json(record)
+        fits = is_intact(stated) and (files_of(stated) or {}).get(f"{name}.csv") == digest_of(content)
+    except (AttributeError, ValueError):
+        fits = False
+    if not fits:
+        raise RunError(
+            f"{run / TABLES / name}.csv is not as it was written: `biaskit calibrate {run}` makes it again,"
+            " or move it away."
+        )
+
+
 def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
     if content is None:
         raise RunError(f"{run} has no tables yet: `biaskit analyze {run}` makes them.")
     try:
-        analysis = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        analysis = parse_json(content)
+    except ValueError as error:
         analysis, why = None, f": {error}"
     else:
         why = " as what it should be"

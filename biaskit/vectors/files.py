@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import gzip
-import hashlib
 import itertools
-import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import IO, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.errors import UsageError
+from biaskit.inputs import Inputs, digest_of_file, one_line, opened, unpacked
 
 Found = dict[str, NDArray[np.float32]]
 
+_VECTORS = Inputs(UsageError, most=0)
 _HEAD = 1 << 20
 _LONGEST_LINE = 1 << 20
 _LONGEST_WORD = 10_000
@@ -54,33 +53,20 @@ def read_vectors(path: Path, wanted: Collection[str]) -> tuple[Found, str]:
     Errors: UsageError for a file that is cut, broken or in another format, with path and line.
     Reference: checked against gensim's `KeyedVectors.load_word2vec_format`.
     """
-    try:
+    with _VECTORS.saying(one_line(str(path))):
         form = _recognise(path)
         keys = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
         with _opened(path) as file:
             found = (_read_binary if form.binary else _read_text)(file, form, keys, path)
-        with open(path, "rb") as raw:
-            digest = hashlib.file_digest(raw, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {path}. Check the path of the vectors.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} is a broken .gz file ({error}). Download it again.") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{path} cannot be read: {reason}. Give the path of a readable file.") from None
-    return found, digest
+        return found, digest_of_file(path)
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    with open(path, "rb") as raw:
+    with opened(path) as raw:
         packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        if packed:
-            with gzip.GzipFile(fileobj=raw) as file:
-                yield cast(IO[bytes], file)
-        else:
-            yield raw
+    with unpacked(path, packed=packed, lines=False) as file:
+        yield file
 
 
 def _recognise(path: Path) -> _Format:

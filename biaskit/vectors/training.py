@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biaskit.inputs import expanded
 from biaskit.vectors.files import read_vectors
 
 FloatMatrix = NDArray[np.floating[Any]]
@@ -399,7 +400,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
     Reference: docs/methods.md#word-vectors; `biaskit.vectors.files`.
     """
-    found, digest = read_vectors(Path(path).expanduser(), wanted)
+    found, digest = read_vectors(expanded(path), wanted)
     words = sorted(found)
     matrix = np.array([found[word] for word in words]) if words else np.empty((0, 1), dtype=np.float32)
     return Vectors.of(words, matrix, digest)

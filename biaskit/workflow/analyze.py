@@ -103,7 +103,9 @@ def analysis_keys(study: str, run: Path) -> dict[str, Any]:
     manifest = read_manifest(run)
     stored = manifest["resolved"]["study"]
     whole = {
-        name: {**stored[name], **value} if isinstance(value, dict) and name in stored else value
+        name: {**stored[name], **value}
+        if isinstance(value, dict) and isinstance(stored.get(name), dict)
+        else value
         for name, value in stated.items()
     }
     asked = build_study({**stored, **whole}, {}, study).model_dump(mode="json")

@@ -15,6 +15,7 @@ from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.files import check_folder, check_replaceable, write_or_refuse
+from biaskit.inputs import expanded
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
@@ -26,8 +27,8 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.tables.io import read_table, rows_of, write_table
-from biaskit.tables.sets import TABLES
+from biaskit.tables.io import read_table, rows_of
+from biaskit.tables.sets import TABLES, write_alone
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def calibrate(
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
-    target = Path(out) if out else path / STUDY_FILE
+    target = expanded(out) if out else path / STUDY_FILE
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     check_folder(path / TABLES)
     check_replaceable(path / TABLES / TABLE, "table", (".csv",), _is_table)
@@ -107,11 +108,11 @@ def calibrate(
         prior=prior_of(study),
     )
     rows = list(found.rows())
-    if rows:
-        write_table(path / TABLES / TABLE, "calibration", rows)
-    written = _write_study(target, study.name, found)
     signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
-    return CalibrationResult(path, found, written, signature, tuple(_notes(found, one)))
+    about = {"signature": signature, "model": one.model, "occupation": one.occupation}
+    kept = write_alone(path, "calibration", rows, about) if rows else []
+    written = _write_study(target, study.name, found)
+    return CalibrationResult(path, found, written, signature, (*_notes(found, one), *kept))
 
 
 def _chosen(
@@ -236,5 +237,5 @@ def _words(found: Calibration) -> TitledTable:
         for one in step.lists:
             if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN):
                 rows.append((f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)"))
-    title = "Words not in the lists of all five alphas (GAS(P), Tables 3 and 5; first fifteen)"
+    title = "Words not in the lists of all five alphas (first fifteen)"
     return _table(title, ("alpha", "marks", "words"), rows, n_text=3)

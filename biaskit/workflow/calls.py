@@ -19,7 +19,7 @@ from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import count_rows, rows_file, run_folder
-from biaskit.study.config import is_path
+from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
 from biaskit.workflow.result import RunResult
 
@@ -62,6 +62,8 @@ def _check_is_model(spec: str, study: Study) -> None:
     try:
         is_api(spec)
     except UsageError as error:
+        if spec in study_names():
+            raise UsageError(f"{spec!r} is a study, not a model: write --study {spec} and a model.") from None
         what = "jobs" if study.engine == "probe" else "occupations"
         source = getattr(study, what).source
         items = load_items(source) if source else ()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from biaskit.corpora.sources import list_corpora, load_corpus
+from biaskit.runs.claims import papers_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.workflow.result import RunResult, run_path
 
@@ -19,17 +22,26 @@ def cite(run: str | Path | RunResult | None = None) -> str:
     run. Example: `print(bk.cite(result))`.
     """
     signature, bibtex = references(run)
-    return "\n\n".join(([signature] if signature is not None else []) + list(dict.fromkeys(bibtex.values())))
+    return "\n\n".join(([signature] if signature is not None else []) + list(bibtex.values()))
 
 
 def references(run: str | Path | RunResult | None) -> tuple[str | None, dict[str, str]]:
     """The signature of a run, None without one, and corpus → BibTeX of its paper."""
     if run is None:
         names = [corpus.name for corpus in list_corpora() if corpus.bibtex.strip()]
-        return None, _bibtex(names)
+        return None, bibtex_of(names)
     manifest = read_manifest(run_path(run))
-    return str(manifest["signature"]), _bibtex(manifest["resolved"]["study"]["papers"])
+    return str(manifest["signature"]), bibtex_of(papers_of(manifest["resolved"]))
 
 
-def _bibtex(names: list[str]) -> dict[str, str]:
-    return {name: load_corpus(name).bibtex.strip() for name in names}
+def bibtex_of(names: Iterable[str]) -> dict[str, str]:
+    """Corpus → BibTeX; an entry that an earlier corpus has stands there alone."""
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    for name in names:
+        entries = [one.strip() for one in re.split(r"\n(?=@)", load_corpus(name).bibtex.strip())]
+        own = [one for one in entries if one not in seen]
+        seen |= set(own)
+        if own:
+            found[name] = "\n\n".join(own)
+    return found

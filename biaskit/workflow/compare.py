@@ -17,6 +17,7 @@ from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.compare.requirement import Requirement, require_equivalent
 from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.inputs import expanded
 from biaskit.progress import watching
 from biaskit.provenance import digest, signature, versions
 from biaskit.report.content import Content
@@ -54,7 +55,7 @@ class ComparisonResult(RunResult):
         "gaps", "The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."
     )
     srb_change = table_property(
-        "srb_change", "Percent change of SRB from the model named first to the later one (GAS(P) Figure 4)."
+        "srb_change", "Percent change of SRB from the model named first to the later one."
     )
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
@@ -166,7 +167,7 @@ def compare_gathered(
         "aliases": dict(sorted(joined.of.items())),
         "margins": dict(sorted(margins.items())),
     }
-    path = Path(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
+    path = expanded(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
     content = _write(path, _manifest(path, collection, question, aliases), collection, made)
     return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
 

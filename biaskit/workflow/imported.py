@@ -13,7 +13,9 @@ from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature
 from biaskit.personas.srb.k_means import ALL_MODELS
+from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import ImportedTexts, read_texts
+from biaskit.personas.texts.sheets import split_sheet
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
@@ -33,28 +35,36 @@ def analyze_texts(
     | pd.Series
     | Mapping[str, Sequence[Any]]
     | Sequence[str]
-    | Sequence[Mapping[str, Any]],
+    | Sequence[Mapping[str, Any]]
+    | str
+    | PathLike[str],
     *,
     text: str = "text",
     gender: str | None = None,
     occupation: str | None = None,
     model: str | None = None,
+    encoding: str = "utf-8",
+    separator: str | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
     """Analyse texts that you have: which gender each is of, which words mark a gender, and SRB.
 
-    It is what `biaskit analyze --texts FILE` does with a file. No model is asked.
+    It is what `biaskit analyze --texts FILE` does. No model is asked.
 
     Args:
-        texts: a DataFrame, a dict of columns, a list of dicts, or the texts alone as a list or Series.
+        texts: a DataFrame, a dict of columns, a list of dicts, the texts alone as a list or Series, or the
+            path of a .csv, .tsv, .jsonl, .ndjson, .parquet or .xlsx (FILE.xlsx#SHEET; by default the first).
         text: the column that holds the texts.
         gender: the column of genders that were asked for, as F, W, female, woman, M, male, man, N, NB or
             nonbinary, in any case. A text whose gender is missing or empty is associated with one by its
             pronouns (`bk.associate_gender`), and so is every text without this argument.
         occupation: the column that divides the texts; by default they are one group.
         model: the column that says who wrote each text; by default they are of one author.
+        encoding: of a text file, utf-8 or cp1252 (Windows in Western Europe).
+        separator: what parts the columns of a .csv or .tsv; by default commas (tabs), or semicolons or tabs
+            where by these alone a .csv's header has the columns that are named.
         settings: keys of the analysis (docs/studies.md), such as `{"hold_out": 0.5}`.
         out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
@@ -65,11 +75,37 @@ def analyze_texts(
     Example:
         bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
-    settings = dict(settings or {})
     columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    imported = read_texts(_frame(texts, text), **_reading(columns, settings))
+    if not _is_file(texts) and (encoding != "utf-8" or separator is not None):
+        raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
+    source = str(texts) if _is_file(texts) else _frame(texts, text)
     with watching(watcher) as seen:
-        return _analyse_imported(imported, columns, settings, out, seen)
+        return _import(source, columns, encoding, separator, settings, out, seen)
+
+
+def _is_file(texts: object) -> bool:
+    """A path, or a text that is the name of a file of texts and nothing else."""
+    if isinstance(texts, str):
+        name = split_sheet(texts)[0].lower().removesuffix(".gz")
+        return name.endswith(SUFFIXES) and "\n" not in texts
+    return isinstance(texts, PathLike)
+
+
+def _import(
+    source: str | pd.DataFrame,
+    columns: dict[str, str | None],
+    encoding: str,
+    separator: str | None,
+    settings: Mapping[str, Any] | None,
+    out: str | Path | None,
+    watcher: Watcher | None,
+) -> PersonasResult:
+    settings = dict(settings or {})
+    read = read_texts(source, **_reading(columns, settings), encoding=encoding, separator=separator)
+    # Read otherwise, the same bytes are other texts.
+    how = {"encoding": encoding if encoding != "utf-8" else None, "separator": separator}
+    columns |= {name: value for name, value in how.items() if value is not None}
+    return _analyse_imported(read, columns, settings, out, watcher)
 
 
 def _frame(texts: Any, column: str) -> pd.DataFrame:
@@ -93,8 +129,8 @@ def _frame(texts: Any, column: str) -> pd.DataFrame:
 def _listed(values: Any, what: str) -> list[Any]:
     if isinstance(values, str | bytes | PathLike) or not isinstance(values, Iterable):
         raise UsageError(
-            f"{what} wants a list, not {type(values).__name__}: one text goes into a list, and a file to"
-            " `biaskit analyze --texts FILE`."
+            f"{what} wants a list, not {type(values).__name__}: one text goes into a list; a file of texts"
+            f" ends in {', '.join(SUFFIXES)}."
         )
     return list(values)
 
@@ -107,17 +143,14 @@ def import_texts(
     occupation_col: str | None = None,
     model_col: str | None = None,
     encoding: str = "utf-8",
+    separator: str | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
-    """Import a CSV, JSONL or Parquet file of texts as rows of a run, and analyse it."""
-    settings = dict(settings or {})
+    """Import a file of texts as rows of a run, and analyse it."""
     columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
-    imported = read_texts(path, **_reading(columns, settings), encoding=encoding)
-    if encoding != "utf-8":  # the same bytes are then other texts
-        columns["encoding"] = encoding
-    return _analyse_imported(imported, columns, settings, out, watcher)
+    return _import(str(path), columns, encoding, separator, settings, out, watcher)
 
 
 def _reading(columns: Mapping[str, str | None], settings: Mapping[str, Any]) -> dict[str, Any]:

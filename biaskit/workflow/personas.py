@@ -19,6 +19,7 @@ from biaskit.personas.sampling.stored_design import describe_design, read_design
 from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
+from biaskit.runs.claims import GASP, OWN_LISTS, claims_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
@@ -56,7 +57,8 @@ class PersonasResult(RunResult):
 
     def document(self) -> Document:
         """The headline tables with notes and signature, for a renderer."""
-        return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings)
+        claim = claims_of(read_manifest(self.path)["resolved"])[GASP]
+        return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
 
 @checked()
@@ -109,6 +111,8 @@ def personas(
     """
     given = locals()
     overrides = list_override("occupations", occupations)
+    if "occupations.source" in overrides:
+        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
     overrides |= stated_keys(
         given, "per_gender", "max_draws", "max_new_tokens", "prompt_form", "system_prompt"
     )

@@ -25,6 +25,7 @@ from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
+from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
@@ -145,7 +146,7 @@ def probe(
     lists = (jobs, templates, instructions, expressions)
     if any(isinstance(value, str) and is_path(value) for value in lists):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
-        overrides |= {"name": f"{Path(study).stem}-own-lists", "summary": "", **OWN_TITLES}
+        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
     for name in ("jobs", "templates", "instructions"):
         overrides |= list_override(name, given[name])
     if expressions is not None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import ValidationError
 
 from biaskit.arguments import checked
-from biaskit.corpora.sources import load_corpus
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.files import check_folder, check_replaceable, write_or_refuse, write_set
+from biaskit.files import check_folder, check_replaceable, may_write, write_or_refuse, write_set
 from biaskit.foreign import visible
+from biaskit.inputs import expanded
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
@@ -26,14 +26,17 @@ from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
 from biaskit.report.shown_prompts import PromptKinds
+from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
 from biaskit.wording import count
 from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
@@ -91,7 +94,8 @@ def report(
     Args:
         runs: folders or results of either engine, or of `compare`; by default the newest run.
         out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
-            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/.
+            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/, or
+            beside the page where that folder cannot be written.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
         settings: `report.max_mb`, `report.pdf`, `reference` and `margin.QUANTITY`.
@@ -107,12 +111,16 @@ def report(
     paths, settings = [run_path(run) for run in runs], settings or {}
     keys = _keys(settings)
     if out is not None:
-        check_replaceable(Path(out), "page", PAGES, is_page)  # before an hour is spent on it
+        if str(out) == "-":
+            raise UsageError("The page goes to a file, with figures and tables beside it: --out page.html.")
+        check_replaceable(expanded(out), "page", PAGES, is_page)  # before an hour is spent on it
     with watching(watcher) as seen:
         seen.progress("report", 0, STEPS)
-        content, folder = _content(paths, texts, groups, aliases, settings, seen)
-        target = Path(out) if out is not None else folder / PAGE
+        content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
+        target = expanded(out) if out is not None else folder / PAGE
         check_replaceable(target, "page", PAGES, is_page)
+        if out is not None and not may_write(folder):
+            folder = target.parent
         drawn_before = (folder / PAGE).is_file()
         for name in (FIGURES, LATEX):
             check_folder(folder / name)
@@ -143,9 +151,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     try:
         return ReportKeys.model_validate(own)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise StudyError(f"{PREFIX}{where} = {first['input']!r}: {first['msg']}.") from error
+        raise StudyError(explain(error, "--set", ReportKeys, PREFIX)) from error
 
 
 # --- the content -------------------------------------------------------------------------------------
@@ -169,23 +175,24 @@ def _content(
     groups: Sequence[str],
     aliases: str | Path | None,
     settings: Mapping[str, Any],
+    out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> tuple[Content, Path]:
     named = _Named.of(runs, groups, aliases)
     make_fit(named.paths, watcher or Silent())
     collection = gather(named.paths)
-    between, notes, folder = _between(collection, named, settings)
+    between, notes, folder = _between(collection, named, settings, out)
     content = Content(
         title=_title(collection.parts),
         parts=collection.parts,
         between=between,
         notes=tuple(dict.fromkeys((*collection.notes, *notes))),
-        deviations=deviations_of(paper for part in collection.parts for paper in part.papers),
+        deviations=deviations_of(_papers(collection)),
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
         command=_command(named, texts),
         versions=versions(),
-        bibtex=_bibtex(collection.parts),
+        bibtex="\n\n".join(bibtex_of(_papers(collection)).values()),
         reference=settings.get("reference", _reference(collection)),
     )
     return _with_rows(content.judged(), collection), folder
@@ -221,7 +228,7 @@ class _Named:
 
 
 def _between(
-    collection: Collection, named: _Named, settings: Mapping[str, Any]
+    collection: Collection, named: _Named, settings: Mapping[str, Any], out: str | Path | None
 ) -> tuple[Tables, tuple[str, ...], Path]:
     """What ties runs and models together, and the folder everything goes to."""
     from biaskit.workflow.compare import compare_gathered
@@ -232,6 +239,8 @@ def _between(
         return {}, (), first
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
     own = named.folder or (first / "comparison" if alone else None)
+    if out is not None and own is not None and not may_write(own.parent if alone else own):
+        own = expanded(out).parent / "comparison"
     made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
     return made.content.between, made.warnings, first if alone and named.folder is None else made.path
 
@@ -246,17 +255,17 @@ def _reference(collection: Collection) -> Any:
     return next((one for one in stated if one), "both")
 
 
+def _papers(collection: Collection) -> list[str]:
+    """Corpora whose papers are cited, each once."""
+    return list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
+
+
 def _command(named: _Named, texts: bool) -> str:
     words = ["biaskit", "report", *map(str, named.paths)]
     for group in named.groups:
         words += ["--group", group]
     words += ["--aliases", str(named.aliases)] if named.aliases else []
     return shlex.join([*words, *([] if texts else ["--no-texts"])])
-
-
-def _bibtex(parts: Sequence[Part]) -> str:
-    names = dict.fromkeys(paper for part in parts for paper in part.papers)
-    return "\n\n".join(dict.fromkeys(load_corpus(name).bibtex.strip() for name in names))
 
 
 # --- what the rows add -------------------------------------------------------------------------------
@@ -308,7 +317,11 @@ def _latex(content: Content) -> dict[str, bytes]:
     """The papers' tables of every part, a file each, and one document that holds them all."""
     tables: list[PaperTable] = []
     for part in content.parts:
-        own = probe_tables(part) if part.engine == "probe" else persona_tables(part.tables, content.between)
+        own = (
+            probe_tables(part)
+            if part.engine == "probe"
+            else persona_tables(part.tables, content.between, claim=part.claim(GASP))
+        )
         tables += own
     signature = "; ".join(one for part in content.parts for one in part.signatures)
     return latex_files(tables, signature)

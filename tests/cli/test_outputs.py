@@ -392,6 +392,27 @@ def test_a_calibration_replaces_a_calibration(console: Cli, here: Path) -> None:
     assert 0 == console("calibrate", "texts", "--out", "old.toml").code
 
 
+def test_a_calibration_that_somebody_changed_is_told_and_kept(console: Cli, here: Path) -> None:
+    assert 0 == console("calibrate", "texts").code
+    table = Path("texts/tables/calibration.csv")
+    whole = table.read_bytes()
+    assert 0 == console("report", "texts").code
+    changed = whole.replace(b"0.5", b"0.6", 1)
+    assert changed != whole
+    table.write_bytes(changed)
+    said = refused(console, here, "report", "texts")
+    assert "calibration.csv is not as it was written: `biaskit calibrate texts` makes it again" in said
+    said = console("calibrate", "texts").out
+    assert (
+        "calibration.csv was changed by somebody else and is kept as calibration.csv.changed-1"
+        in " ".join(said.split())
+    )
+    assert (whole, changed) == (table.read_bytes(), table.with_name("calibration.csv.changed-1").read_bytes())
+    assert 0 == console("report", "texts").code
+    Path("texts/tables/calibration.json").unlink()  # as runs of before there were records have it
+    assert 0 == console("report", "texts").code
+
+
 @pytest.mark.parametrize("command", ["probe", "import", "merge", "compare"])
 def test_new_empty_and_unrelated_folders_take_a_run_and_the_command_goes_on(
     console: Cli, here: Path, command: str

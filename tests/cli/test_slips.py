@@ -34,6 +34,7 @@ SLIPS = [
         "'plumber' is not a model; jobs are named by --jobs plumber",
     ),
     (("personas", "demo", "Nurse"), "occupations are named by --occupations nurse"),
+    (("probe", "occugender", "demo"), "'occugender' is a study, not a model: write --study occugender"),
     (("probe", "dmo"), "Did you mean 'demo'?"),
     (("probe", "demo", "--occupations", "nurse"), "Here it is --jobs."),
     (("personas", "demo", "--jobs", "nurse"), "Here it is --occupations."),

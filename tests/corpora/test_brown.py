@@ -22,6 +22,8 @@ from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import CorpusError
 from biaskit.files import data_dir
+from biaskit.personas.sampling.design import resolve_design
+from biaskit.study.config import load_personas_study
 
 NLTK_DATA = ROOT.parent / "shared" / "data" / "nltk_data"
 SCRIPT = ROOT / "examples" / "build_brown_table.py"
@@ -96,6 +98,11 @@ def test_without_the_corpus_of_nltk_one_line_says_how_to_get_it(nltk_path: list[
         " Run python -m nltk.downloader brown, or set english_prior = table."
     ) == str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def test_a_study_that_wants_the_corpus_of_nltk_looks_for_it_before_it_asks(nltk_path: list[str]) -> None:
+    with pytest.raises(CorpusError, match="english_prior = nltk"):
+        resolve_design(load_personas_study("gasp-pilot", {"english_prior": "nltk"}))
 
 
 def test_a_corpus_of_nltk_that_was_half_downloaded_is_an_error_of_one_line(

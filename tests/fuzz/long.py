@@ -1,8 +1,8 @@
-"""Change run folders for as long as asked, each command in a process of its own that can be ended.
+"""Try a stranger's cases for as long as asked, each command in a process of its own that can be ended.
 
-    python tests/fuzz/long.py --minutes 30 [--seed 1]
+    python tests/fuzz/long.py --minutes 30 [--seed 1] [--only studies]
 
-Prints how many cases were tried and each that failed; leaves with 1 where one did.
+Prints how many cases of each generator were tried and each that failed; leaves with 1 where one did.
 """
 
 from __future__ import annotations
@@ -12,52 +12,91 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from fakes.command import Said
+from fakes.command import Cli, Said
 
+from fuzz import run_folders, studies, texts
 from fuzz.base_runs import personas_run, probe_run
-from fuzz.run_folders import Case, cases, check
 
 LONGEST_S = 120
 """After which a command counts as hanging."""
 
 
+class Generator(Protocol):
+    """What makes cases, the same for the same seed, and holds a command against its oracle."""
+
+    def cases(self, n: int, seed: int) -> list[Any]:
+        """n cases."""
+
+    def check(self, case: Any, home: Path, call: Cli) -> None:
+        """Prepare the folder, call the command; `AssertionError` where something does not hold."""
+
+
+class Folders:
+    """Changes of the files of one run."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+
+    def cases(self, n: int, seed: int) -> list[run_folders.Case]:
+        return run_folders.cases(self.run, n, seed)
+
+    def check(self, case: run_folders.Case, home: Path, call: Cli) -> None:
+        run_folders.check(case, self.run, home, call)
+
+
+def generators(home: Path) -> Mapping[str, Generator]:
+    """Every generator by name; a module with `cases` and `check` is one. `home`: for what they share."""
+    return {
+        "probe runs": Folders(probe_run(home)),
+        "personas runs": Folders(personas_run(home)),
+        "studies": studies,
+        "texts": texts,
+    }
+
+
 def call(*arguments: str) -> Said:
     """The command in a process of its own."""
     command = [sys.executable, "-m", "biaskit", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, errors="replace")
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LONGEST_S, errors="replace", stdin=subprocess.DEVNULL
+    )
     return Said(done.returncode, done.stdout, done.stderr)
 
 
 def main() -> int:
-    """Try cases until the time is over."""
+    """Try cases of each generator in turn until the time is over."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", help="one generator by its name")
     options = parser.parse_args()
-    failed: list[tuple[Case, str]] = []
-    n = 0
+    tried, failed = Counter[str](), Counter[str]()
     end = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        runs = [probe_run(home), personas_run(home)]
+        known = {n: g for n, g in generators(home).items() if options.only in (None, n)}
         while time.monotonic() < end:
-            run = runs[n % 2]
-            (case,) = cases(run, 1, seed=1_000_003 * options.seed + n)
-            n += 1
-            try:
-                check(case, run, home / "home", call)
-            except (AssertionError, subprocess.TimeoutExpired) as error:
-                failed.append((case, str(error)[:400]))
-                print(f"FAILED {case}: {str(error)[:400]}", flush=True)
-            if n % 100 == 0:
-                print(f"{n} cases, {len(failed)} failed", flush=True)
-    print(f"{n} cases, {len(failed)} failed")
+            for name, generator in known.items():
+                (case,) = generator.cases(1, seed=1_000_003 * options.seed + tried[name])
+                tried[name] += 1
+                try:
+                    generator.check(case, home / name.replace(" ", "-") / "home", call)
+                except (AssertionError, subprocess.TimeoutExpired) as error:
+                    failed[name] += 1
+                    print(f"FAILED {name}: {case}: {str(error)[:600]}", flush=True)
+                if tried.total() % 100 == 0:
+                    print(f"{tried.total():,} cases, {failed.total()} failed", flush=True)
+    shown = ", ".join(f"{name} {n:,}" for name, n in tried.items())
+    print(f"{tried.total():,} cases ({shown}), {failed.total()} failed")
     return int(bool(failed))
 
 

@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,17 @@ from needs import not_beside
 
 import biaskit
 from biaskit.errors import BiaskitError, RunError, StudyError
+from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.sampling.stored_design import read_design
-from biaskit.personas.texts.documents import TextDocuments, read_documents
+from biaskit.personas.texts.association import associate_gender
+from biaskit.personas.texts.documents import TextDocument, TextDocuments, read_documents
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.records import GENDERS
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
+from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
 from biaskit.workflow.imported import import_texts
 from biaskit.workflow.personas import PersonasResult, personas
@@ -299,7 +304,11 @@ def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counte
     of_nurse = only(table(run, "text_outcomes"), occupation="nurse")
     counts = {(row["specified_gender"], row["outcome"]): row["n"] for row in of_nurse}
     others = {(gender, outcome): "0" for gender in ("male", "nonbinary") for outcome in ("declines", "empty")}
-    assert {("female", "declines"): "2", ("female", "empty"): "1", **others} == counts
+    by_ending = {key: n for key, n in counts.items() if key[1] in ("declines", "empty")}
+    assert {("female", "declines"): "2", ("female", "empty"): "1", **others} == by_ending
+    for gender in GENDERS:  # every text has one outcome
+        asked = [row for row in rows if (row["specified_gender"], row["occupation"]) == (gender, "nurse")]
+        assert len(asked) == sum(int(row["n"]) for row in of_nurse if row["specified_gender"] == gender)
     declined = one(of_nurse, specified_gender="female", outcome="declines")
     assert float(declined["share"]) == 2 / before
     paired = only(table(run, "tests"), quantity="refused_share", kind="paired")
@@ -311,8 +320,59 @@ def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counte
 
 
 def test_where_nothing_is_refused_there_is_no_test_of_it(made: PersonasResult) -> None:
-    assert {"0"} == {row["n"] for row in table(made, "text_outcomes")}
+    rows = table(made, "text_outcomes")
+    assert {"0"} == {row["n"] for row in rows if row["outcome"] not in ("person", "no-person")}
     assert not only(table(made, "tests"), quantity="refused_share")
+    assert not only(table(made, "tests"), quantity="declined_share")
+
+
+def test_texts_that_decline_in_words_are_counted_and_tested_and_leave_nothing_out(small: Path) -> None:
+    run, rows = small, stored(small)
+    before = {name: table(run, name) for name in ("word_lists", "representation", "association_validation")}
+    asked = [row for row in rows if row["specified_gender"] == "nonbinary"]
+    for row in asked[:3]:
+        row["text"] = f"I'm sorry, but I cannot write this. {row['text']}"
+    asked[3]["text"] = "Gender stereotypes are harmful."
+    asked[4]["text"] = "Job description: the tasks are many."
+    asked[5]["text"] = "\u200b"  # no white space, so not empty; and of nobody
+    store(run, rows)
+    analyse(run)
+    of_those = [row for row in table(run, "text_outcomes") if row["specified_gender"] == "nonbinary"]
+    n = Counter[str]()
+    for row in of_those:
+        n[row["outcome"]] += int(row["n"])
+    said = [n[outcome] for outcome in ("declines", "declines-in-words", "lectures", "empty")]
+    assert [0, 3, 1, 0] == said
+    assert n["no-person"] >= 2
+    assert {("declined_share", "nonbinary", "male"), ("declined_share", "nonbinary", "female")} < {
+        (row["quantity"], row["group_a"], row["group_b"]) for row in table(run, "tests")
+    }
+    assert not only(table(run, "tests"), quantity="refused_share")
+    assert "in words, 0 of" in " ".join(analysis(run)["notes"])
+    assert before["representation"] == table(run, "representation")
+    sizes = [[row["n_target"] for row in rows] for rows in (before["word_lists"], table(run, "word_lists"))]
+    assert sizes[0] == sizes[1]
+
+
+def test_outcomes_in_words_of_another_language_have_a_reason() -> None:
+    text = TextDocument(
+        "k",
+        "m",
+        "nurse",
+        "t",
+        0,
+        "female",
+        "stop",
+        False,
+        associate_gender(""),
+        0,
+        outcome="person",
+        read=False,
+    )
+    rows = outcome_rows(refusal_rows([text]), {"m"})
+    numbers = {row["outcome"]: (row["n"], row["reason"]) for row in rows}
+    assert numbers["declines"] == (0, None)
+    assert numbers["person"] == (None, NOT_ENGLISH)
 
 
 def documents_of(

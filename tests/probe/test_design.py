@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import ROOT
 
 from biaskit.errors import StudyError
 from biaskit.probe.design import MOST_CELLS, ProbeDesign, cell_key, cells, fill, resolve_design
 from biaskit.records import Cell, Expression, Item, Prompt, PromptForm
-from biaskit.study.config import load_study
+from biaskit.study.config import load_probe_study, load_study
 
 FINGERPRINT = "0" * 64
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
@@ -504,3 +505,15 @@ def _all_keys() -> list[tuple[Cell, str]]:
 
 
 ALL_KEYS = _all_keys()
+
+
+def test_two_sets_of_one_file_go_to_the_two_kinds_of_templates(tmp_path: Path) -> None:
+    """The example of docs/studies.md#expressions."""
+    text = (ROOT / "docs/studies.md").read_text("utf-8").partition("two sets called")[2]
+    (tmp_path / "sets.toml").write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
+    study = load_probe_study("occugender", {"expressions.source": str(tmp_path / "sets.toml")})
+    listed = resolve_design(study).expressions
+    assert {"Woman", "woman", "Female", "female", "Man", "man", "Male", "male"} == {
+        e.text for e in listed["explicit", 1]
+    }
+    assert {"She", "she", "He", "he"} == {e.text for e in listed["implicit", 1]}

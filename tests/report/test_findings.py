@@ -422,6 +422,15 @@ def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
         "women against men, over occupations: 20 points less [−30 to −10]."
     )
     assert found.verdict == "lower"
+    in_words = [
+        one | {"outcome": "declines-in-words", "n": n}
+        for one, n in zip(tables["text_outcomes"], (4, None), strict=True)
+    ]
+    both = content(personas_part(tables | {"text_outcomes": in_words}))
+    assert said(both, "representation", "Without a refusal").text == (
+        "Without a refusal by a server, m declines in words 4 of 40 about women (10 %); these texts are "
+        "counted as descriptions all the same."
+    )
     nothing = [refused("female", 0), refused("male", 0)]
     none = content(personas_part({"text_outcomes": nothing, "association_validation": asked}))
     assert "refuses" not in " ".join(finding.text for finding in findings(none))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,19 @@ import pytest
 from fakes.latex import check_latex
 from fakes.many_models import label_of, make_personas_run, make_probe_run
 
-from biaskit.personas.papers import PER_TABLE, paper_tables
+from biaskit.personas.papers import PER_TABLE
+from biaskit.personas.papers import paper_tables as tables_of
 from biaskit.probe import papers as probe_tables
 from biaskit.report.render.document import Document, PaperTable, TitledTable
 from biaskit.report.render.latex import latex_files, render_latex
 from biaskit.report.render.text import render_text
+from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim
 from biaskit.runs.collection import Part, gather
 from biaskit.tables.io import read_table_rows
 
 pytestmark = pytest.mark.slow
+
+paper_tables = partial(tables_of, claim=Claim.WHOLE)
 
 Row = dict[str, Any]
 
@@ -456,7 +461,7 @@ def part_of(rows: Sequence[Row], levels: Sequence[Row] = (), **more: Any) -> Par
         "notes": (),
         "analyses": (),
         "groups": ("male", "female", "diverse"),
-        "papers": ("occugender",),
+        "claims": dict.fromkeys((*OCCUGENDER.values(), DEBIASING), Claim.WHOLE),
         "instructions": tuple(
             {"id": i, "text": "…", "level": level} for i, level in enumerate(("high", "high", "low"), 1)
         ),
@@ -501,7 +506,7 @@ def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_an
         for row in group_rows(model, number, setting, bias_type)
     ]
     levels = [{**row, "level": "high", "share": 0.77} for row in rows if row["instruction_id"] == 1]
-    part = part_of(rows, levels, papers=("mattern", "occugender"))
+    part = part_of(rows, levels, claims=dict.fromkeys(MATTERN.values(), Claim.WHOLE))
     made = probe_tables.paper_tables(part)
     assert [one.name for one in made] == [
         *("mattern-table-3-ash", "mattern-table-3-elm", "mattern-table-7"),

@@ -340,6 +340,26 @@ def test_answers_of_another_model_under_the_name_are_not_mixed_in(console: Cli) 
         assert 4 == taken(said)[1], said.err
 
 
+def test_a_stop_at_another_models_answer_names_the_run_that_answers_were_taken_from(console: Cli) -> None:
+    how = ("--estimator", "top-k", "--bias-type", "implicit")
+    behaviour = Behaviour()
+    with ApiServer(behaviour=behaviour) as server:
+        model = f"toy=api:toy@{server.url}"
+        assert 0 == console(*words("probe", more=False, model=model), *how, "--out", "r/first").code
+        before = server.calls
+        longer = (*words("probe", more=True, model=model), *how, "--out", "r/second")
+        console(*longer, "--dry-run")
+        behaviour.drift_after = server.calls + (server.calls - before)  # its checks are still the old model's
+        said = console(*longer)
+        assert 3 == said.code, said.err
+        assert (
+            "now answers as 'toy-2'; the stored rows are of toy, taken over from first (--no-reuse"
+            in said.err
+        )
+        behaviour.drift_after = 0
+        assert 0 == console(*longer[:-1], "r/third", "--no-reuse").code
+
+
 def test_a_folder_without_other_runs_is_no_trouble(console: Cli) -> None:
     Path("r/elsewhere").mkdir(parents=True)
     Path("r/elsewhere/manifest.json").write_text('{"name": "an extension of a browser"}')

@@ -108,6 +108,7 @@ def test_the_same_key_twice_counts_the_first(tmp_path: Path) -> None:
     reading = Reading()
     assert ["a", "b"] == [r["value"] for r in read_rows(path, reading=reading)]
     assert (3, 1) == (reading.n_rows, reading.n_twice)
+    assert any("rows that stand there twice, of which the first counts: 1" in note for note in reading.notes)
 
 
 def test_a_row_that_is_stored_is_not_written_again(tmp_path: Path) -> None:
@@ -117,7 +118,10 @@ def test_a_row_that_is_stored_is_not_written_again(tmp_path: Path) -> None:
         writer.append([row(2), row(1)])
         assert before == (tmp_path / ROWS).read_bytes()
         writer.append([row(2), row(3)])
-    assert [1, 2, 3] == keys_in(tmp_path / ROWS)
+        writer.append([row(4, value=1), row(4, value=2), row(5)])  # of two models that are one: a merged run
+    assert 5 == (tmp_path / ROWS).read_bytes().count(b"\n")
+    assert [1, 2, 3, 4, 5] == keys_in(tmp_path / ROWS)
+    assert [1] == [r["value"] for r in read_rows(tmp_path / ROWS) if "value" in r]
     assert (tmp_path / ROWS).read_bytes().startswith(before)
 
 

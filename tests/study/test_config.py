@@ -207,7 +207,7 @@ def test_an_unknown_study_names_the_nearest_and_all() -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"name = ", "TOML"), (b"name = '\xff'", "TOML"), (b"\xef\xbb\xbfname = 'own'", "TOML")],
+    [(b"name = ", "TOML"), (b"name = '\xff'", "not UTF-8"), ("name = 1".encode("utf-16"), "UTF-16")],
 )
 def test_a_study_file_that_is_no_toml_is_refused(own: Path, content: bytes, said: str) -> None:
     own.write_bytes(content)
@@ -217,7 +217,12 @@ def test_a_study_file_that_is_no_toml_is_refused(own: Path, content: bytes, said
 
 
 def test_a_study_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "cannot be read" in message_of(load_study, str(tmp_path / "no.toml"))
+    assert "There is no file" in message_of(load_study, str(tmp_path / "no.toml"))
+
+
+def test_a_mark_of_the_encoding_is_no_part_of_a_study(own: Path) -> None:
+    own.write_bytes(b"\xef\xbb\xbfname = 'own'")
+    assert "the key 'jobs' is missing" in message_of(load_study, str(own))
 
 
 # --- later wins -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import biaskit as bk
-from biaskit.errors import BiaskitError, RunError, UsageError
+from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse, analysis_keys
 from biaskit.workflow.imported import import_texts
@@ -101,6 +101,13 @@ def test_calibration_writes_a_study_that_analysis_takes(tmp_path: Path) -> None:
     analyse(run, keys)
     assert not before["z"].equals(made.marked_words["z"])
     assert f"c={stated['c']}" in made.analysis()["signature"]
+
+
+def test_a_table_in_the_place_of_a_number_is_named(tmp_path: Path) -> None:
+    bk.analyze_texts(texts(), settings=FAST, out=tmp_path / "r")
+    (tmp_path / "s.toml").write_text("[alpha]\nshare = 0.1\n", "ascii")
+    with pytest.raises(StudyError, match=r"alpha = \{'share': 0\.1\}: write a number"):
+        analysis_keys(str(tmp_path / "s.toml"), tmp_path / "r")
 
 
 def test_calibration_needs_texts_whose_gender_was_asked_for(tmp_path: Path) -> None:

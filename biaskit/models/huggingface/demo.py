@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from filelock import FileLock
 
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.files import cache_dir, sync_directory, write_atomically
-from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
+from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder, check_gguf
+from biaskit.progress import tell
 
 INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
 CONVERSION = 1  # raised when the same file would be converted to other numbers
@@ -58,9 +58,9 @@ def find_demo() -> ModelFolder:
 def _verified(target: Path) -> ModelFolder | None:
     """The folder if it is whole: its digests are those written when it was converted."""
     try:
-        noted = json.loads((target / DONE).read_text(encoding="ascii"))
+        noted = SIDECAR.json(target / DONE)
         folder = check_folder(target)
-    except (OSError, ValueError, ModelError):
+    except (OSError, ModelError):
         return None
     same = noted == {"weights": folder.weights_digest, "tokenizer": folder.tokenizer_digest}
     return replace(folder, dequantised=True) if same else None
@@ -70,7 +70,7 @@ def _convert(package: Any, target: Path) -> None:
     """Assemble and verify the GGUF file, dequantise it, rename the finished folder into its place."""
     from biaskit.models.huggingface.loading import save_dequantised
 
-    print("biaskit: preparing the demo model, once (about a minute) ...", file=sys.stderr, flush=True)
+    tell("biaskit: preparing the demo model, once (about a minute) ...\n")
     work = target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import math
 import os
 import re
@@ -15,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import ModelError
+from biaskit.errors import BiaskitError, ModelError
 from biaskit.files import cache_dir, write_atomically
 from biaskit.foreign import visible
+from biaskit.inputs import Inputs, digest_of_file, opened, parse_json
 from biaskit.models.huggingface.gguf_header import check_gguf_header
 
 TOKENIZER_FILES = (
@@ -41,6 +41,7 @@ MOST_BYTES = {
     ".model": 256 * 2**20,
 }
 """Suffix → what the largest known file of its kind has several times over."""
+SIDECAR = Inputs(ModelError, most=MOST_BYTES[".json"], remedy="Download the model again.")
 SIZES = frozenset(
     {
         *("vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -48,6 +49,7 @@ SIZES = frozenset(
     }
 )
 """Keys of a config that are whole numbers wherever they stand."""
+_KEPT = Inputs(ModelError, most=1000)
 EVERYWHERE, PER_TENSOR, SAMPLE, WHOLE = 1024, 8, 256, 2**20
 """Pieces of a file and of each tensor that are read before a kept digest is believed, their bytes, and the
 size up to which a file is read as a whole."""
@@ -115,7 +117,7 @@ def check_gguf(path: Path) -> ModelFolder:
     """Check that a file is GGUF; its tokenizer and sizes are inside it."""
     if not path.is_file():
         raise ModelError(f"{path}: no such file. Give gguf:PATH to one .gguf file.")
-    with path.open("rb") as file:
+    with opened(path) as file:
         if file.read(4) != b"GGUF":
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
     # transformers reads more of the folder than the one file.
@@ -151,11 +153,11 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
     """Name → {dtype, shape, data_offsets}; the file must be exactly as long as its header says."""
     size = path.stat().st_size
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(size - 8, 100_000_000):
                 raise ValueError(f"its header claims {length} bytes in a file of {size}")
-            header: dict[str, dict[str, Any]] = json.loads(file.read(length))
+            header: dict[str, dict[str, Any]] = parse_json(file.read(length))
         header.pop("__metadata__", None)
         for name, tensor in header.items():
             if not isinstance(tensor["dtype"], str) or not all(
@@ -172,7 +174,7 @@ def read_safetensors_header(path: Path) -> dict[str, dict[str, Any]]:
         end = max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
         if 8 + length + end != size:
             raise ValueError(f"it is {size} bytes long and should be {8 + length + end}")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise ModelError(
             f"{path} is truncated or corrupt: {error}. Download or save the weights again."
         ) from error
@@ -184,11 +186,11 @@ def _check_index(path: Path, present: set[str]) -> None:
     if not index.exists():
         return
     try:
-        named = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        named = list(SIDECAR.json(index)["weight_map"].values())
         if not all(isinstance(name, str) for name in named):
             raise TypeError("its weight_map names no files")
         wanted = set(named)
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+    except (KeyError, AttributeError, TypeError) as error:
         raise ModelError(f"{index} cannot be read: {error}. Download the model again.") from error
     if missing := sorted(wanted - present):
         raise ModelError(
@@ -264,10 +266,7 @@ def refuse_adapter(path: Path, names: Collection[str]) -> None:
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object of a model folder. Raises `ModelError` where it is none."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
-        raise ModelError(f"{path} cannot be read as JSON: {error}. Download the model again.") from error
+    content = SIDECAR.json(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path} is not a model configuration: it holds a {type(content).__name__}.")
     return content
@@ -278,8 +277,8 @@ def has_template(folder: ModelFolder) -> bool:
     if (folder.path / "chat_template.jinja").exists():
         return True
     try:
-        return b'"chat_template"' in (folder.path / "tokenizer_config.json").read_bytes()
-    except OSError:
+        return b'"chat_template"' in SIDECAR.content(folder.path / "tokenizer_config.json")
+    except ModelError:
         return False
 
 
@@ -321,17 +320,14 @@ def file_digest(path: Path) -> str:
     status = path.stat()
     stamp = f"{path.resolve()}\0{status.st_size}\0{_times(status)}".encode("utf-8", "surrogateescape")
     name = hashlib.sha256(stamp + _samples(path, status.st_size)).hexdigest()[:32]
-    kept = cache_dir() / "digests" / name
-    try:
-        text = kept.read_text(encoding="ascii")
-        if len(text) == 64:
-            return text
-    except (OSError, ValueError):
-        pass
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    with contextlib.suppress(OSError):  # A read-only cache only costs the time to hash again.
-        write_atomically(kept, digest.encode("ascii"))
+    with contextlib.suppress(BiaskitError):
+        kept = _KEPT.text(cache_dir() / "digests" / name)
+        if len(kept) == 64:
+            return kept
+    digest = digest_of_file(path)
+    # A read-only cache, or a user without a home, only costs the time to hash again.
+    with contextlib.suppress(OSError, BiaskitError):
+        write_atomically(cache_dir() / "digests" / name, digest.encode("ascii"))
     return digest
 
 
@@ -356,7 +352,7 @@ def _samples(path: Path, size: int) -> bytes:
                 wanted |= {first + start + (stop - start) * i // PER_TENSOR for i in range(PER_TENSOR)}
                 wanted.add(first + max(start, stop - SAMPLE))
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with opened(path) as file:
         digest.update(file.read(head))
         for place in sorted(wanted):
             file.seek(place)

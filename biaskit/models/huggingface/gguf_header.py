@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 from biaskit.errors import ModelError
+from biaskit.inputs import opened
 
 MOST_KEYS, MOST_TENSORS, MOST_DIMENSIONS = 10_000, 200_000, 8
 MOST_ENTRIES = 5_000_000  # of one array: the largest vocabularies have 300,000 tokens, and as many merges
@@ -22,7 +23,7 @@ def check_gguf_header(path: Path) -> None:
     The libraries make an object of every entry: an array of 30 million took minutes and all memory.
     """
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             _Walk(content).header()
     except (struct.error, ValueError, OverflowError) as error:
         raise ModelError(f"{path} is truncated or corrupt: {error}. Download the file again.") from error

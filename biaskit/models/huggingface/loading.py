@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from biaskit.errors import MissingExtraError, ModelError
+from biaskit.inputs import expanded
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.memory import free_memory
 
@@ -45,7 +46,7 @@ def require_transformers() -> Any:
 def find_folder(name: str) -> ModelFolder:
     """`hf:NAME`: a saved folder, or ORG/NAME[@revision] of the hub (its cache first)."""
     if name.startswith((".", "/", "~")) or Path(name).is_dir():
-        return check_folder(Path(name).expanduser())
+        return check_folder(expanded(name))
     repository, _, revision = name.partition("@")
     if repository.count("/") != 1 or not all(repository.split("/")):
         raise ModelError(f"hf:{name}: neither a folder nor a name like ORG/NAME[@revision].")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def free_memory() -> int | None:
     """Bytes that can still be taken, or None where the system does not say."""
-    known = [value for value in (_cgroup_free(), _machine_free()) if value is not None]
+    known = [value for value in (_cgroup_free(), _machine_free(), _limit_free()) if value is not None]
     return min(known) if known else None
 
 
@@ -23,6 +23,18 @@ def _machine_free() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (ValueError, OSError, AttributeError):
         return None
+
+
+def _limit_free() -> int | None:
+    """What `ulimit -v` leaves of this process's addresses."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - taken)
 
 
 def _cgroup_free() -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.errors import ModelError
-from biaskit.models.huggingface.folder import ModelFolder, check_folder
+from biaskit.inputs import expanded
+from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder
 from biaskit.models.huggingface.loading import load_tokenizer, load_weights, place, require_transformers
 
 VOCABULARY_FILES = (
@@ -47,7 +47,7 @@ def encode_words(
     require_transformers()
     import torch
 
-    folder = _encoder_folder(Path(path).expanduser())
+    folder = _encoder_folder(expanded(path))
     tokenizer = load_tokenizer(folder)
     model = _load_encoder(folder)
     ids = _token_ids(tokenizer, model, words, folder)
@@ -64,20 +64,20 @@ def encode_words(
 
 def pooling_note(path: str | Path) -> str | None:
     """What a sentence-transformers folder asks for beyond a mean, which is not done here; else None."""
-    folder = Path(path).expanduser()
+    folder = expanded(path)
     other: list[str] = []
     try:
-        steps = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        steps = SIDECAR.json(folder / "modules.json")
         for step in steps:
             kind = str(step["type"]).rpartition(".")[2]
             other += [] if kind in MEAN_POOLING else [kind]
             if kind == "Pooling":
-                stated = json.loads((folder / step["path"] / "config.json").read_text(encoding="utf-8"))
+                stated = SIDECAR.json(folder / step["path"] / "config.json")
                 chosen = [key for key, how in stated.items() if key.startswith("pooling_mode") and how]
                 other += [
                     key for key in chosen if key != "pooling_mode_mean_tokens" and stated[key] != "mean"
                 ]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ModelError, TypeError, KeyError, AttributeError):
         return None
     if not other:
         return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from biaskit.corpora.loaders import load_items, load_templates
+from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, fill, load_persona_prompts, raw_text
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import ModelError, StudyError
+from biaskit.inputs import expanded
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.provenance import ROW_FORMAT, canonical_json, key_of_json
 from biaskit.records import (
@@ -114,11 +114,13 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
 
 
 def _check_files(study: PersonasStudy) -> None:
-    """Files that only the analysis reads are looked for before a night's sampling."""
+    """Files and corpora that only the analysis reads are looked for before a night's sampling."""
     paths = [value.partition(":")[2] for value in (study.vectors, study.cluster_vectors) if ":" in value]
     for path in [*paths, study.drop_words, study.categories]:
-        if path and not path.startswith(SHIPPED) and not Path(path).expanduser().exists():
+        if path and not path.startswith(SHIPPED) and not expanded(path).exists():
             raise StudyError(f"There is no file {path}. Check the path.")
+    if study.english_prior == "nltk":
+        english_counts("nltk")
 
 
 def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:

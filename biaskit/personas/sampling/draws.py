@@ -295,7 +295,8 @@ class _Sampler:
         self.taken.copy(writer, lambda row: {**row, "model": self.label})
         usage = Usage(self.session.run, self.label)
         known = writer.answered.get(self.label, ())
-        drift = Drift(self.generator.identity, known, accept=self.session.accept_drift)
+        accept, taken = self.session.accept_drift, self.taken.sources
+        drift = Drift(self.generator.identity, known, accept=accept, taken=taken)
         number, still_open = 0, list(self.open_series)
         try:
             while still_open or number == 0:
@@ -341,6 +342,7 @@ class _Sampler:
                 fresh = [answer for answer in group if answer.key not in self.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)
+                self.session.note_prompts(self.label, rows)
                 self.new_tokens += sum(row["n_tokens"] or 0 for row in rows)
                 self._note(fresh, last=last)
                 written += len(rows)

@@ -16,6 +16,7 @@ from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
+from biaskit.personas.texts.outcomes import text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.provenance import canonical_json
 from biaskit.records import GENDERS, Finish
@@ -42,6 +43,7 @@ class TextDocument:
     place: int
     instruction_id: int | None = None
     setting: str | None = None
+    outcome: str | None = None  # by the rules on its words; None where its prompt named no gender
     read: bool = True  # false where the rules cannot read its author's texts
 
     @property
@@ -172,6 +174,7 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
                 empty=not text.strip(),
                 association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
+                outcome=text_outcome(text).outcome if row["specified_gender"] else None,
             )
             stored.evidence[row["model"]].add(text)
             stored.english[row["model"]].add(text)

@@ -1,4 +1,4 @@
-"""Texts that users already have, as records: .csv, .tsv, .jsonl, .ndjson, .parquet files and DataFrames.
+"""Texts that users already have, as records: .csv, .tsv, .jsonl, .ndjson, .parquet, .xlsx, DataFrames.
 
 A source can be read more than once, each time as a stream, so that no file is too long. Nothing is guessed
 and nothing is converted: text is text, and a record that is not whole is an error with its line.
@@ -9,28 +9,27 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
-import gzip
 import hashlib
-import importlib
 import io
 import json
-import stat
-import zlib
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
-from biaskit.errors import CorpusError, MissingExtraError, nearest
+from biaskit.errors import CorpusError, nearest
+from biaskit.inputs import UTF16, Inputs, digest_of_file, expanded, one_line, opened, parse_json, unpacked
+from biaskit.personas.texts.parquet import parquet_columns, parquet_records
+from biaskit.personas.texts.sheets import XLSX, Sheet, open_sheet, split_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_PARQUET_BATCH = 1024
-
+_TEXTS = Inputs(CorpusError, most=0)
 Record = tuple[int, Mapping[str, object]]
 """The line (or row, from 1) where a record begins, and its values by what they are: text, gender, …"""
 
@@ -53,40 +52,86 @@ ENCODINGS = ("utf-8", "cp1252")
 """How a file may be written; cp1252 is what Western European Windows programs write."""
 
 
-def open_file(path: str | Path, columns: Mapping[str, str], encoding: str = "utf-8") -> TextSource:
+def open_file(
+    path: str | Path, columns: Mapping[str, str], encoding: str = "utf-8", separator: str | None = None
+) -> TextSource:
     """A file of texts by its suffix; its digest is that of its bytes, compressed or not.
 
+    `separator` parts the columns of a .csv or .tsv; by default what its header says (`_header`).
+
     `columns` names the column of the text and of whatever else is wanted. A file that changes between two
-    readings is a `CorpusError`, as is whatever is wrong with it; pyarrow missing a `MissingExtraError`.
+    readings is a `CorpusError`, as is whatever is wrong with it; a library missing a `MissingExtraError`.
+    FILE.xlsx#SHEET names a sheet, which is then in the digest too.
     """
-    path = Path(path).expanduser()
+    name, sheet = split_sheet(str(path))
+    path = expanded(name)
     where = one_line(str(path))
-    reader, unit = _reader_of(path, where)
+    suffix = _suffix_of(path, where)
     state = _state(path, where)
-    with _readable(path, where), path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    header: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    if encoding not in ENCODINGS or (encoding != "utf-8" and reader is _parquet_records):
-        raise CorpusError(f"{where}: --encoding is {' or '.join(ENCODINGS)}, and no choice for Parquet.")
-    if reader in (_READERS[".csv"], _READERS[".tsv"]):
-        stated = "," if reader is _READERS[".csv"] else "\t"
-        delimiter, header = _header(path, where, columns, stated, encoding)
-        reader = partial(_csv_records, delimiter=delimiter, encoding=encoding)
-        if (name := _SEPARATORS.get(delimiter)) and path.name.lower().removesuffix(".gz").endswith(".csv"):
-            notes = (f"columns were parted at {name}: by it the header has the columns that were asked for",)
-    elif reader is _json_records:
-        reader = partial(_json_records, encoding=encoding)
+    with _readable(path, where):
+        digest = digest_of_file(path)
+    if encoding not in ENCODINGS or (encoding != "utf-8" and suffix in BINARY):
+        raise CorpusError(
+            f"{where}: --encoding is {' or '.join(ENCODINGS)}, and no choice for {' and '.join(BINARY)}."
+        )
+    if separator is not None and (suffix not in _DELIMITERS or len(separator) != 1 or separator in '\r\n"'):
+        raise CorpusError(f"{where}: a separator is one character between the columns of a .csv or .tsv.")
+    with _readable(path, where):
+        found = _reading(path, where, columns, suffix, encoding, sheet, separator)
     return TextSource(
         where,
         _label_of(path),
-        unit,
+        "row" if suffix in BINARY else "line",
         columns,
-        digest,
-        lambda: _unchanged(path, where, state, reader(path, where, columns)),
-        header,
-        notes,
+        digest if sheet is None else hashlib.sha256(f"{digest}#{sheet}".encode()).hexdigest(),
+        lambda: _unchanged(path, where, state, found.records(path, where, columns)),
+        found.header,
+        found.notes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How a file is read once its beginning is known."""
+
+    records: Reader
+    header: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _reading(
+    path: Path,
+    where: str,
+    columns: Mapping[str, str],
+    suffix: str,
+    encoding: str,
+    sheet: str | None,
+    separator: str | None,
+) -> _Reading:
+    if suffix == XLSX:
+        found = open_sheet(path, where, sheet)
+        return _Reading(partial(_sheet_records, sheet=found), found.header, tuple(_passed_by(found, sheet)))
+    if suffix == ".parquet":
+        header = parquet_columns(path, where)
+        _positions(header, columns, where)
+        return _Reading(parquet_records, header)
+    if suffix not in _DELIMITERS:
+        header = _first_keys(path, where, encoding)
+        return _Reading(partial(_json_records, encoding=encoding), header)
+    stated = separator or _DELIMITERS[suffix]
+    others = tuple(_SEPARATORS) if suffix == ".csv" and separator is None else ()
+    delimiter, header = _header(path, where, columns, (stated, *others), encoding)
+    notes: tuple[str, ...] = ()
+    if others and (name := _SEPARATORS.get(delimiter)):
+        notes = (f"columns were parted at {name}: by it the header has the columns that were asked for",)
+    return _Reading(partial(_csv_records, delimiter=delimiter, encoding=encoding), header, notes)
+
+
+def _passed_by(found: Sheet, wanted: str | None) -> Iterator[str]:
+    """Which sheet was read, where nobody said so and there are several."""
+    if wanted is None and found.others:
+        others = ", ".join(map(shown, found.others[:8]))
+        yield f"the first sheet was read, {shown(found.name)}, and not {others}: FILE.xlsx#SHEET names one"
 
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
@@ -94,16 +139,16 @@ _SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
 def _header(
-    path: Path, where: str, columns: Mapping[str, str], stated: str, encoding: str
+    path: Path, where: str, columns: Mapping[str, str], delimiters: Sequence[str], encoding: str
 ) -> tuple[str, tuple[str, ...]]:
     """What parts the columns of a file, and its header by it.
 
-    A .csv is parted at commas, unless by commas the header lacks a column that is asked for and by one of
-    `_SEPARATORS` alone it has all of them. So no guess can be wrong: no other reading has these columns.
+    It is the first of `delimiters`, unless by that the header lacks a column that is asked for and by one of
+    the others alone it has all of them. So no guess can be wrong: no other reading has these columns.
     """
     headers: dict[str, tuple[str, ...]] = {}
-    for delimiter in (stated, *(_SEPARATORS if stated == "," else ())):
-        with _readable(path, where), _open(path) as file:
+    for delimiter in delimiters:
+        with _readable(path, where), unpacked(path) as file:
             text = io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n")
             with contextlib.suppress(csv.Error):  # the reading proper says so with its line
                 reader = csv.reader(text, delimiter=delimiter, strict=True)
@@ -113,7 +158,7 @@ def _header(
     fits = [delimiter for delimiter, header in headers.items() if set(columns.values()) <= set(header)]
     if not fits:  # an error, which then lists the columns as a person sees them
         fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
-    chosen = fits[0] if len(fits) == 1 else stated
+    chosen = fits[0] if len(fits) == 1 else delimiters[0]
     return chosen, headers.get(chosen, ())
 
 
@@ -150,11 +195,6 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     )
 
 
-def one_line(name: str) -> str:
-    """A file's or column's name inside a message of one line."""
-    return name if name.isprintable() else repr(name)
-
-
 Reader = Callable[[Path, str, Mapping[str, str]], Iterator[Record]]
 
 
@@ -167,7 +207,7 @@ def _csv_records(
     path: Path, where: str, columns: Mapping[str, str], *, delimiter: str, encoding: str = "utf-8"
 ) -> Iterator[Record]:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
-    with _open(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
+    with unpacked(path) as file, io.TextIOWrapper(file, encoding=_with_mark(encoding), newline="\n") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header: list[str] = []
         positions: dict[str, int] = {}
@@ -223,7 +263,7 @@ def _json_records(
 ) -> Iterator[Record]:
     first: tuple[str, ...] | None = None  # keys of the first object
     gender_met = False
-    with _open(path) as file:
+    with unpacked(path) as file:
         # Lines of bytes end in "\n" alone: U+2028 and a lone "\r" are characters of a text.
         for number, line in enumerate(file, start=1):
             text = line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode(encoding)
@@ -251,8 +291,8 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
         return dict(pairs)
 
     try:
-        found = json.loads(line, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:  # ValueError: also integers of too many digits
+        found = parse_json(line, object_pairs_hook=unique, parse_constant=float)  # NaN: none
+    except ValueError as error:
         reason = str(error).partition(": line ")[0]  # of the file we say it ourselves
         raise CorpusError(f"{where} is not valid JSON: {reason}. Write one object on a line.") from None
     if not isinstance(found, dict):
@@ -260,28 +300,24 @@ def _json_object(line: str, where: str, wanted: Collection[str]) -> dict[str, ob
     return found
 
 
-def _parquet_records(path: Path, where: str, columns: Mapping[str, str]) -> Iterator[Record]:
-    try:
-        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtraError(
-            f'{where}: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
-        ) from error
-    number = 1
-    try:
-        with parquet.ParquetFile(path) as file:
-            _positions(file.schema_arrow.names, columns, where)
-            for batch in file.iter_batches(_PARQUET_BATCH, columns=list(columns.values())):
-                names = batch.schema.names
-                values = {role: batch.column(names.index(name)).to_pylist() for role, name in columns.items()}
-                yield from _numbered(values, number)
-                number += batch.num_rows
-    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        # Arrow checks the encoding of a text only when it is turned into one.
-        raise CorpusError(
-            f"{where} cannot be read as Parquet, near row {number}: {' '.join(str(error).split())[:200]}."
-            " Write the file again."
-        ) from None
+def _first_keys(path: Path, where: str, encoding: str) -> tuple[str, ...]:
+    """The keys of the first object, for the hint at columns that are not used; faults are said later."""
+    with contextlib.suppress(CorpusError, UnicodeDecodeError), _readable(path, where), unpacked(path) as file:
+        for line in file:
+            text = line.removeprefix(codecs.BOM_UTF8).decode(encoding)
+            if text.strip():
+                return tuple(_json_object(text, where, ()))
+    return ()
+
+
+def _sheet_records(
+    path: Path,  # noqa: ARG001
+    where: str,
+    columns: Mapping[str, str],
+    *,
+    sheet: Sheet,
+) -> Iterator[Record]:
+    yield from sheet.rows(_positions(sheet.header, columns, where))
 
 
 def _numbered(values: Mapping[str, Sequence[object]], start: int) -> Iterator[Record]:
@@ -289,29 +325,22 @@ def _numbered(values: Mapping[str, Sequence[object]], start: int) -> Iterator[Re
         yield number, dict(zip(values, record, strict=True))
 
 
-_READERS: Mapping[str, Reader] = {
-    ".csv": partial(_csv_records, delimiter=","),
-    ".tsv": partial(_csv_records, delimiter="\t"),
-    ".jsonl": _json_records,
-    ".ndjson": _json_records,
-    ".parquet": _parquet_records,
-}
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+BINARY = (".parquet", XLSX)
+"""What is no text, so that it has rows and no lines, no encoding, and is compressed anyhow."""
+SUFFIXES = (*_DELIMITERS, ".jsonl", ".ndjson", *BINARY)
 
 
-def _reader_of(path: Path, where: str) -> tuple[Reader, str]:
-    """The reader for a file's name, and what it numbers."""
+def _suffix_of(path: Path, where: str) -> str:
+    """What kind of file a name says it is."""
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix not in _READERS or (suffix == ".parquet" and name.endswith(".gz")):
+    if suffix not in SUFFIXES or (suffix in BINARY and name.endswith(".gz")):
         raise CorpusError(
-            f"{where}: a file of texts ends in {', '.join(_READERS)} (all but the last also with .gz),"
+            f"{where}: a file of texts ends in {', '.join(SUFFIXES)} (all but the last two also with .gz),"
             f" not in {shown(path.suffix)}."
         )
-    return _READERS[suffix], "row" if suffix == ".parquet" else "line"
-
-
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+    return suffix
 
 
 def _unchanged(path: Path, where: str, state: object, records: Iterator[Record]) -> Iterator[Record]:
@@ -332,41 +361,32 @@ def _changed(where: str) -> CorpusError:
 
 
 def _state(path: Path, where: str) -> object:
-    with _readable(path, where):
-        try:
-            found = path.stat()
-        except ValueError:  # a NUL in the path
-            raise FileNotFoundError from None
-    if not stat.S_ISREG(found.st_mode):
-        raise CorpusError(f"{where} is not a plain file, and it is read more than once. Copy it to one.")
+    with _readable(path, where), opened(path) as file:
+        found = os.fstat(file.fileno())
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextlib.contextmanager
 def _readable(path: Path, where: str) -> Iterator[None]:
     """What can go wrong with a file, in one line each."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise CorpusError(f"There is no file {where}. Check the path.") from None
-    except UnicodeDecodeError as error:
-        if error.encoding != "utf-8":
-            raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
-        raise _not_utf8(path, where) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{where} cannot be unpacked: {error}. Compress the file again.") from None
-    except OSError as error:
-        reason = error.strerror or error
-        raise CorpusError(f"{where} cannot be read: {reason}. Give the path of a readable file.") from None
+    with _TEXTS.saying(where):
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            if error.encoding != "utf-8":
+                raise CorpusError(
+                    f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8."
+                ) from None
+            raise _not_utf8(path, where) from None
 
 
 def _not_utf8(path: Path, where: str) -> CorpusError:
     """Find the first byte that is not UTF-8; a stream's own decoder knows its position in a buffer only."""
     start = 0
-    with _open(path) as file:
+    with unpacked(path) as file:
         for number, line in enumerate(file, 1):
             if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return CorpusError(f"{where} is UTF-16, as some spreadsheets save it. Save it as UTF-8.")
+                return CorpusError(f"{where}{UTF16}")
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:

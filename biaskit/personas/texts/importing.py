@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
-from biaskit.personas.texts.files import UNNAMED, TextSource, one_line, open_file, open_frame
+from biaskit.inputs import one_line
+from biaskit.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
 from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.provenance import ROW_FORMAT, key_of
 
@@ -65,14 +66,15 @@ def read_texts(
     model: str | None = None,
     gender_codes: Mapping[str, str] = NO_CODES,
     encoding: str = "utf-8",
+    separator: str | None = None,
 ) -> ImportedTexts:
-    """Check texts and count what they are: a .csv, .tsv, .jsonl, .ndjson (also .gz), .parquet, a DataFrame.
+    """Check texts and count what they are: .csv, .tsv, .jsonl (also .gz), .parquet, .xlsx, a DataFrame.
 
     `text`, `gender`, `occupation`, `model` name columns. Text is text: "NA", "None" and the empty text are
     texts, of any length, with whatever characters; a file is UTF-8, with or without a byte order mark. An
     empty gender (in JSONL also null or absent, in Parquet null) is "not specified". Model and occupation are
     labels of public tables: an empty one or a spreadsheet's formula is refused. Whatever is wrong is a
-    `CorpusError` of one line; Parquet without pyarrow is a `MissingExtraError`.
+    `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl a `MissingExtraError`.
 
     Of a DataFrame the digest is that of the columns used, in order, whatever the index. A missing value
     (None, NaN, pd.NA) is "not specified" in the column of genders and an error elsewhere: a text "NA" that
@@ -82,7 +84,9 @@ def read_texts(
     asked = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns = {role: column for role, column in asked.items() if column is not None}
     source = (
-        open_file(texts, columns, encoding) if isinstance(texts, str | Path) else open_frame(texts, columns)
+        open_file(texts, columns, encoding, separator)
+        if isinstance(texts, str | Path)
+        else open_frame(texts, columns)
     )
     known = GenderCodes(gender_codes)
     codes, unknown = Counter[str](), Counter[str]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from biaskit.report.content import Content
+from biaskit.report.figures.as_shipped import import_matplotlib
 from biaskit.report.figures.figure import Figure, Missing
 
 __all__ = ["Figure", "Missing", "draw_all", "files_of"]
@@ -12,6 +13,7 @@ __all__ = ["Figure", "Missing", "draw_all", "files_of"]
 
 def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     """Every figure of a report in the order of the page; one that cannot be drawn says why."""
+    import_matplotlib()  # before any module that imports it
     from biaskit.report.figures import (
         between_models,
         both_engines,
@@ -19,6 +21,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         marked_words,
         probe,
         representation,
+        said_next,
         srb,
         transfer,
     )
@@ -28,7 +31,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     shown: dict[str, tuple[Callable[[View], Iterator[Figure | Missing]], ...]] = {
         "probe": (
             *(probe.jobs, probe.groups, probe.ternary, probe.variance),
-            *(forest.debiasing, between_models.models),
+            *(said_next.said_next, forest.debiasing, between_models.models),
         ),
         "personas": (
             *(representation.deciles, representation.scatter, representation.nonbinary),

@@ -136,8 +136,8 @@ def _clusters(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     dots.share_axis(axes, "share of women's lists", parity=shows(view, "parity"))
     women = sum(share > 0.5 for share in shares)
     caption = (
-        "Kept clusters of words marked for the associated genders (GAS(P) Figure 5), most of women first; a "
-        f"label begins with the cluster's first words. {note} Table: clusters."
+        f"Kept clusters of words marked for the associated genders{view.place('Figure 5')}, most of women "
+        f"first; a label begins with the cluster's first words. {note} Table: clusters."
     )
     alt = (
         f"Dot plot of {len(order)} clusters: {women} stand more often in women's lists, "
@@ -187,5 +187,7 @@ def silhouette(view: View) -> Iterator[Figure | Missing]:
     said = f"k = {chosen['k']} is chosen with {short(chosen['silhouette'])}" if chosen else "no k is chosen"
     ends = f"from {short(values[0])} at k = {ks[0]} to {short(values[-1])} at k = {ks[-1]}"
     alt = f"Line: the silhouette goes {ends}; {said}."
-    caption = f"Mean silhouette for each number of clusters (GAS(P) Figure 8). {note} Table: silhouette."
+    caption = (
+        f"Mean silhouette for each number of clusters{view.place('Figure 8')}. {note} Table: silhouette."
+    )
     yield view.finished("silhouette", title, Drawing(sheet, caption, alt))

@@ -73,7 +73,7 @@ def deciles(view: View) -> Iterator[Figure | Missing]:
     return view.charts(rows, "deciles", title, reason, _deciles, size=12)
 
 
-def _deciles(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:  # noqa: ARG001
+def _deciles(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     of_model = {model: where(rows, model=model) for model in models}
     stacks = Counter[tuple[str, float]]()
     for row in rows:
@@ -111,8 +111,8 @@ def _deciles(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
                     "women in texts."
                 )
     caption = (
-        f"Occupations by the share of women in texts whose prompt names no gender (GAS(P) Figure 2). {note} "
-        "Table: deciles, template all."
+        f"Occupations by the share of women in texts whose prompt names no gender{view.place('Figure 2')}. "
+        f"{note} Table: deciles, template all."
     )
     return Drawing(sheet, caption, f"Histograms for {count(len(models), 'model')}. {told(said, 'deciles')}")
 
@@ -160,9 +160,9 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
             f"occupations, mean difference {short(mean(gaps), sign=True)}."
         )
     caption = (
-        "Each point is an occupation (GAS(P) Figure 6): the share of women among texts with an associated "
-        f"gender, over all prompts, against U.S. labour statistics. {note} Table: representation, template "
-        "all."
+        f"Each point is an occupation{view.place('Figure 6')}: the share of women among texts with an "
+        f"associated gender, over all prompts, against U.S. labour statistics. {note} Table: "
+        "representation, template all."
     )
     alt = f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
     return Drawing(sheet, caption, alt)
@@ -231,7 +231,8 @@ def _nonbinary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawin
     axes.set_xlabel("share of non-binary people", labelpad=2)
     axes.axvline(US_NONBINARY / 100, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     caption = (
-        "Share of non-binary people among texts whose prompt names no gender (GAS(P) Figure 7), occupations "
-        f"sorted by the share of women in labour statistics. {note} Table: representation, template all."
+        f"Share of non-binary people among texts whose prompt names no gender{view.place('Figure 7')}, "
+        f"occupations sorted by the share of women in labour statistics. {note} Table: "
+        "representation, template all."
     )
     return Drawing(sheet, caption, f"Dot plot for {len(order)} occupations. {told(said, 'representation')}")

@@ -78,7 +78,7 @@ def _heat_map(view: View, rows: Sequence[Row], models: Sequence[str], every: Seq
     _cells(axes, order, columns, rows, limit)
     _scale(sheet, 0.4, top + len(order) * CELL + 0.14, limit)
     caption = (
-        "Subset Representational Bias score (GAS(P) Figure 3, Algorithm 6) of words marked for women and for "
+        f"Subset Representational Bias score{view.place('Figure 3')} of words marked for women and for "
         f"men in texts whose prompt names no gender. {note} Raw scores grow with the training of the "
         "vectors: compare only within one vector model. Table: srb."
     )
@@ -208,7 +208,7 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
         dots.dot_panel(axes, series, len(order), pitch)
         dots.effect_axis(axes, limit, "percent change")
     caption = (
-        "Change of the SRB score from an older to a newer model (GAS(P) Figure 4), for models named one "
+        "Change of the SRB score from an older to a newer model, for models named one "
         f"after the other; other pairs stand in the table. {note} Table: srb_change."
     )
     return Drawing(sheet, caption, f"Dot plot of {len(order)} occupations. {told(said, 'srb_change')}")

@@ -12,6 +12,7 @@ from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
 from biaskit.report.figures.sheet import Entry, Sheet
 from biaskit.report.figures.style import Mark, marks_of
+from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, where
@@ -41,6 +42,10 @@ class View:
     def entries(self, models: Sequence[str]) -> list[Entry]:
         """The legend of some models."""
         return [Entry(shorten(model, 2.1), self.marks[model]) for model in models]
+
+    def place(self, figure: str) -> str:
+        """The figure of GAS(P) that this one is, for a caption; empty where the study is not the paper's."""
+        return self.part.claim(GASP).place(f"GAS(P), {figure}")
 
     @property
     def heading(self) -> str:

@@ -255,33 +255,50 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Ranked]:
     )
 
 
+REFUSALS = (
+    ("declines", "refused_share", "Of the texts asked for, {model} refuses {listed}.", "About"),
+    (
+        "declines-in-words",
+        "declined_share",
+        "Without a refusal by a server, {model} declines in words {listed}; these texts are counted as "
+        "descriptions all the same.",
+        "Refused or declined, about",
+    ),
+)
+"""Outcome, quantity of its test, its sentence, and how the sentence of the test begins."""
+
+
 def _refusals(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
-    """How often a text about each gender is refused; silent where none is."""
+    """How often a text about each gender is refused, or declined in words; silent where none is."""
     for model in models:
-        rows = where(part.tables.get("text_outcomes", ()), model=model, outcome="declines")
-        asked = where(part.tables.get("association_validation", ()), model=model)
-        n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
-        counts = {
-            gender: (sum(row["n"] for row in own), n_texts[gender])
-            for (gender,), own in grouped(rows, "specified_gender").items()
-            if n_texts.get(gender)
-        }
-        if any(refused for refused, _ in counts.values()):
-            of = [
-                f"{n:,} of {m:,} about {people(gender)} ({percent(n / m)} %)"
-                for gender, (n, m) in counts.items()
-            ]
-            text = f"Of the texts asked for, {short(model)} refuses {listed(of)}."
-            found = tests(part.tables.get("tests", ()), "refused_share", "paired", "genders")
+        for outcome, quantity, sentence, about in REFUSALS:
+            of = _declined(part, model, outcome)
+            if not of:
+                continue
+            text = sentence.format(model=short(model), listed=listed(of))
+            found = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
             test = first(found, model_a=model, group_a="female", group_b="male")
             if test is not None:
-                text += f" About women against men, over occupations: {difference(test)}."
-            yield (
-                Rank.DETAIL,
-                Finding(
-                    text, "representation", outcome_of(test), texts_measured(part, [model], []), "tables"
-                ),
-            )
+                text += f" {about} women against men, over occupations: {difference(test)}."
+            measured = texts_measured(part, [model], [])
+            yield Rank.DETAIL, Finding(text, "representation", outcome_of(test), measured, "tables")
+
+
+def _declined(part: Part, model: str, outcome: str) -> list[str]:
+    """How many texts about each gender have an outcome, in words; empty where none has."""
+    rows = defined(where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome), "n")
+    asked = where(part.tables.get("association_validation", ()), model=model)
+    n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
+    counts = {
+        gender: (sum(row["n"] for row in own), n_texts[gender])
+        for (gender,), own in grouped(rows, "specified_gender").items()
+        if n_texts.get(gender)
+    }
+    if not any(n for n, _ in counts.values()):
+        return []
+    return [
+        f"{n:,} of {m:,} about {people(gender)} ({percent(n / m)} %)" for gender, (n, m) in counts.items()
+    ]
 
 
 ASKED_FOR = {"female": "a woman", "male": "a man", "nonbinary": "a non-binary person"}

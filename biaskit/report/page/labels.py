@@ -51,7 +51,7 @@ TITLES: Mapping[str, tuple[str, str]] = {
     ),
     "srb_change": (
         "SRB, percent change from model to model",
-        "A rise means: nearer to the words used when that gender is asked for (GAS(P), Figure 4).",
+        "A rise means: nearer to the words used when that gender is asked for.",
     ),
     "probe_groups": (
         "Shares by group of occupations",
@@ -62,6 +62,16 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Shares by occupation",
         "Mean over the templates of the share that each gender's words have of the probability on all "
         "listed words (coverage), beside the share of women in labour statistics.",
+    ),
+    "probe_next": (
+        "What is said next",
+        "The most probable tokens at the prompts, listed or not, by their mean probability; beyond: what of "
+        "it is no listed word (docs/methods.md#next-tokens).",
+    ),
+    "probe_outcomes": (
+        "What the answers come to",
+        "Shares of drawn texts by outcome, with the 95 % interval over occupations and templates "
+        "(docs/methods.md#outcomes).",
     ),
     "probe_levels": ("Shares by strength of instruction", "Mean share over the instructions of one level."),
     "probe_factors": (
@@ -92,15 +102,16 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "deciles": (
         "Occupations by share of women in the texts",
         "Number of occupations per tenth of the share, apart for those where women are most and where men "
-        "are most (GAS(P), Figure 2).",
+        "are most.",
     ),
     "association_validation": (
         "Is the gender of a text found?",
         "Texts whose prompt named a gender: how often the words of the text say the same.",
     ),
     "text_outcomes": (
-        "Texts refused or empty, by the gender asked for",
-        "Texts whose prompt named a gender and that were refused, filtered or empty: they are in no list.",
+        "What became of texts, by the gender asked for",
+        "Texts whose prompt named a gender. Those refused, filtered or empty are in no list; what the others "
+        "are, rules say of their words (docs/methods.md#outcomes).",
     ),
     "word_lists": (
         "Lengths of the marked-word lists",
@@ -190,6 +201,15 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "ci_high": ("95 % to", "upper end of the 95 % interval"),
     "ci90_low": ("90 % from", "lower end of the 90 % interval, for equivalence"),
     "ci90_high": ("90 % to", "upper end of the 90 % interval, for equivalence"),
+    "token": ("token", "text of a next token, in quotation marks"),
+    "probability": ("probability", "mean over the cells; 0 where the token is not among those kept"),
+    "probability_high": ("at most", "the same with the most that it can be in those cells"),
+    "beyond": ("beyond", "of the probability, what is no listed word"),
+    "n_listed": ("cells that list it", "cells in which the token is among those kept"),
+    "n_cells": ("cells", "how many cells the number rests on"),
+    "begins": ("begins", "groups of the listed words that begin with the token"),
+    "group": ("group named", "the group that the answer names"),
+    "n_answers": ("answers", "texts drawn"),
     "coverage": ("coverage", "probability on the listed words, mean over cells"),
     "coverage_median": ("median coverage", "probability on the listed words, median over cells"),
     "n_below_floor": ("cells under the floor", "cells whose coverage is below the study's floor"),
@@ -263,7 +283,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "stability_low": ("stability, 95 % from", ""),
     "stability_high": ("stability, 95 % to", ""),
     "stability_shuffled": ("stability, shuffled", "under shuffled gender labels"),
-    "outcome": ("outcome", "declines: refused or filtered; empty"),
+    "outcome": ("outcome", "declines: refused or filtered; the others but empty: by their words"),
     "n": ("texts", "with this outcome"),
     "null_mean": ("null mean", "mean under shuffled gender labels"),
     "null_p95": ("null 95 %", "95th percentile under shuffled gender labels"),

@@ -21,7 +21,15 @@ _ORDER = (
     *("gaps", "srb_change", "probe_groups", "probe_jobs", "probe_levels"),
     *("probe_factors", "probe_wording", "representation", "srb", "tests"),
     "text_transfer",
-    *("probe_templates", "probe_variance", "deciles", "association_validation", "text_outcomes"),
+    *(
+        "probe_outcomes",
+        "probe_next",
+        "probe_templates",
+        "probe_variance",
+        "deciles",
+        "association_validation",
+        "text_outcomes",
+    ),
     *("marked_words", "word_lists", "word_overlap", "word_methods", "instruction_words"),
     *("clusters", "silhouette"),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.runs.claims import Claim
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, is_reason, parts_of_reason
@@ -21,16 +22,19 @@ Columns = Mapping[str, str | Callable[[Any], object]]
 """Heading → the column of the stored table that stands under it, or how a row's cell is made."""
 
 
-def personas_document(tables: Tables, made: Row, warnings: Sequence[str]) -> Document:
-    """Every headline table that the run has, in the order a reader asks."""
+def personas_document(tables: Tables, made: Row, warnings: Sequence[str], claim: Claim) -> Document:
+    """Every headline table that the run has, in the order a reader asks.
+
+    `claim`: whether the run asked what GAS(P) asked; titles name its tables and figures where it did.
+    """
     shown = [
-        *_validation(tables.get("association_validation", ())),
-        *_representation(tables.get("representation", ())),
+        *_validation(tables.get("association_validation", ()), claim),
+        *_representation(tables.get("representation", ()), claim),
         *_words(tables.get("word_lists", ()), tables.get("marked_words", ())),
         *_srb(tables.get("srb", ())),
         *_transfer(tables.get("text_transfer", ())),
         *_instruction_words(tables.get("instruction_words", ())),
-        *_clusters(tables.get("clusters", ())),
+        *_clusters(tables.get("clusters", ()), claim),
         *_tests(tables.get("tests", ())),
     ]
     return Document(tuple(shown), tuple(warnings), str(made["signature"]))
@@ -46,12 +50,12 @@ def _table(
         yield TitledTable(title, (tuple(map(Heading, columns)),), body, note, n_text)
 
 
-def _validation(rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _validation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     def part(name: str) -> Callable[[Row], str]:
         return lambda row: f"{100 * row[name] / row['n_texts']:.1f}"
 
     yield from _table(
-        "Association held against the gender in the prompt (GAS(P), Table 1): % of the texts",
+        f"Association held against the gender in the prompt{claim.place('GAS(P), Table 1')}: % of the texts",
         rows,
         {
             "Model": "model",
@@ -65,7 +69,7 @@ def _validation(rows: Sequence[Row]) -> Iterator[TitledTable]:
     )
 
 
-def _representation(rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     """One line per occupation, the mean of its prompts; under instructions per instruction."""
     whole = where(rows, template_id="all")
     scoped = bool(whole) and "instruction_id" in whole[0]
@@ -74,7 +78,7 @@ def _representation(rows: Sequence[Row]) -> Iterator[TitledTable]:
         return
     scope: Columns = {"instr.": "instruction_id"} if scoped else {}
     yield from _table(
-        "Who is represented (GAS(P), Figure 2): % women of the texts that speak of a gender",
+        f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that speak of a gender",
         whole,
         {
             "Model": "model",
@@ -280,12 +284,12 @@ def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
     )
 
 
-def _clusters(rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     kept = [row for row in rows if row["kept"]]
     of_models = {row["cluster"] for row in kept if row["model"] != "all"}
     shown = [row for row in kept if row["model"] == "all" and row["cluster"] in of_models]
     yield from _table(
-        "Clusters of marked words that one gender has in more occupations (GAS(P), Figure 5)",
+        f"Clusters of marked words that one gender has in more occupations{claim.place('GAS(P), Figure 5')}",
         shown[:MOST_OCCUPATIONS],
         {
             "words": lambda row: row["words"][:70],
@@ -300,6 +304,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[TitledTable]:
 _SHOWN = {
     ("srb", "genders"): "SRB, women minus men",
     ("refused_share", "genders"): "texts refused",
+    ("declined_share", "genders"): "texts refused or declined",
     ("represented_share", "labour"): "share of women, texts minus labour",
     ("srb", "models"): "SRB",
     ("represented_share", "models"): "share of women",
@@ -313,7 +318,11 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
     def what(row: Row) -> str:
         key = (row["quantity"], contrast_of(row))
-        asked = f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}" if key[0] == "refused_share" else ""
+        asked = (
+            f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}"
+            if key[0].endswith("ed_share") and key[1] == "genders"
+            else ""
+        )
         return _SHOWN[key] + asked + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
 
     yield from _table(

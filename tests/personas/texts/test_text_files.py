@@ -616,8 +616,8 @@ FORMULA = "which a spreadsheet would run. Rename it."
             "t.txt",
             "a",
             {},
-            "t.txt: a file of texts ends in .csv, .tsv, .jsonl, .ndjson, .parquet (all but the last also with"
-            " .gz), not in '.txt'.",
+            "t.txt: a file of texts ends in .csv, .tsv, .jsonl, .ndjson, .parquet, .xlsx (all but the last"
+            " two also with .gz), not in '.txt'.",
         ),
         ("t", "a", {}, "t: a file of texts ends in .csv, .tsv,…"),
         ("t.parquet.gz", b"", {}, "t.parquet.gz: a file of texts ends in .csv,…"),
@@ -652,9 +652,9 @@ def test_a_path_that_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert message_of(read_texts, "n" * 300 + ".csv").endswith(
         ".csv cannot be read: File name too long. Give the path of a readable file."
     )
-    for name in ("d.csv", "p.csv"):
+    for name, what in (("d.csv", "a folder"), ("p.csv", "a pipe")):
         assert message_of(read_texts, name) == (
-            f"{name} is not a plain file, and it is read more than once. Copy it to one."
+            f"{name} cannot be read: it is {what}, not a regular file. Give the path of a readable file."
         )
 
 

@@ -1,0 +1,78 @@
+"""What becomes of texts about women, men, non-binary people (docs/methods.md#refusals).
+
+A text is refused or empty by how it ended, which leaves it out of lists, scores and calibration. What the
+others are, a person's text or another, is said by rules on their words, and leaves nothing out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from biaskit.personas.texts.documents import SPECIFIED, TextDocument
+from biaskit.stats.proportions import proportion
+from biaskit.tables.query import Row
+from biaskit.tables.reasons import NOT_ENGLISH
+
+BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty": "n_empty"})
+"""Outcomes by how a text ended → how many, as rows of `refusal_rows` name it."""
+IN_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "person": "n_person",
+        "no-person": "n_no_person",
+        "declines-in-words": "n_declines_in_words",
+        "lectures": "n_lectures",
+    }
+)
+"""Outcomes of all other texts, by the rules on their words."""
+
+_BY_RULE = {"declines": "declines-in-words", "empty": "no-person"}  # of hidden characters alone: no person
+
+
+def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
+    """How a model's texts about a woman, a man, a non-binary person end, and what they are.
+
+    `texts` in study order; those whose prompt named a gender enter. Refused means refused or filtered.
+    Returns: a row per model, occupation and gender asked for.
+    """
+    tallies: dict[tuple[str, str, str], Counter[str]] = {}
+    for text in texts:
+        if text.specified_gender is not None:
+            tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
+            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(text.empty))
+            if not (text.refused or text.empty) and text.read and text.outcome:
+                tally[IN_WORDS[_BY_RULE.get(text.outcome, text.outcome)]] += 1
+    rows: list[Row] = []
+    for key, tally in tallies.items():
+        scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
+        counts = {name: tally[name] for name in ("n_texts", *BY_ENDING.values(), *IN_WORDS.values())}
+        declined = tally["n_refused"] + tally["n_declines_in_words"]
+        shares = {
+            name: n / tally["n_texts"]
+            for name, n in (("refused_share", tally["n_refused"]), ("declined_share", declined))
+        }
+        rows.append({**scope, **counts, **shares})
+    return rows
+
+
+def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[Row]:
+    """The rows of text_outcomes.csv: each outcome by the gender asked for, with Wilson's ends.
+
+    `refusals` as `refusal_rows` gives them; `unread`: models whose texts are in a language that the rules do
+    not read, so that their outcomes in words have a reason instead of numbers.
+    """
+    rows: list[Row] = []
+    for row in refusals:
+        scope = {name: row[name] for name in ("model", "occupation", "specified_gender")}
+        for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
+            whole = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
+            if outcome in IN_WORDS and row["model"] in unread:
+                nothing = {"n": None, "share": None, "ci_low": None, "ci_high": None}
+                rows.append({**scope, **whole, **nothing, "reason": NOT_ENGLISH})
+                continue
+            share = proportion(row[name], row["n_texts"])
+            low, high = share.ci95 or (None, None)
+            numbers = {"n": row[name], "share": share.estimate, "ci_low": low, "ci_high": high}
+            rows.append({**scope, **whole, **numbers, "reason": None})
+    return rows

@@ -1,0 +1,70 @@
+"""Prompts of earlier rows beside today's: rows that answer another prompt than a model now gets are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import BiaskitError
+from biaskit.foreign import visible
+from biaskit.runs.store import read_rows, rows_file
+
+Row = Mapping[str, Any]
+
+_PLACE = (
+    *("bias_type", "template_id", "job", "occupation", "specified_gender"),
+    *("instruction_id", "setting", "prompt_form"),
+)
+_NAMED = 3
+
+
+class EarlierPrompts:
+    """What a model was asked before it became another one, by what was asked.
+
+    Its rows are not used, since their keys hold the model that it was; a chat template that says something
+    else, or another date, shows in the prompts.
+    """
+
+    def __init__(self, run: Path, engine: str, label: str) -> None:
+        self._label = label
+        self._before: dict[tuple[object, ...], set[int]] = {}
+        self._changed: dict[str, None] = {}  # in order, each once
+        file = rows_file(run, engine)
+        try:
+            for row in read_rows(file, skip_bad=True) if file.is_file() else ():
+                if row.get("model") == label and isinstance(row.get("prompt"), str):
+                    self._before.setdefault(_place(row), set()).add(hash(row["prompt"]))
+        except (BiaskitError, OSError, TypeError):
+            self._before = {}  # what cannot be read is said by whoever needs the rows
+
+    def compare(self, rows: Iterable[Row]) -> None:
+        """Hold new rows of the model against those."""
+        for row in rows:
+            before = self._before.get(_place(row))
+            if before and hash(row["prompt"]) not in before:
+                self._changed[_named(row)] = None
+
+    def notes(self) -> list[str]:
+        """A sentence where a prompt is another one."""
+        if not self._changed:
+            return []
+        named = "; ".join([*self._changed][:_NAMED])
+        more = f"; and {len(self._changed) - _NAMED} more" if len(self._changed) > _NAMED else ""
+        return [
+            visible(f"{self._label}: earlier rows that answer other prompts than today's: {named}{more}.")
+        ]
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    return tuple(row.get(name) for name in _PLACE)
+
+
+def _named(row: Row) -> str:
+    """What a row asked, as a person finds it."""
+    template = " ".join(str(part) for part in (row.get("bias_type"), "template", row["template_id"]) if part)
+    asked = [template, str(row.get("job", row.get("occupation")))]
+    asked += [str(row["specified_gender"])] if row.get("specified_gender") else []
+    asked += [f"instruction {row['instruction_id']}"] if row.get("instruction_id") else []
+    asked += [str(row["setting"])] if row.get("setting") not in (None, "plain") else []
+    return ", ".join(asked)

@@ -1,0 +1,275 @@
+"""Studies as nobody should write them: every key of both engines, in a file or by `--set`.
+
+The keys and what they take come from the models of `biaskit/study/keys.py`: a new key is tried by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import tomli_w
+from fakes.command import Cli
+from fakes.personas_runs import write_vectors
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
+from fuzz.base_runs import probe_run
+from fuzz.oracle import check_kept, check_said, snapshot, standing_in
+from fuzz.run_folders import ODD
+
+KINDS = ("right", "right", "odd", "bound", "unknown", "another key's", "text")
+MORE_ODD = (
+    *(
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        "1-5",
+        "0",
+        "a,b",
+        "[JOB]",
+        "\U0001f600",
+        ["nurse"],
+        ["nurse", 3],
+    ),
+    *("corpus:", "corpus:none/none.csv", "~nobody/x.csv", "../../x.toml", {"share": "much"}),
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key that a study can state."""
+
+    engine: str
+    name: str  # dotted
+    field: FieldInfo
+
+
+@dataclass(frozen=True)
+class Case:
+    """Some keys with values, and the command that meets them in a file or as settings."""
+
+    command: str
+    in_file: bool
+    keys: tuple[tuple[str, Any], ...]
+    kinds: tuple[str, ...]
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    kinds = (annotation, *get_args(annotation))
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+
+
+def keys_of(engine: str, model: type[BaseModel] | None = None, prefix: str = "") -> Iterator[Key]:
+    """Every key of an engine, those of tables inside a table too."""
+    for name, field in (model or STUDIES[engine]).model_fields.items():
+        nested = _models_in(field.annotation)
+        yield Key(engine, f"{prefix}{name}", field)
+        if nested and get_origin(field.annotation) is not tuple:
+            yield from keys_of(engine, nested[0], f"{prefix}{name}.")
+
+
+# --- values -------------------------------------------------------------------------------------------
+
+
+def _bounds(field: FieldInfo) -> dict[str, float]:
+    return {
+        name: getattr(rule, name)
+        for rule in field.metadata
+        for name in ("ge", "gt", "le", "lt")
+        if hasattr(rule, name)
+    }
+
+
+def right(field: FieldInfo, rng: random.Random) -> Any:
+    """A value that the key takes, as far as its type says; its default where that says too little."""
+    if field.annotation is str or any("Validator" in type(rule).__name__ for rule in field.metadata):
+        return None if field.is_required() else field.get_default(call_default_factory=True)
+    return _of(field.annotation, _bounds(field), rng)
+
+
+def _of(annotation: Any, bounds: Mapping[str, float], rng: random.Random) -> Any:
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return rng.choice(inside)
+    if origin in (Union, types.UnionType):
+        return _of(rng.choice([one for one in inside if one is not type(None)]), bounds, rng)
+    if origin is tuple:
+        kinds = inside[:1] if inside[-1] is Ellipsis else inside
+        return [_of(kind, {}, rng) for kind in kinds]
+    if origin is dict:
+        return {"share": 0.1} if inside[1] is float else {"x": "female"}
+    if annotation is bool:
+        return rng.random() < 0.5
+    if annotation is int:
+        low = int(bounds.get("ge", 1))
+        return min(low + rng.choice((0, 1, 5)), int(bounds.get("le", low + 5)))
+    if annotation is float:
+        low, high = bounds.get("ge", bounds.get("gt", 0.0)), bounds.get("le", bounds.get("lt", 1.0))
+        return low + (high - low) * rng.choice((0.25, 0.5, 0.9))
+    return rng.choice(("nurse", "1", "all", "none", "x y"))
+
+
+def _bound(field: FieldInfo, rng: random.Random) -> Any:
+    """At the least that is allowed, or just beyond one of the bounds."""
+    bounds = _bounds(field)
+    step = 1 if int in (field.annotation, *get_args(field.annotation)) else 1e-9
+    low = [bounds[name] - step * beyond for name in ("ge", "gt") if name in bounds for beyond in (0, 1)]
+    high = [bounds[name] + step for name in ("le", "lt") if name in bounds]
+    return rng.choice([*low, *high] or [-1])
+
+
+def _pair(key: Key, kind: str, others: Sequence[Key], rng: random.Random) -> tuple[str, Any]:
+    if kind == "unknown":
+        place = rng.randrange(len(key.name) + 1)
+        name = key.name[:place] + rng.choice(("x", ".", "_", "é", " ")) + key.name[place:]
+        return name, right(key.field, rng) or 1
+    if kind == "another key's":
+        return key.name, right(rng.choice(others).field, rng)
+    if kind == "text":
+        return key.name, str(right(key.field, rng))
+    value = {"right": right, "bound": _bound}.get(kind)
+    return key.name, value(key.field, rng) if value else rng.choice((*ODD, *MORE_ODD))
+
+
+_HUGE = 10**6
+
+
+def _is_slow(name: str, value: Any) -> bool:
+    """What is right and takes minutes: vectors trained on few texts, and sizes that nothing bounds."""
+    huge = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) > _HUGE
+    return huge or (name in ("vectors", "variant") and value in ("corpus", "exact", "released"))
+
+
+COMMANDS = ("probe", "personas", "personas plan", "analyze", "report", "plan")
+
+
+def cases(n: int, seed: int) -> list[Case]:
+    """n cases, the same for the same seed."""
+    rng = random.Random(seed)
+    found: list[Case] = []
+    while len(found) < n:
+        command = rng.choice(COMMANDS)
+        engine = "personas" if command.startswith("personas") else "probe"
+        known = list(keys_of(engine))
+        if command == "analyze":
+            known = [key for key in known if key.name.split(".")[0] in ANALYSIS_KEYS[engine]]
+        kinds = tuple(rng.choice(KINDS) for _ in range(rng.choice((1, 1, 1, 2, 4))))
+        pairs = tuple(_pair(rng.choice(known), kind, known, rng) for kind in kinds)
+        if not any(_is_slow(name, value) for name, value in pairs):
+            found.append(
+                Case(command, command == "plan" or (command != "report" and rng.random() < 0.5), pairs, kinds)
+            )
+    return found
+
+
+# --- the command and the oracle -----------------------------------------------------------------------
+
+SMALL: Mapping[str, Mapping[str, Any]] = {
+    "probe": {
+        "jobs": {"source": "corpus:occugender/jobs.csv", "select": ["nurse", "plumber"]},
+        "templates": {"source": "corpus:occugender/templates.toml", "select": "1"},
+        "expressions": {"explicit": "occugender-explicit", "implicit": "pronoun-subject"},
+    },
+    "personas": {
+        "occupations": {"source": "corpus:gasp/occupations.csv", "select": ["nurse"]},
+        "per_gender": 3,
+        "max_draws": 9,
+        "permutations": 19,
+        "clusters": False,
+        "vectors": "pretrained:vectors.txt",
+    },
+}
+
+
+def check(case: Case, home: Path, call: Cli) -> None:
+    """Write the study, call the command, hold what came of it against the oracle."""
+    engine = "personas" if case.command.startswith("personas") else "probe"
+    with standing_in(home):
+        _inputs(home, engine)
+        study, settings = _study(case, engine)
+        Path("s.toml").write_text(tomli_w.dumps(study), "utf-8")
+        before = snapshot(home)
+        said = call(*_words(case, settings))
+        check_said(said, case)
+        check_kept({path: data for path, data in before.items() if "run" not in path.parts}, case)
+        if said.code == 2 and case.command in ("probe", "personas"):
+            assert not Path("out").exists(), (case, "a command that was wrong left a run")
+        if said.code == 0 and "unknown" in case.kinds and "right" not in case.kinds:
+            assert all(" " in name or name in _known(engine) for name, _ in case.keys), (case, "not refused")
+
+
+def _known(engine: str) -> set[str]:
+    return {key.name for key in keys_of(engine)} | {"margin.x", "models.x", "gender_codes.x"}
+
+
+def _inputs(home: Path, engine: str) -> None:
+    """Scripts of models that answer both engines, vectors, and for `analyze` and `report` a run."""
+    texts = [f"{'She' if i % 2 else 'He'} is a nurse of {i} patient warm people." for i in range(9)]
+    line = {"log_probs": {" She": -0.5, " He": -1.5}, "texts": texts}
+    (home / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
+    write_vectors(home / "vectors.txt")
+    if engine == "probe":
+        base = home.parent / "base-of-studies"
+        if not base.exists():
+            base.mkdir()
+            probe_run(base)
+        shutil.copytree(base / "probe", home / "run")
+
+
+def _study(case: Case, engine: str) -> tuple[dict[str, Any], list[str]]:
+    """The file's content, and what is said by `--set`."""
+    content: dict[str, Any] = {"name": "s", "engine": engine, **json.loads(json.dumps(SMALL[engine]))}
+    if case.command == "analyze":
+        content = {"name": "s"}
+    if not case.in_file:
+        return content, [f"{name}={_toml(value)}" for name, value in case.keys]
+    for name, value in case.keys:
+        _put(content, name.split("."), value)
+    return content, []
+
+
+def _put(content: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for name in path[:-1]:
+        inner = content.get(name)
+        content[name] = content = inner if isinstance(inner, dict) else {}
+    if (shown := _without_none(value)) is not None:
+        content[path[-1]] = shown
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null."""
+    if isinstance(value, list | tuple):
+        return [_without_none(one) for one in value if one is not None]
+    if isinstance(value, dict):
+        return {name: _without_none(one) for name, one in value.items() if one is not None}
+    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else value
+
+
+def _toml(value: Any) -> str:
+    """A value as a person writes it behind `--set key=`."""
+    if isinstance(value, str):
+        return value
+    shown = _without_none(value)
+    if isinstance(shown, dict):
+        return "{" + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in shown.items()) + "}"
+    return "" if shown is None else tomli_w.dumps({"v": shown}).removeprefix("v = ").strip()
+
+
+def _words(case: Case, settings: Sequence[str]) -> list[str]:
+    words = {
+        "probe": ["probe", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"],
+        "personas": ["personas", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out", "--yes"],
+        "personas plan": ["personas", "m=scripted:m.jsonl", "--study", "s.toml", "--dry-run"],
+        "analyze": ["analyze", "run", *(["--study", "s.toml"] if case.in_file else [])],
+        "report": ["report", "run", "--out", "page.html"],
+        "plan": ["plan", "--study", "s.toml"],
+    }[case.command]
+    return [*words, *(word for setting in settings for word in ("--set", setting))]

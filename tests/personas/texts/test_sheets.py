@@ -1,0 +1,176 @@
+"""Texts in .xlsx: cells as they are shown, one sheet and which, workbooks that are broken or too large."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from needs import missing
+
+from biaskit.errors import CorpusError, MissingExtraError
+from biaskit.personas.texts import sheets
+from biaskit.personas.texts.importing import read_texts
+
+try:
+    import openpyxl
+except ImportError:  # the extra of which these tests are
+    missing('openpyxl is not installed: pip install "biaskit[xlsx]"')
+
+Rows = list[list[Any]]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, **content: Rows) -> Path:
+    """A workbook of some sheets, in order."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in content.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(name)
+    return Path(name)
+
+
+def said(name: str | Path, **columns: str) -> str:
+    with pytest.raises(CorpusError) as caught:
+        read_texts(name, **columns)
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+def test_rows_are_numbered_as_the_spreadsheet_does_and_empty_ones_are_passed_over() -> None:
+    rows = [
+        [],
+        [None, "text", "sex", "job"],
+        [None, "She runs.", "F", "nurse"],
+        [],
+        [None, "=NA", "M", "cook"],
+    ]
+    rows[-1][1] = "Er sagt: „ja“\nund geht"
+    found = read_texts(write("t.xlsx", Texte=rows), gender="sex", occupation="job")
+    assert [(3, "She runs.", "nurse"), (5, "Er sagt: „ja“\nund geht", "cook")] == [
+        (row["draw"], row["text"], row["occupation"]) for row in found.rows()
+    ]
+    assert {"t": 2} == dict(found.models)
+
+
+def test_numbers_and_dates_are_the_text_that_is_shown() -> None:
+    values = [
+        (2024, "General", "2024"), (3.0, "General", "3"), (0.1 + 0.2, "General", "0.3"),
+        (12.5, "0.00", "12.50"), (1234.56, "#,##0.0", "1234.6"),
+        (0.125, "0.0%", "12.5%"), (0.4, "0%", "40%"), (True, "General", "TRUE"),
+        (date(2024, 7, 26), "yyyy-mm-dd", "2024-07-26"),
+        (datetime(2024, 7, 26, 9, 30), "yyyy-mm-dd hh:mm", "2024-07-26 09:30:00"),
+        (time(9, 30), "hh:mm", "09:30:00"), ("007", "@", "007"), ("NA", "General", "NA"),
+    ]  # fmt: skip
+    book = openpyxl.Workbook()
+    book.active.append(["text"])
+    for value, number_format, _ in values:
+        book.active.append([value])
+        book.active.cell(book.active.max_row, 1).number_format = number_format
+    book.save("t.xlsx")
+    assert [shown for *_, shown in values] == [row["text"] for row in read_texts("t.xlsx").rows()]
+
+
+def test_no_formula_is_evaluated_and_one_without_a_result_is_no_text() -> None:
+    path = write("t.xlsx", S=[["text"], ["a"], ['=HYPERLINK("http://127.0.0.1:9/x")']])
+    assert "t.xlsx, row 3 holds a formula without its result." in said(path)
+    whole = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    sheet = whole["xl/worksheets/sheet1.xml"].decode()
+    whole["xl/worksheets/sheet1.xml"] = (
+        sheet.replace("<v></v>", "<v>7</v>").replace("<v />", "<v>7</v>").encode()
+    )
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in whole.items():
+            file.writestr(name, content)
+    assert ["a", "7"] == [row["text"] for row in read_texts(path).rows()]
+
+
+def test_an_empty_cell_is_an_empty_text_where_its_row_holds_anything() -> None:
+    rows = [["text", "sex", "id"], [None, None, 7], ["b", None, None], [None, None, None], ["c", "F", 8]]
+    found = [(row["draw"], row["text"]) for row in read_texts(write("t.xlsx", S=rows), gender="sex").rows()]
+    assert [(2, ""), (3, "b"), (5, "c")] == found
+
+
+def test_of_several_sheets_the_first_is_read_and_said_or_the_one_that_is_named() -> None:
+    path = write("t.xlsx", Eins=[["text"], ["a"]], Zwei=[["text"], ["b"], ["c"]])
+    first, second = read_texts(path), read_texts("t.xlsx#Zwei")
+    (note,) = first.notes
+    assert "the first sheet was read, 'Eins', and not 'Zwei': FILE.xlsx#SHEET names one" == note
+    assert (["a"], ["b", "c"]) == tuple([row["text"] for row in one.rows()] for one in (first, second))
+    assert () == second.notes
+    assert first.digest != second.digest, "other texts of one file are other texts"
+    assert "t.xlsx has no sheet 'Zwo'. Did you mean 'Zwei'? It has 'Eins', 'Zwei'." == said("t.xlsx#Zwo")
+
+
+def test_a_file_with_a_sharp_in_its_name_is_a_file() -> None:
+    write("a.xlsx#b.xlsx", S=[["text"], ["x"]])
+    assert ["x"] == [row["text"] for row in read_texts("a.xlsx#b.xlsx").rows()]
+
+
+def test_a_column_that_is_there_and_unused_is_said_of_every_kind_of_file() -> None:
+    path = write("t.xlsx", S=[["text", "gender"], ["a", "F"]])
+    Path("t.jsonl").write_text('{"text": "a", "gender": "F"}\n', "utf-8")
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"text": ["a"], "gender": ["F"]}), "t.parquet")
+    for name in (path, "t.jsonl", "t.parquet"):
+        notes = read_texts(name).notes
+        assert ("the column 'gender' is there and was not used: --gender-col gender uses it",) == notes, name
+        assert not any("was not used" in note for note in read_texts(name, gender="gender").notes)
+
+
+def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write("t.xlsx", S=[["Text"], ["a"]])
+    assert "t.xlsx has no column 'text'; it has 'Text'. Did you mean 'Text'?" == said(path)
+    assert "t.xlsx, sheet 'S' is empty. Write a header row, and a row for each text." == said(
+        write("t.xlsx", S=[])
+    )
+    assert "has the column 'text' twice" in said(write("t.xlsx", S=[["text", "text"], ["a", "b"]]))
+    for content in (b"", b"PK\x03\x04 and no more", b"\xd0\xcf\x11\xe0 a password", b"text\na\n"):
+        path.write_bytes(content)
+        assert "t.xlsx is no .xlsx workbook" in said(path)
+    for parts in ({"a.txt": "x"}, {"[Content_Types].xml": "<a"}, {"[Content_Types].xml": "<Types/>"}):
+        with zipfile.ZipFile(path, "w") as file:
+            for name, text in parts.items():
+                file.writestr(name, text)
+        assert "t.xlsx cannot be read as a workbook" in said(path)
+    with pytest.raises(CorpusError, match=r"no choice for \.parquet and \.xlsx"):
+        read_texts(path, encoding="cp1252")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "biaskit\[xlsx\]"'):
+        read_texts(write_again())
+
+
+def write_again() -> Path:
+    Path("u.xlsx").write_bytes(b"PK")
+    return Path("u.xlsx")
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused_before_it_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = write("t.xlsx", S=[["text"], ["a" * 30_000]])
+    monkeypatch.setattr(sheets, "MOST_UNPACKED", 30_000)
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
+    assert "at most 30,000 are read. Save the texts as .csv." in said(path)
+
+
+def test_what_a_sheet_says_of_its_size_need_not_be_so() -> None:
+    path = write("t.xlsx", S=[["text"], ["a"], ["b"]])
+    whole = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    sheet = whole["xl/worksheets/sheet1.xml"]
+    assert b'ref="A1:A3"' in sheet
+    whole["xl/worksheets/sheet1.xml"] = sheet.replace(b'ref="A1:A3"', b'ref="A1"')
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in whole.items():
+            file.writestr(name, content)
+    assert ["a", "b"] == [row["text"] for row in read_texts(path).rows()]

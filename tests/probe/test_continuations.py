@@ -1,0 +1,216 @@
+"""Texts drawn of each cell beside its probabilities: stored, told by outcome, never in the shares."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes.command import Cli
+
+import biaskit as bk
+from biaskit.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.probe.design import ProbeDesign, resolve_design
+from biaskit.records import Cell
+from biaskit.runs.rows import row_line
+from biaskit.stats.proportions import wilson
+from biaskit.study.config import load_probe_study
+from biaskit.workflow.analyze import analyse
+
+Row = dict[str, Any]
+ASKED: dict[str, Any] = {
+    "jobs": "nurse,plumber",
+    "templates": "1-2",
+    "bias_type": "explicit",
+    "watcher": bk.Silent(),
+}
+NURSE = ["Female.", "I cannot say.", "Female", "Unknown", "Female"]
+PLUMBER = ["Male.", "Male", "Male", "I'm sorry, but I can't say.", "He or she"]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    return script(tmp_path / "m.jsonl")
+
+
+def script(path: Path, **more: Any) -> str:
+    lines = [
+        {"contains": job, "log_probs": {" Female": -1.0, " Male": -1.5}, "texts": texts, **more}
+        for job, texts in (("nurse", NURSE), ("plumber", PLUMBER))
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
+    return f"scripted:{path}"
+
+
+def shares(run: bk.ProbeResult, group: str, name: str = "") -> dict[str, float]:
+    table = run.outcomes
+    own = table[(table["job_group"] == group) & (table["group"] == name)]
+    return dict(zip(own["outcome"], own["share"], strict=True))
+
+
+def test_each_cell_is_continued_and_told_by_rules(model: str, tmp_path: Path) -> None:
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run")
+    rows = [json.loads(line) for line in (run.path / "continuations.jsonl").read_text("ascii").splitlines()]
+    assert 4 == len(rows)
+    assert {5} == {len(row["answers"]) for row in rows}
+    of_women = shares(run, "female-dominated")
+    assert (0.6, 0.2, 0.2, 0.0) == pytest.approx(
+        [of_women[name] for name in ("listed", "unknown", "declines", "both")]
+    )
+    of_men = shares(run, "male-dominated")
+    assert (0.6, 0.2, 0.2) == pytest.approx([of_men[name] for name in ("listed", "both", "declines")])
+    assert {"listed": 0.6} == pytest.approx(shares(run, "female-dominated", "female"))
+    assert {"listed": 0.0} == pytest.approx(shares(run, "female-dominated", "male"))
+    assert 1.0 == pytest.approx(sum(of_women.values()))
+
+
+def test_the_shares_do_not_depend_on_them(model: str, tmp_path: Path) -> None:
+    plain = bk.probe(model, **ASKED, out=tmp_path / "plain").path
+    more = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "more").path
+    for name in ("probe_cells", "probe_jobs", "probe_groups"):
+        assert (plain / f"tables/{name}.csv").read_bytes() == (more / f"tables/{name}.csv").read_bytes()
+    assert not (plain / "tables/probe_outcomes.csv").exists()
+    assert not (plain / "continuations.jsonl").exists()
+
+
+def test_more_of_them_take_over_those_of_before(model: str, tmp_path: Path) -> None:
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run")
+    before = (run.path / "continuations.jsonl").read_bytes()
+    again = bk.probe(model, **ASKED, continuations=10, out=tmp_path / "run")
+    after = (run.path / "continuations.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert 8 == len(after.splitlines())
+    assert {20} == {int(n) for n in again.outcomes[again.outcomes["job_group"] != "all"]["n_answers"]}
+    once = bk.probe(model, **ASKED, continuations=10, out=tmp_path / "once")
+    assert once.outcomes.equals(again.outcomes)
+
+
+def test_a_start_without_them_keeps_what_is_stored(model: str, tmp_path: Path) -> None:
+    first = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run")
+    rows = (first.path / "continuations.jsonl").read_bytes()
+    tables = (first.path / "tables/probe_outcomes.csv").read_bytes()
+    again = bk.probe(model, **ASKED, out=tmp_path / "run")
+    assert rows == (again.path / "continuations.jsonl").read_bytes()
+    assert tables == (again.path / "tables/probe_outcomes.csv").read_bytes()
+    assert (
+        "continuations=24 tokens"
+        in json.loads((again.path / "tables/analysis.json").read_text())["signature"]
+    )
+
+
+def test_a_stopped_start_goes_on_where_it_was(model: str, tmp_path: Path) -> None:
+    whole = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "whole").path
+    cut = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "cut").path
+    lines = (cut / "continuations.jsonl").read_bytes().splitlines(keepends=True)
+    (cut / "continuations.jsonl").write_bytes(b"".join(lines[:2]))
+    bk.probe(model, **ASKED, continuations=5, out=cut)
+    found = [json.loads(line) for line in (cut / "continuations.jsonl").read_text().splitlines()]
+    expected = [json.loads(line) for line in (whole / "continuations.jsonl").read_text().splitlines()]
+    for row in (*found, *expected):
+        del row["answered_at"], row["sum"]
+    assert sorted(expected, key=str) == sorted(found, key=str)
+    assert (cut / "tables/probe_outcomes.csv").read_bytes() == (
+        whole / "tables/probe_outcomes.csv"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize("change", ["answers", "number", "kind", "twice"])
+def test_a_row_that_cannot_be_believed_is_named(change: str, model: str, tmp_path: Path) -> None:
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run").path
+    rows = [json.loads(line) for line in (run / "continuations.jsonl").read_text("ascii").splitlines()]
+    if change == "answers":
+        rows[1]["answers"] = "Female"
+    elif change == "number":
+        rows[1]["answers"] = rows[1]["answers"][:2]
+    elif change == "kind":
+        rows[1]["answers"][0] = ["Female", 1]
+    else:
+        rows.append({**rows[1], "key": "0" * 32})
+    (run / "continuations.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
+    with pytest.raises(bk.BiaskitError, match=r"continuations\.jsonl, line"):
+        analyse(run)
+
+
+def test_a_model_without_texts_keeps_its_probabilities_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").write_text('{"contains": "", "log_probs": {" Female": -1.0}}\n', "ascii")
+    run = bk.probe(f"scripted:{tmp_path / 'm.jsonl'}", **ASKED, continuations=5, out=tmp_path / "run")
+    assert 4 == len(run.cells)
+    assert any("failed" in note and "texts" in note for note in run.warnings)
+
+
+def test_what_a_server_withheld_declines(tmp_path: Path) -> None:
+    model = script(tmp_path / "m.jsonl", finish="filter")
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run")
+    assert {"declines": 1.0} == {name: x for name, x in shares(run, "all").items() if x}
+
+
+def test_the_command_prints_them_and_says_how_many(console: Cli, model: str, tmp_path: Path) -> None:
+    said = console(
+        "probe",
+        model,
+        "--jobs",
+        "nurse,plumber",
+        "--templates",
+        "1-2",
+        "--continue",
+        "5",
+        "--out",
+        str(tmp_path / "run"),
+    )
+    assert 0 == said.code
+    assert "Answers to explicit prompts: % of the texts drawn" in said.out
+    assert "names one" in said.out
+    dry = console(
+        "probe", model, "--jobs", "nurse", "--continue", "5", "--dry-run", "--out", str(tmp_path / "new")
+    )
+    assert "continuations" in dry.out + dry.err
+    assert not (tmp_path / "new").exists()
+
+
+# --- worlds where nothing differs ---------------------------------------------------------------------------
+
+
+def asked_of(n_jobs: int) -> ProbeDesign:
+    jobs = {"jobs.select": f"1-{n_jobs},21-{20 + n_jobs}", "bias_type": "explicit"}
+    return resolve_design(load_probe_study("occugender", jobs))
+
+
+def answers_of(design: ProbeDesign, rng: np.random.Generator, n: int = 5) -> AnswersOfRun:
+    """Answers whose shares vary between jobs and between templates, in no group more than in the other."""
+    made = AnswersOfRun(design)
+    names = ["listed", "unknown", "declines", "other"]
+    of_template = rng.normal(0, 0.5, (len(design.templates), 4))
+    base = np.array([1.0, 0.0, -2.0, 1.0])
+    for item in design.items:
+        of_job = rng.normal(0, 0.5, 4)
+        for t, template in enumerate(design.templates):
+            logits = base + of_job + of_template[t]
+            p = np.exp(logits) / np.exp(logits).sum()
+            cell = Cell("m", template.bias_type, template.id, item.name, item.group, None, 0, "plain", "raw")
+            drawn = rng.choice(4, size=n, p=p)
+            made.cells[cell] = Counter((names[k], "male" if names[k] == "listed" else "") for k in drawn)
+    return made
+
+
+@pytest.mark.slow
+def test_in_worlds_where_nothing_differs_few_tests_say_so() -> None:
+    design, n = asked_of(10), 120
+    wrong = 0
+    for seed in range(n):
+        _, tests = outcome_rows(answers_of(design, np.random.default_rng(seed)))
+        crossed = [row["p_value"] for row in tests if row["kind"] == "crossed" and row["p_value"] is not None]
+        wrong += min(crossed) < 0.05 / len(crossed)
+    ends = wilson(wrong, n)
+    assert ends is not None
+    assert ends[0] < 0.05, f"{wrong} of {n} worlds"
+
+
+def test_an_outcome_that_never_came_is_still_possible(model: str, tmp_path: Path) -> None:
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run")
+    table = run.outcomes
+    never = table[(table["outcome"] == "restates") & (table["job_group"] == "all")].iloc[0]
+    assert (0.0, 0.0) == (never["share"], never["ci_low"])
+    assert pytest.approx((wilson(0, 20) or (0, 0))[1]) == never["ci_high"]
