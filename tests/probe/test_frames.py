@@ -26,6 +26,7 @@ from biaskit.tables.io import read_table_rows, write_table
 GROUPS = ("male", "female", "diverse")
 JOBS = {f"w{i}": "female-dominated" for i in range(4)} | {f"m{i}": "male-dominated" for i in range(3)}
 ARMS = list(itertools.product(("no", "yes"), ("text", "word")))  # fairness, asks
+WOMEN, MEN = "female-dominated", "male-dominated"
 Row = dict[str, Any]
 Share = Callable[[Template, str], float]
 
@@ -212,6 +213,28 @@ def test_one_factor_has_no_interaction_and_three_have_three() -> None:
     found = effects_of(frame_layouts(three)["implicit"])
     assert [e.contrast for e in found] == ["factors"] * 3 + ["interactions"] * 3
     assert [len(side) for side in found[0].at_a] == [4, 4]
+
+
+def test_bounds_of_an_effect_are_those_of_its_cells() -> None:
+    def bounded(of: CellShares) -> CellShares:
+        assert of.shares is not None
+        ends = tuple((share - 0.02, share + 0.02) for share in of.shares)
+        return replace(of, estimator="top-k", share_ends=ends, difference_ends=(-0.5, 0.5))
+
+    exact = analysed(framed(), cells(framed(), shifted))
+    made = analysed(framed(), [bounded(one) for one in cells(framed(), shifted)])
+    # Each side of a main effect is a share ± 0.02, of an interaction a difference of two.
+    reach = {
+        ("factors", "fairness=yes", WOMEN): 0.04,
+        ("factors", "fairness=yes", MEN): 0.08,
+        ("interactions", "fairness where asks=word", WOMEN): 0.08,
+        ("interactions", "fairness where asks=word", MEN): 0.16,
+    }
+    for (contrast, name, other), half in reach.items():
+        row = women(made, contrast, name, WOMEN, other)
+        point = women(exact, contrast, name, WOMEN, other)["estimate"]
+        assert (row["bound_low"], row["bound_high"]) == pytest.approx((point - half, point + half))
+        assert row["ci_low"] < row["bound_low"]
 
 
 # --- wordings ----------------------------------------------------------------------------------------

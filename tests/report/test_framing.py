@@ -109,10 +109,9 @@ def test_a_sentence_says_what_framing_does(between: Any, verdict: str, ending: s
     rows = [effect(a, b, 0.03, (-0.01, 0.06)), effect(a, b, *between, group_b=MEN)]
     (one,) = said_of({"tests": adjust(rows)}, "Framing (explicit prompts, m)")
     assert one.verdict == verdict
-    assert f"{a} against {b}: women get 3 points more [−1 to 6], no clear difference for jobs" in one.text
-    assert one.text.endswith(
-        f"the difference between jobs mostly held by women and jobs mostly held by men comes to {ending}"
-    )
+    of_women = f"{a} against {b}, share of women: jobs mostly held by women 3 points more [−1 to 6], no clear"
+    assert of_women in one.text
+    assert one.text.endswith(f"; jobs mostly held by women minus jobs mostly held by men {ending}")
 
 
 def test_a_sentence_of_framing_is_not_measured_without_an_estimate() -> None:

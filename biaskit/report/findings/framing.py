@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, blocks_of, jobs_of, measured
 from biaskit.report.findings.finding import (
+    MANY_MODELS,
     Finding,
     Outcome,
     Rank,
@@ -21,7 +22,7 @@ from biaskit.report.findings.finding import (
 from biaskit.report.render.framing import EVERY_FRAME, line_of_wording, same_sign
 from biaskit.tables.quantities import OF_FACTORS
 from biaskit.tables.query import Row, defined, grouped, where
-from biaskit.wording import listed, people, points, points_range, short
+from biaskit.wording import people, points, points_range, short
 
 
 def framing(content: Content) -> Iterator[Ranked]:
@@ -40,24 +41,31 @@ def _factors(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     for contrast in OF_FACTORS:
         own = [row for row in tests(rows, "share", "crossed", contrast) if ": " not in row["instruction_a"]]
         for (a, b), effect in grouped(own, "instruction_a", "instruction_b").items():
-            yield Rank.LEAD, _effect(block, model, f"{a} against {b}", effect)
+            what = f"{a} against {b}"
+            if contrast == "interactions":
+                what = f"the effect of {a} against that of {b}"
+            yield _rank(block), _effect(block, model, what, effect)
+
+
+def _rank(block: ProbeBlock) -> Rank:
+    """Of many models the sentences stand among the details."""
+    return Rank.DETAIL if len(block.models) > MANY_MODELS else Rank.LEAD
 
 
 def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Finding:
     using = measured(block, [model])
-    text = f"Framing ({block.bias_type} prompts, {short(model)}), {what}: "
+    text = f"Framing ({block.bias_type} prompts, {short(model)}), {what}, share of {people(block.gender)}: "
     if not defined(rows, "estimate"):
         text += f"not measured ({reasons_of(rows)})."
         return Finding(text, block.topic, "not-measured", using, "tables")
     groups = [row for row in rows if row["group_a"] == row["group_b"]]
     between = [row for row in rows if row["group_a"] != row["group_b"]]
-    shifts = [f"{difference(row)} for {jobs_of(block.part, row['group_a'])}" for row in groups]
-    text += f"{people(block.gender)} get {listed(shifts)}"
+    clauses = [f"{jobs_of(block.part, row['group_a'])} {difference(row)}" for row in groups]
     for row in between:
-        pair = f"{jobs_of(block.part, row['group_a'])} and {jobs_of(block.part, row['group_b'])}"
-        text += f"; the difference between {pair} comes to {difference(row)}"
+        pair = f"{jobs_of(block.part, row['group_a'])} minus {jobs_of(block.part, row['group_b'])}"
+        clauses.append(f"{pair} {difference(row)}")
     verdict: Outcome = outcome_of((between or groups)[0])
-    return Finding(f"{text}.{noted(rows)}", block.topic, verdict, using, "tables")
+    return Finding(f"{text}{'; '.join(clauses)}.{noted(rows)}", block.topic, verdict, using, "tables")
 
 
 def _wording(block: ProbeBlock, model: str) -> Iterator[Ranked]:
@@ -70,9 +78,9 @@ def _wording(block: ProbeBlock, model: str) -> Iterator[Ranked]:
         text += f"{people(block.gender)} between {pair} "
         if row["mean"] is None:
             text += f"is not measured ({row['reason']})."
-            yield Rank.LEAD, Finding(text, block.topic, "not-measured", measured(block, [model]), "tables")
+            yield _rank(block), Finding(text, block.topic, "not-measured", measured(block, [model]), "tables")
             continue
         text += f"is {points(row['mean'])} over all paraphrases and goes from "
         text += f"{points_range(row['least'], row['greatest'])} from one to another; it has the same sign in "
         text += f"{same_sign(row)}. {line_of_wording(row)}{noted([row], 'mean')}"
-        yield Rank.LEAD, Finding(text, block.topic, "shown", measured(block, [model]), "tables")
+        yield _rank(block), Finding(text, block.topic, "shown", measured(block, [model]), "tables")
