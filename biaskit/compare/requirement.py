@@ -13,7 +13,8 @@ from biaskit.stats.verdict import verdict_of
 from biaskit.tables.query import Row, contrast_of
 
 CONTRASTS = (
-    *("models", "groups", "instructions", "levels", "settings", "bias-types", "genders", "labour", "gaps"),
+    *("models", "groups", "instructions", "levels", "settings", "factors", "interactions", "bias-types"),
+    *("genders", "labour", "gaps"),
 )
 
 

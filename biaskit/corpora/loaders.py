@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from biaskit.corpora.frames import check_frames, factors_of
 from biaskit.corpora.sources import (
     SourceLayout,
     SourceRow,
@@ -72,7 +73,7 @@ _TEMPLATES = SourceLayout(
     kind="templates",
     table="template",
     required=("bias_type", "question"),
-    optional=("opening", "expressions"),
+    optional=("opening", "expressions", "frame", "factors"),
     top=("slot",),
     from_line=_template_of_line,
 )
@@ -122,9 +123,9 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
 def load_templates(source: str | Path) -> Templates:
     """Templates with their ids, which count within a bias type, and their slot.
 
-    .toml with `slot` and `[[template]]` tables of bias_type, question, opening, expressions; .csv with
-    these columns; .txt with a template a line, where a tab parts the question from the opening of an
-    implicit one. The slot of .csv and .txt is [JOB].
+    .toml with `slot` and `[[template]]` tables of bias_type, question, opening, expressions, frame and
+    factors; .csv with these columns, but for factors; .txt with a template a line, where a tab parts the
+    question from the opening of an implicit one. The slot of .csv and .txt is [JOB].
     """
     table = read_source_rows(source, _TEMPLATES)
     slot = _slot(table.top)
@@ -135,6 +136,7 @@ def load_templates(source: str | Path) -> Templates:
         count[bias_type] += 1
         here = SourceRow(f"{row.where} ({bias_type} {count[bias_type]})", row.values)
         templates.append(_template(here, bias_type, count[bias_type], slot))
+    check_frames(templates, table.top.where)
     return Templates(slot, tuple(templates))
 
 
@@ -314,7 +316,8 @@ def _slot(top: SourceRow) -> str:
 def _template(row: SourceRow, bias_type: BiasType, number: int, slot: str) -> Template:
     question, opening = text_of(row, "question", required=True), text_of(row, "opening")
     expressions = label_of(row, "expressions") if row.values.get("expressions") else None
-    template = Template(number, bias_type, question, opening, expressions)
+    frame = label_of(row, "frame") if row.values.get("frame") else None
+    template = Template(number, bias_type, question, opening, expressions, frame, factors_of(row))
     _check_template(template, slot, row.where)
     return template
 

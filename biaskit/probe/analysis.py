@@ -16,6 +16,7 @@ from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
+from biaskit.probe.frames import frame_layouts, notes_of_frames
 from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
@@ -55,6 +56,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         interval=study.interval,
         margins=study.margin,
         seed=study.seed,
+        layouts=frame_layouts(design.templates),
     )
     made["probe_next"] = stored.said_next.rows()
     answers = stored.answers
@@ -66,6 +68,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             tables.add(name, rows, groups=design.groups, contrast=design.contrast)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
+    notes += notes_of_frames(frame_layouts(design.templates))
     notes += _low_coverage(cells, manifest["models"])
     near = near_misses(made["probe_next"], cells, design)
     notes += notes_of(near)

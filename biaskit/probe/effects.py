@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
+from biaskit.probe.factors import arm_rows
+from biaskit.probe.frames import FrameLayout
+from biaskit.probe.intervals import Interval, share_ends
 from biaskit.probe.shares.draws import se_of_mean
+from biaskit.probe.wording import wording_rows
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
@@ -38,8 +41,6 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.resampling import crossed_bootstrap, generator
 
-Interval = Literal["crossed", "bootstrap"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Entered:
@@ -63,20 +64,22 @@ def tables(
     interval: Interval,
     margins: Mapping[str, float],
     seed: int,
+    layouts: Mapping[str, FrameLayout] | None = None,
 ) -> dict[str, list[Row]]:
-    """Make the rows of every table of a run, by table name; probe_levels only where a level was run.
+    """Make the rows of every table of a run, by table name; some only where the study has what they hold.
 
     `cells` is every needed cell in study order, with shares None and a reason where there is no answer.
     `groups` are the gender groups in the order of the cells' shares, `contrast` the two whose difference
     is taken, first minus second. `levels` names the instructions of a level of abstraction; `floor` is
     the coverage under which a cell is flagged. `interval` makes the intervals of probe_jobs and
     probe_groups; the rows of tests.csv are named for their method and do not change with it. `margins`
-    holds the margin of equivalence of a quantity, "share" and any other.
+    holds the margin of equivalence of a quantity, "share" and any other. `layouts` are the frames of the
+    templates by bias type, where they have any.
 
     The order of the cells decides the order of the rows and no number: sums run over jobs by name and
     templates by id.
     """
-    choices = Choices(groups, contrast, levels, margins, seed)
+    choices = Choices(groups, contrast, levels, margins, seed, layouts or {})
     roster = {x.cell.job: x.cell for x in cells}
     group_of = {job: cell.job_group for job, cell in roster.items()}
     labour_of = {job: cell.labour_female_share for job, cell in roster.items()}
@@ -99,6 +102,8 @@ def tables(
     by_level = list(_level_rows(blocks, group_of, choices))
     if by_level:
         made["probe_levels"] = by_level
+    made["probe_factors"] = arm_rows(blocks, group_of, choices, interval)
+    made["probe_wording"] = wording_rows(blocks, group_of, choices)
     made["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices))
     return made
 
@@ -303,7 +308,7 @@ def _group_rows(
         cells = inside.shares[k, rows]
         values, empty = cells.point, 0 if cells.empty is None else int(cells.empty.sum())
         key = [*block.arm, scope["job_group"], gender]
-        low, high, conditional = _share_ends(cells, interval, choices.seed, key)
+        low, high, conditional = share_ends(cells, interval, choices.seed, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
         bounds = cells.ends if cells.tested == "ends" or empty else None
@@ -329,25 +334,6 @@ def _group_rows(
             "n_empty": empty if block.estimator in (BOUNDED, "sampling") else None,
             "reason": joined([inside.note, empty_of, conditional, no_mass, few]),
         }
-
-
-def _share_ends(
-    cells: CellValues, interval: Interval, seed: int, key: Sequence[object]
-) -> tuple[float | None, float | None, str | None]:
-    """Find the interval of a mean share, and what it is conditional on or why there is none.
-
-    Under bounds it goes from the lower end's low to the upper end's high.
-    """
-    found = []
-    for values in cells.low_and_high if cells.tested == "ends" else (cells.point,):
-        spread = spread_of_mean(values)
-        if spread.variance is None or spread.dof is None or np.isnan(values).any():
-            return None, None, spread.reason
-        ends = None
-        if interval == "bootstrap":
-            ends = crossed_bootstrap(values, rng=generator(seed, "probe_groups", key))
-        found.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
-    return float(found[0][0]), float(found[-1][1]), spread.reason
 
 
 def _defined(number: float) -> float | None:

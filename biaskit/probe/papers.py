@@ -69,7 +69,8 @@ def frame_of(design: ProbeDesign) -> Frame:
         said = [claims[tables[bias_type]].place(places[bias_type]) for tables, places in places]
         stated = _STATED.sub("", getattr(design.study.table, bias_type))
         titles[bias_type] = stated + next(filter(None, said), "")
-    return Frame(design.groups, design.study.coverage_floor, levels, titles, summary_of(resolved))
+    summary, first = summary_of(resolved), design.contrast[0]
+    return Frame(design.groups, design.study.coverage_floor, levels, titles, summary, first)
 
 
 _STATED = re.compile(r" \((OccuGender|Mattern et al\.), Tables? [0-9-]+\)$")

@@ -70,6 +70,11 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
     dialogue = {"dialogue": asdict(design.dialogue)} if design.dialogue else {}
     listed = {f"instruction {i.id}": i.text for i in design.instructions if i is not None}
     stated = {item.name: item.article for item in design.items} if study.articles == "grammatical" else {}
+    frames = {
+        f"{t.bias_type} template {t.id}": [t.frame, [f"{name}={level}" for name, level in t.factors]]
+        for t in design.templates
+        if t.frame
+    }
     return {
         "study": study.name,
         "slot": design.slot,
@@ -78,6 +83,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
         "system_prompt": study.system_prompt,
         "articles": study.articles,
         **({"article of": stated} if stated else {}),
+        **({"frame of": frames} if frames else {}),
         "word_boundary": study.word_boundary,
         "groups": list(design.groups),
         "texts": {**texts, **listed, **dialogue},

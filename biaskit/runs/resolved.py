@@ -28,7 +28,7 @@ def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, 
         "study": design.study.model_dump(mode="json"),
         "slot": design.slot,
         "items": [as_record(item) for item in items],
-        "templates": [as_record(template) for template in design.templates],
+        "templates": [_stored(template) for template in design.templates],
         "instructions": [None if i is None else as_record(i) for i in design.instructions],
         **own,
     }
@@ -43,10 +43,21 @@ def read_lists(
         "study": _read_study(resolved, overrides),
         items: tuple(Item(**item) for item in resolved["items"]),
         "slot": resolved["slot"],
-        "templates": tuple(Template(**template) for template in resolved["templates"]),
+        "templates": tuple(_template(stored) for stored in resolved["templates"]),
         "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
         "sources": dict(resolved["sources"]),
     }
+
+
+def _stored(template: Template) -> dict[str, Any]:
+    """A template as the manifest holds it; one without a frame stands there as before there were any."""
+    later = ("frame", "factors")
+    return {name: value for name, value in as_record(template).items() if value or name not in later}
+
+
+def _template(stored: Mapping[str, Any]) -> Template:
+    factors = tuple((str(name), str(level)) for name, level in stored.get("factors", ()))
+    return Template(**{**stored, "factors": factors})
 
 
 def _read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:

@@ -43,7 +43,7 @@ class Scope:
     """What a row of tests.csv speaks of; None where a column does not apply."""
 
     engine: str
-    contrast: str  # groups, instructions, levels, settings, bias-types, genders, models, labour
+    contrast: str  # the end of the family: groups, instructions, levels, settings, factors, models, …
     model_a: str
     model_b: str
     bias_type: str = ""
@@ -59,12 +59,19 @@ class Scope:
 
 
 def between_groups(
-    a: CellValues, b: CellValues, *, scope: Scope, margins: Mapping[str, float], note: str | None = None
+    a: CellValues,
+    b: CellValues,
+    *,
+    scope: Scope,
+    margins: Mapping[str, float],
+    note: str | None = None,
+    limit: float = 1.0,
 ) -> list[Row]:
     """Rows welch and crossed of the mean share of one group of jobs minus another's, a − b.
 
-    a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out. Without a template
-    both rows are there, empty, with the note as reason.
+    a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out, `limit` is the
+    largest value the difference can have. Without a template both rows are there, empty, with the note as
+    reason.
     """
     rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
     if not a.point.shape[1]:
@@ -76,7 +83,8 @@ def between_groups(
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
     else:
         spreads = [spread_of_difference(a.point, b.point)]
-    return rows.pair("welch", welch(a.point.mean(axis=1), b.point.mean(axis=1)), (a, b), spreads, limit=1.0)
+    test = welch(a.point.mean(axis=1), b.point.mean(axis=1))
+    return rows.pair("welch", test, (a, b), spreads, limit=limit)
 
 
 def within_jobs(

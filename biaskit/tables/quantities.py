@@ -26,6 +26,8 @@ The fourth pair of origins stands in text_transfer.csv alone: it makes no claim 
 """
 ALL_OCCUPATIONS = "all"
 """The occupation of a row of text_transfer.csv that is the mean over occupations."""
+OF_FACTORS = ("factors", "interactions")
+"""The contrasts between arms of a study with factors (docs/methods.md#factors)."""
 
 
 def relation(y: str, x: str) -> str:

@@ -1408,7 +1408,9 @@ def test_runs_looks_where_it_is_told(cli: Cli) -> None:
     assert "mine/r" in cli("runs", "mine").out
 
 
-@pytest.mark.parametrize("name", ["occugender", "mattern", "gasp", "fields-of-study", "expressions"])
+@pytest.mark.parametrize(
+    "name", ["occugender", "mattern", "gasp", "fields-of-study", "expressions", "framing"]
+)
 def test_corpora_shows_one_corpus_with_source_year_licence_and_digest(cli: Cli, name: str) -> None:
     from biaskit.corpora.sources import load_corpus
 
@@ -1431,7 +1433,11 @@ def test_corpora_shows_the_40_jobs_with_their_shares(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "study", ["occugender", "occugender-debias", "mattern", "fields-of-study", "gasp-occupations"]
+    "study",
+    [
+        *("occugender", "occugender-debias", "mattern", "fields-of-study", "gasp-occupations"),
+        *("framing", "wording"),
+    ],
 )
 def test_corpora_lists_every_study_and_shows_its_keys(cli: Cli, study: str) -> None:
     from biaskit.study.config import describe_keys

@@ -28,7 +28,10 @@ from biaskit.records import Dialogue, Expression, ExpressionSet, Instruction, It
 
 Write = Callable[[str, str | bytes], str]
 
-OURS = ("expressions", "fields-of-study", "gasp", "gender-words", "mattern", "occugender")
+OURS = (
+    *("expressions", "fields-of-study", "framing", "gasp", "gender-words", "mattern", "occugender"),
+    "wording",
+)
 
 
 @pytest.fixture
@@ -99,6 +102,8 @@ def test_shipped_files_hold_ascii_with_line_feeds_alone(name: str) -> None:
         (25, 25, "corpus:occugender/templates.toml"),
         (1, 3, "corpus:mattern/templates.toml"),
         (12, 12, "corpus:fields-of-study/templates.toml"),
+        (0, 32, "corpus:framing/templates.toml"),
+        (40, 40, "corpus:wording/templates.toml"),
     ],
 )
 def test_shipped_templates_count_from_one_within_their_bias_type(
@@ -151,7 +156,7 @@ def test_the_labour_shares_of_gasp_carry_their_year() -> None:
     assert expected == others
 
 
-@pytest.mark.parametrize("corpus", ["occugender", "mattern", "fields-of-study"])
+@pytest.mark.parametrize("corpus", ["occugender", "mattern", "fields-of-study", "framing", "wording"])
 def test_no_shipped_prompt_ends_in_white_space_and_every_question_holds_the_slot(corpus: str) -> None:
     loaded = load_templates(f"corpus:{corpus}/templates.toml")
     for template in loaded.templates:
@@ -702,7 +707,7 @@ RIGHT = template(bias_type="implicit", question="Met a [JOB]?", opening="I met a
         ),
         (
             "t.toml, template 1: unknown key 'openning'. Did you mean 'opening'?"
-            " Known: bias_type, question, opening, expressions.",
+            " Known: bias_type, question, opening, expressions, frame, factors.",
             "t.toml",
             template(bias_type="implicit", question="A [JOB]?", openning="Yes."),
         ),

@@ -35,6 +35,8 @@ N_CELLS = {
     "mattern": 40 * (1 + 3) * (6 + 1) * 2,
     "fields-of-study": 33 * (12 + 12),
     "gasp-occupations": 63 * (25 + 25),
+    "framing": 40 * 8 * 4,
+    "wording": 40 * (4 * 10 + 4 * 10),
 }
 
 # Occupations x prompts x (instructions and none), and with a gender in the prompt.
@@ -98,6 +100,8 @@ def test_a_shipped_study_asks_its_full_product(name: str) -> None:
         ("mattern", r"Tables 3 and 4"),
         ("fields-of-study", r"section 6\.2"),
         ("gasp-occupations", r"GAS\(P\)"),
+        ("framing", r"2 x 2.*arXiv 2509\.04373"),
+        ("wording", r"ten paraphrases.*arXiv 2407\.03129"),
     ],
 )
 def test_the_first_line_of_a_shipped_study_says_what_it_lays_out(name: str, tables: str) -> None:

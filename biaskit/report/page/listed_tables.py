@@ -18,7 +18,8 @@ BETWEEN = 0
 """Number of the tables that compare models and engines; those of a part carry the part's, from 1."""
 
 _ORDER = (
-    *("gaps", "srb_change", "probe_groups", "probe_jobs", "probe_levels", "representation", "srb", "tests"),
+    *("gaps", "srb_change", "probe_groups", "probe_jobs", "probe_levels"),
+    *("probe_factors", "probe_wording", "representation", "srb", "tests"),
     "text_transfer",
     *(
         "probe_outcomes",
