@@ -1,6 +1,6 @@
 """Environments that people have, the commands that meet them, and what must hold there.
 
-The oracle is that of `run_folders`: a documented exit code, one line of error, no traceback, nothing that was
+The oracle is that of all generators: a documented exit code, one line of error, no traceback, nothing that was
 there before changed; and the command ends.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from fakes.command import Said
 from places import ROOT
 
-from fuzz.run_folders import EXIT_CODES, _snapshot
+from fuzz.oracle import EXIT_CODES, snapshot
 
 LONGEST_S = 120
 FAR_FUTURE = "import time\n_now = time.time\ntime.time = lambda: _now() + 3e9\n"
@@ -129,7 +129,7 @@ def check(case: Case, run: Path, home: Path, shell: Shell = in_shell) -> Said:
     if environment.user:
         home.chmod(0o777)
     words = [word.replace("RUN", "run").replace("SCRIPT", script.name) for word in COMMANDS[case.command]]
-    before = _snapshot(home)
+    before = snapshot(home)
     line = shlex.join([sys.executable, "-m", "biaskit", *words])
     variables = {
         "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
@@ -138,7 +138,7 @@ def check(case: Case, run: Path, home: Path, shell: Shell = in_shell) -> Said:
     }
     said = shell(f"{environment.before}{environment.user} {line} {environment.after}", home, variables)
     _hold(case, said, environment)
-    after = _snapshot(home)
+    after = snapshot(home)
     assert before == {path: after.get(path) for path in before}, case
     return said
 

@@ -60,7 +60,7 @@ class Environments:
     def cases(self, n: int, seed: int) -> list[environments.Case]:
         return environments.cases(n, seed)
 
-    def check(self, case: environments.Case, home: Path, call: Cli) -> None:  # noqa: ARG002  a shell calls
+    def check(self, case: environments.Case, home: Path, call: Cli) -> None:
         environments.check(case, self.run, home)
 
 
