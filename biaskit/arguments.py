@@ -120,5 +120,5 @@ def checked(**own: Fits) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-TEXT, TEXTS, PATH = _text, _texts, _path
+TEXT, TEXTS, TEXT_OR_TEXTS, PATH = _text, _texts, _text_or_texts, _path
 """Kinds for `checked`, where a name alone does not say it."""

@@ -23,6 +23,7 @@ OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
 SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
+UNMARKED = "A group that the others are held against; repeatable. Default: all others together."
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
@@ -31,6 +32,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
     epilog=examples(
         "biaskit analyze recorded:demo",
         "biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job",
+        "biaskit analyze --texts mine.csv --gender-col gender --group-col race --unmarked White",
         "biaskit analyze RUN --variant released",
     ),
 )
@@ -40,6 +42,8 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "Holds the model that wrote the text.")
+@option("--group-col", "COLUMN", "Holds groups to compare, such as race; crossed with gender.")
+@option("--unmarked", "VALUE", UNMARKED, multiple=True)
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--separator", "CHARACTER", SEPARATOR)
 @option("--variant", None, "released: as GAS(P)'s scripts define it.", type=VARIANTS)
@@ -57,6 +61,7 @@ def command(
     study: str | None,
     out: str | None,
     no_clusters: bool,
+    unmarked: tuple[str, ...],
     settings: dict[str, Any],
     output_format: str,
     **options: Any,
@@ -69,6 +74,7 @@ def command(
     keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
     chosen = {name: value for name, value in keys.items() if value is not None}
     chosen |= {"clusters": False} if no_clusters else {}
+    chosen |= {"unmarked": list(unmarked)} if unmarked else {}
     with closing(TerminalWatcher(assume_yes=False)) as watcher:
         if texts is not None:
             if runs:

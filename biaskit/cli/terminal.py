@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import shutil
 import sys
 from collections.abc import Sequence
@@ -92,7 +94,7 @@ class TerminalWatcher(LineWatcher):
         if not sys.stdin.isatty():
             raise UsageError(f"{text} Give --yes to start without a question.")
         self._say(text)
-        if click.prompt("Type yes to start", err=True).strip().lower() != "yes":
+        if _typed("Type yes to start: ").strip().lower() != "yes":
             raise Interrupted("Not started.")
 
     def detail(self, text: str) -> None:
@@ -130,3 +132,16 @@ class TerminalWatcher(LineWatcher):
             self._bar.start()
             self._task = self._bar.add_task(printable(label), total=total, rate="")
         self._bar.update(self._task, completed=done, rate=self._rate(done, total).split(",")[0])
+
+
+def _typed(question: str) -> str:
+    """A line from the terminal; "" where it was closed.
+
+    A signal in the moment before a blocking read would be seen after it alone: so the wait is short
+    and repeated, where a terminal can be waited for.
+    """
+    click.echo(question, nl=False, err=True)
+    if os.name == "posix":
+        while not select.select([sys.stdin], [], [], 0.5)[0]:
+            pass
+    return sys.stdin.readline()

@@ -20,7 +20,7 @@ from biaskit.personas.representation import (
     representation_rows,
 )
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
-from biaskit.personas.sampling.stored_design import design_signature, read_design
+from biaskit.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.personas.srb.clusters import cluster_tables
 from biaskit.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
 from biaskit.personas.texts.association import validation
@@ -31,6 +31,12 @@ from biaskit.personas.texts.documents import (
     believed,
     read_documents,
     read_imported,
+)
+from biaskit.personas.words.groups import (
+    group_list_rows,
+    group_notes,
+    group_word_rows,
+    make_group_lists,
 )
 from biaskit.personas.words.instructions import instruction_word_rows
 from biaskit.personas.words.run_lists import (
@@ -68,7 +74,7 @@ TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
     *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
-    "text_transfer",
+    *("text_transfer", "group_words", "group_lists"),
 )
 HIGH_DROP_RATE = 0.2
 """Part of texts without an association above which a share is warned about."""
@@ -121,7 +127,10 @@ def texts_of(
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows)
     imported = manifest["resolved"].get("imported")
-    documents = read_imported(design, rows) if imported else read_documents(design, manifest["models"], rows)
+    if imported:
+        documents = read_imported(design, rows, imported.get("group_col"))
+    else:
+        documents = read_documents(design, manifest["models"], rows)
     if not documents.texts:
         raise RunError(f"{run} holds no texts of this question yet. Give the personas command again.")
     return documents
@@ -138,11 +147,12 @@ def _record(
     study = design.study.model_dump(mode="json")
     choices = {name: study[name] for name in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})}
     vectors = {"vectors": str(name)} if (name := made.record.get("vectors_name")) else {}
+    groups = signed_groups(documents.group_column)
     return {
         "choices": choices,
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design_signature(design, manifest["models"], **vectors),
+        "signature": design_signature(design, manifest["models"], **vectors, **groups),
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": list(notes),
@@ -182,6 +192,7 @@ def _make_tables(
         "word_methods": list(method_rows(lists)),
     }
     made.notes += list_notes(lists)
+    _compare_groups(documents, study, english, made, watcher)
     if shares := topic_shares(lists, documents, study):
         made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
         made.notes.append(
@@ -196,6 +207,21 @@ def _make_tables(
         made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
     )
     return made
+
+
+def _compare_groups(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    english: Mapping[str, int],
+    made: _Made,
+    watcher: Watcher,
+) -> None:
+    """The words of the groups of a user's own column, where one was named."""
+    groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
+    if groups is not None:
+        made.tables["group_words"] = list(group_word_rows(groups))
+        made.tables["group_lists"] = list(group_list_rows(groups))
+        made.notes += group_notes(groups, documents, study)
 
 
 def _score(

@@ -131,7 +131,7 @@ def _continue(
     writer: RowWriter,
     session: Session[ContinuationScorer],
 ) -> None:
-    usage = Usage(session.run, label)
+    usage = Usage(session.run, label, starts=0)
     found = _plan(design, label, form, set(writer.keys), session)
     if found is None:
         return

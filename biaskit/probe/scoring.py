@@ -305,6 +305,7 @@ def _run_model(
     shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
     session.watcher.progress(label, 0, missing)
     used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
+    usage.note({**used, "rows": written, **scorer.used()})
     try:
         with closing_stream(open_cells.score(scorer, pending)) as groups:
             for group in drift.watch(groups):

@@ -28,19 +28,23 @@ class Usage:
 
     EVERY_S = 5.0
 
-    def __init__(self, run: Path, label: str) -> None:
-        self._run = run
+    def __init__(self, run: Path, label: str, *, starts: int = 1) -> None:
+        """`starts`: 0 for what goes on in a start that was counted."""
+        self._run, self._starts = run, starts
         self._label = label
         self._before = _promised_counts_as_spent(read_usage(run).get(label, {}))
-        self._started = self._written = time.perf_counter()
+        self._started, self._written = time.perf_counter(), -math.inf
 
     def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
-        """Add what this start has used so far to what the earlier ones had; written now and then."""
+        """Add what this start has used to what the earlier ones had; written at first, then now and then.
+
+        The first note goes before the first question: a start that is killed after its only answer counts.
+        """
         now = time.perf_counter()
         if (not last and now - self._written < self.EVERY_S) or not self._run.is_dir():
             return
         self._written = now
-        counted = {**used, "seconds": now - self._started, "starts": 1}
+        counted = {**used, "seconds": now - self._started, "starts": self._starts}
         line = {name: _plus(self._before.get(name), value) for name, value in counted.items()}
         line.setdefault("cost", 0.0)
         with _WRITING:

@@ -285,7 +285,7 @@ def _signed(name: str, value: Any) -> str:
             return f"{Path(value).name}@{source_digest(value)[:12]}"
         except CorpusError:  # a run that was moved without the file; what needs the file stops there itself
             return Path(value).name
-    if name == "gender_codes":  # codes are free text, which a line of names and values cannot hold
+    if name in ("gender_codes", "unmarked"):  # free text, which a line of names and values cannot hold
         return digest(value)[:12]
     if isinstance(value, dict):
         return ",".join(f"{key}:{number:g}" for key, number in sorted(value.items()))

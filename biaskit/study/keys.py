@@ -306,6 +306,7 @@ class PersonasStudy(_Study):
     gender_codes: dict[str, str] = key(
         {}, "gender_codes.CODE = female, male, nonbinary or none (imported texts)"
     )
+    unmarked: tuple[str, ...] = key((), "groups of --group-col that all others are held against")
     c_rule: Literal["per-alpha", "interpolated"] = key(
         "per-alpha", "calibrate: C searched at every alpha, or interpolated (papers)"
     )

@@ -73,6 +73,8 @@ _BLOCK_KEYS = ("model", "bias_type", "instruction_id", "setting", "prompt_form")
 _END = _texts("reason")
 _LIST_KEYS = ("model", "occupation", "origin", "gender", "against", "method")
 _LIST = _texts(*_LIST_KEYS)
+_GROUP_KEYS = ("model", "column", "group", "against", "gender", "method")
+_GROUP = _texts(*_GROUP_KEYS)
 _UNDER_INSTRUCTIONS = TableScope((*_integers("instruction_id"), *_texts("setting")))
 
 SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
@@ -292,6 +294,30 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *_END,
             ),
             keys=_LIST_KEYS,
+        ),
+        "group_words": TableSchema(
+            parts=(
+                *_GROUP,
+                *_integers("rank"),
+                *_texts("word"),
+                *_numbers("z", "q_value"),
+                *_integers("count_target", "count_unmarked", "documents_target", "documents_unmarked"),
+                *_booleans("is_name", "is_gender_word", "is_group_word"),
+            ),
+            keys=(*_GROUP_KEYS, "word"),
+        ),
+        "group_lists": TableSchema(
+            parts=(
+                *_GROUP,
+                *_integers("n_marked"),
+                *_numbers("null_p95", "p_value"),
+                *_integers("n_marked_beyond"),
+                *_numbers("null_p95_beyond", "p_value_beyond"),
+                *_integers("n_target", "n_unmarked"),
+                *_numbers("null_mean", "p_value_max_z", "p_value_max_z_beyond"),
+                *_END,
+            ),
+            keys=_GROUP_KEYS,
         ),
         "word_overlap": TableSchema(
             parts=_texts("model", "occupation", "gender", "word", "place"),

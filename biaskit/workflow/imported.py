@@ -8,14 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.arguments import TEXT, checked
+from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import resolve_design
-from biaskit.personas.sampling.stored_design import describe_design, design_signature
+from biaskit.personas.sampling.stored_design import describe_design, design_signature, signed_groups
 from biaskit.personas.srb.k_means import ALL_MODELS
 from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import ImportedTexts, read_texts
 from biaskit.personas.texts.sheets import split_sheet
+from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@checked(text=TEXT, gender=TEXT)
+@checked(text=TEXT, gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
 def analyze_texts(
     texts: pd.DataFrame
     | pd.Series
@@ -43,6 +44,8 @@ def analyze_texts(
     gender: str | None = None,
     occupation: str | None = None,
     model: str | None = None,
+    group_col: str | None = None,
+    unmarked: str | Sequence[str] | None = None,
     encoding: str = "utf-8",
     separator: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -62,6 +65,10 @@ def analyze_texts(
             pronouns (`bk.associate_gender`), and so is every text without this argument.
         occupation: the column that divides the texts; by default they are one group.
         model: the column that says who wrote each text; by default they are of one author.
+        group_col: a column of your own, such as race, whose groups are compared, alone and crossed with
+            gender. A text whose group is missing or empty is in no group.
+        unmarked: the group, or groups, that the others are held against (Marked Personas); by default each
+            group is held against all others together.
         encoding: of a text file, utf-8 or cp1252 (Windows in Western Europe).
         separator: what parts the columns of a .csv or .tsv; by default commas (tabs), or semicolons or tabs
             where by these alone a .csv's header has the columns that are named.
@@ -75,12 +82,13 @@ def analyze_texts(
     Example:
         bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    columns = _columns(text, gender, occupation, model, group_col)
     if not _is_file(texts) and (encoding != "utf-8" or separator is not None):
         raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
     source = str(texts) if _is_file(texts) else _frame(texts, text)
     with watching(watcher) as seen:
-        return _import(source, columns, encoding, separator, settings, out, seen)
+        given = {**(settings or {}), **_unmarked(unmarked)}
+        return _import(source, columns, encoding, separator, given, out, seen)
 
 
 def _is_file(texts: object) -> bool:
@@ -142,6 +150,8 @@ def import_texts(
     gender_col: str | None = None,
     occupation_col: str | None = None,
     model_col: str | None = None,
+    group_col: str | None = None,
+    unmarked: str | Sequence[str] | None = None,
     encoding: str = "utf-8",
     separator: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -149,8 +159,22 @@ def import_texts(
     watcher: Watcher | None = None,
 ) -> PersonasResult:
     """Import a file of texts as rows of a run, and analyse it."""
-    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
-    return _import(str(path), columns, encoding, separator, settings, out, watcher)
+    columns = _columns(text_col, gender_col, occupation_col, model_col, group_col)
+    given = {**(settings or {}), **_unmarked(unmarked)}
+    return _import(str(path), columns, encoding, separator, given, out, watcher)
+
+
+def _columns(
+    text: str, gender: str | None, occupation: str | None, model: str | None, group: str | None
+) -> dict[str, str | None]:
+    """The columns by what they hold; one of groups is named only where it is asked for, as in older runs."""
+    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    return columns if group is None else {**columns, "group": group}
+
+
+def _unmarked(groups: str | Sequence[str] | None) -> dict[str, list[str]]:
+    """The unmarked groups as a key of the study; one that stands in the settings goes before no groups."""
+    return {"unmarked": [groups] if isinstance(groups, str) else list(groups)} if groups else {}
 
 
 def _reading(columns: Mapping[str, str | None], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,6 +205,7 @@ def _analyse_imported(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
     )
     assert isinstance(study, PersonasStudy)
+    _check_groups(study, columns.get("group"), imported)
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
     design = replace(
         resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
@@ -193,11 +218,21 @@ def _analyse_imported(
         "gender_codes": dict(study.gender_codes),
     }
     run = run_folder("personas", "texts", question, out)
-    resolved = describe_design(design) | {"imported": {"source": imported.source, "digest": imported.digest}}
+    of_groups = {"group_col": columns["group"]} if "group" in columns else {}
+    source = {"source": imported.source, "digest": imported.digest, **of_groups}
+    resolved = describe_design(design) | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
-    manifest["signature"] = design_signature(design, models)
+    manifest["signature"] = design_signature(design, models, **signed_groups(columns.get("group")))
     store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
     notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
     return PersonasResult(run, tuple(notes))
+
+
+def _check_groups(study: PersonasStudy, column: str | None, imported: ImportedTexts) -> None:
+    """Refuse unmarked groups that are not there before a row is written."""
+    if column is not None:
+        check_unmarked(study.unmarked, list(imported.groups), column)
+    elif study.unmarked:
+        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")

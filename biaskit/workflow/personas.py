@@ -53,6 +53,11 @@ class PersonasResult(RunResult):
         "text_transfer",
         "How well women's and men's texts are told apart without gender words: areas under the curve.",
     )
+    group_lists = table_property(
+        "group_lists",
+        "How long the list of marked words of each group of a column is, beside its null.",
+    )
+    group_words = table_property("group_words", "The words that mark each group of a column of your own.")
     clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
 
     def document(self) -> Document:

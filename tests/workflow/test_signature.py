@@ -280,11 +280,12 @@ PERSONAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "margin": ({}, {"margin.srb": 5.0}),
 }
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
-"""Keys that act when texts are read in; the seed is no analysis key of a sampled run, since draws have it."""
+"""Keys that act when texts are read in; the seed is no analysis key of a sampled run, since draws have it.
+`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py."""
 
 
 def test_every_analysis_key_of_the_generation_engine_is_looked_at() -> None:
-    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines"} | DISPLAY_KEYS
+    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked"} | DISPLAY_KEYS
     assert PERSONAS_ANALYSIS_KEYS == looked_at - {"seed", "table"}
 
 

@@ -337,6 +337,7 @@ class _Sampler:
         written = 0
         shown = f"{self.label}, round {number + 1}"
         self.session.watcher.progress(shown, 0, missing)
+        self._note_usage(usage)
         with closing_stream(self.generator.generate(pending)) as groups:
             for group in drift.watch(groups):
                 fresh = [answer for answer in group if answer.key not in self.stored]

@@ -10,6 +10,7 @@ from typing import Any
 from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign
+from biaskit.provenance import digest
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.merge import merge_runs, united
 from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
@@ -57,6 +58,11 @@ def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, A
         **analysis,
     }
     return sign_design(study, models, describe_design(design)["digest"], shown)
+
+
+def signed_groups(column: str | None) -> dict[str, str]:
+    """The column of groups in a signature: by its digest, since that line cannot hold free text."""
+    return {} if column is None else {"groups": digest(column)[:12]}
 
 
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:

@@ -20,8 +20,8 @@ from biaskit.personas.srb.score import (
 )
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
+from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
-from biaskit.personas.words.lists import WordList
 from biaskit.personas.words.log_odds import z_scores
 from biaskit.personas.words.run_lists import RunLists, prior_of
 from biaskit.provenance import digest

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.arguments import TEXTS, checked
 from biaskit.errors import UsageError
-from biaskit.personas.words.lists import N_SHUFFLES, MarkedWord, permuted_counts
+from biaskit.personas.words.contrasts import MarkedWord
+from biaskit.personas.words.shuffles import N_SHUFFLES, permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined

@@ -43,6 +43,7 @@ class TextDocument:
     place: int
     instruction_id: int | None = None
     setting: str | None = None
+    group: str | None = None  # what the user's own column says of it
     outcome: str | None = None  # by the rules on its words; None where its prompt named no gender
     read: bool = True  # false where the rules cannot read its author's texts
 
@@ -82,6 +83,7 @@ class TextDocuments:
     rows_digest: str
     imported: bool = False
     n_unused: int = 0  # stored rows that this question does not need
+    group_column: str | None = None  # the column that each text's `group` comes from
 
     @cached_property
     def origins(self) -> frozenset[str]:
@@ -141,7 +143,9 @@ def read_documents(
     )
 
 
-def read_imported(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> TextDocuments:
+def read_imported(
+    design: PersonasDesign, rows: Iterable[Mapping[str, Any]], group_column: str | None = None
+) -> TextDocuments:
     """Every imported text; occupations in the order of the study's list, else as they come."""
     stored, tokens = _read(design, rows)
     texts = sorted(stored.by_key.values(), key=lambda text: text.draw)
@@ -157,6 +161,7 @@ def read_imported(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> 
         template_ids=tuple(dict.fromkeys(text.template_id for text in texts)),
         rows_digest=stored.digest_of(texts),
         imported=True,
+        group_column=group_column,
     )
 
 
@@ -209,10 +214,12 @@ def why_not(row: Mapping[str, Any]) -> str | None:
         return "its gender is none of those a prompt can name"
     if row["finish_reason"] not in (None, *get_args(Finish)):
         return "nothing ends as its text does"
+    if not isinstance(row.get("group"), str | None):
+        return "its group is no text"
     return None
 
 
-_SCOPE = ("key", "model", "occupation", "draw", "specified_gender", "instruction_id", "setting")
+_SCOPE = ("key", "model", "occupation", "draw", "specified_gender", "instruction_id", "setting", "group")
 _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
 """What analysis reads of a row of generations.jsonl."""
 

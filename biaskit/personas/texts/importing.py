@@ -11,7 +11,7 @@ import numbers
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 TEMPLATE = "texts"
 """The template_id of every imported text."""
 _MOST_UNKNOWN = 100  # distinct codes kept: a column of texts given as --gender-col must not fill the memory
+MOST_GROUPS = 50
+"""Values that a column of groups may hold: every group is compared, and crossed with each gender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class ImportedTexts:
     the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
     cannot have is None. A file that changed since it was checked: `CorpusError`.
     """
+    groups: Mapping[str, int] = field(default_factory=dict)  # texts per value of the column of groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class _Checked:
     code: str
     occupation: str
     model: str
+    group: str | None
 
 
 def read_texts(
@@ -64,24 +68,27 @@ def read_texts(
     gender: str | None = None,
     occupation: str | None = None,
     model: str | None = None,
+    group: str | None = None,
     gender_codes: Mapping[str, str] = NO_CODES,
     encoding: str = "utf-8",
     separator: str | None = None,
 ) -> ImportedTexts:
     """Check texts and count what they are: .csv, .tsv, .jsonl (also .gz), .parquet, .xlsx, a DataFrame.
 
-    `text`, `gender`, `occupation`, `model` name columns. Text is text: "NA", "None" and the empty text are
-    texts, of any length, with whatever characters; a file is UTF-8, with or without a byte order mark. An
-    empty gender (in JSONL also null or absent, in Parquet null) is "not specified". Model and occupation are
-    labels of public tables: an empty one or a spreadsheet's formula is refused. Whatever is wrong is a
-    `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl a `MissingExtraError`.
+    `text`, `gender`, `occupation`, `model`, `group` name columns. Text is text: "NA", "None" and the empty
+    text are texts, of any length, with whatever characters; a file is UTF-8, with or without a byte order
+    mark. An empty gender (in JSONL also null or absent, in Parquet null) is "not specified". Model and
+    occupation are labels of public tables: an empty one or a spreadsheet's formula is refused. So is a group,
+    of which an empty one is none; a column of groups holds two to `MOST_GROUPS` values. Whatever is wrong is
+    a `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl a
+    `MissingExtraError`.
 
     Of a DataFrame the digest is that of the columns used, in order, whatever the index. A missing value
     (None, NaN, pd.NA) is "not specified" in the column of genders and an error elsewhere: a text "NA" that
     pandas read as missing is lost, and only the reader of the file can prevent that. The values are taken
     once: changing the frame afterwards changes nothing.
     """
-    asked = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    asked = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
     columns = {role: column for role, column in asked.items() if column is not None}
     source = (
         open_file(texts, columns, encoding, separator)
@@ -90,12 +97,14 @@ def read_texts(
     )
     known = GenderCodes(gender_codes)
     codes, unknown = Counter[str](), Counter[str]()
-    models, occupations = Counter[str](), Counter[str]()
+    models, occupations, groups = Counter[str](), Counter[str](), Counter[str]()
     n_empty = n_unknown = 0
     for record in _checked(source):
         n_empty += not record.text.strip()
         models[record.model] += 1
         occupations[record.occupation] += 1
+        if record.group is not None and (record.group in groups or len(groups) <= MOST_GROUPS):
+            groups[record.group] += 1
         if record.code in known:
             codes[record.code] += 1
         else:
@@ -106,8 +115,25 @@ def read_texts(
         raise _unknown_codes(source, unknown, n_unknown)
     if not models:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
-    notes = _notes(source, codes, known, n_empty, {"occupation": occupations, "model": models})
-    return ImportedTexts(source.where, source.digest, models, tuple(notes), partial(_rows, source, known))
+    if group is not None:
+        _check_groups(source, groups)
+    labels = {"occupation": occupations, "model": models, "group": groups}
+    notes = _notes(source, codes, known, n_empty, labels)
+    rows = partial(_rows, source, known)
+    return ImportedTexts(source.where, source.digest, models, tuple(notes), rows, groups)
+
+
+def _check_groups(source: TextSource, groups: Mapping[str, int]) -> None:
+    """A column of groups can be compared: it holds two values, and not as many as a column of texts."""
+    column, values = one_line(source.columns["group"]), list(groups)
+    if len(values) > MOST_GROUPS:
+        raise CorpusError(
+            f"{source.where}: {column} holds more than {MOST_GROUPS} different values, such as"
+            f" {', '.join(map(shown, values[:3]))}. Name a column of groups, or join rare ones."
+        )
+    if len(values) < 2:
+        held = f"one value alone, {shown(values[0])}" if values else "no value"
+        raise CorpusError(f"{source.where}: {column} holds {held}. Groups are compared: give two or more.")
 
 
 def _unknown_codes(source: TextSource, unknown: Counter[str], n_unknown: int) -> CorpusError:
@@ -134,6 +160,7 @@ def _rows(source: TextSource, known: GenderCodes) -> Iterator[dict[str, object]]
             **dict.fromkeys(("seed", "prompt_form", "prompt")),
             "text": record.text,
             **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
+            **({"group": record.group} if "group" in source.columns else {}),
         }
 
 
@@ -167,8 +194,9 @@ _USUAL = {
     "gender": ("gender", "sex"),
     "occupation": ("occupation", "job", "profession"),
     "model": ("model",),
+    "group": ("race", "ethnicity"),
 }
-"""What the columns of genders, occupations and models are mostly called."""
+"""What the columns of genders, occupations, models and groups are mostly called."""
 
 
 def _unused(source: TextSource) -> Iterator[str]:
@@ -177,20 +205,23 @@ def _unused(source: TextSource) -> Iterator[str]:
         found = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and found and found[0] not in source.columns.values():
             option = f"--{role}-col {shlex.quote(found[0])}"
-            how = f"{role}={found[0]!r}" if source.label == UNNAMED and source.unit == "row" else option
+            argument = "group_col" if role == "group" else role
+            how = f"{argument}={found[0]!r}" if source.label == UNNAMED and source.unit == "row" else option
             yield f"the column {shown(found[0])} is there and was not used: {how} uses it"
 
 
 def _checked(source: TextSource) -> Iterator[_Checked]:
     """Every record, once its text is a text and its labels can stand in a public table."""
     columns = source.columns
-    labels = [role for role in ("occupation", "model") if role in columns]
+    labels = [role for role in ("occupation", "model", "group") if role in columns]
     accepted: set[str] = set()
     for number, values in source.records():
         where = f"{source.where}, {source.unit} {number}"
         text = _text_of(values["text"], where, columns["text"])
         read = {role: _string_of(values[role], where, columns[role]) for role in values if role != "text"}
         for role in labels:
+            if role == "group" and not read[role].strip():
+                continue
             if read[role] not in accepted:
                 what = f"{where}: {one_line(columns[role])}"
                 accepted.add(_whole(check_label(read[role], what), what))
@@ -200,6 +231,7 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
             read.get("gender", "").strip(),
             read.get("occupation", UNNAMED),
             read.get("model", source.label),
+            read["group"] if read.get("group", "").strip() else None,
         )
 
 

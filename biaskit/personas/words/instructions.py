@@ -11,8 +11,9 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
+from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
-from biaskit.personas.words.lists import WordList, word_lists
+from biaskit.personas.words.lists import word_lists
 from biaskit.personas.words.run_lists import BEYOND, is_pronoun, names_of, prior_of
 from biaskit.records import NO_INSTRUCTION
 from biaskit.study.keys import PersonasStudy

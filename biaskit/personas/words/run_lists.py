@@ -12,8 +12,9 @@ from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument
 from biaskit.personas.texts.names import names_among
 from biaskit.personas.texts.tokens import letters
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
-from biaskit.personas.words.lists import WordList, compare_lists, overlap, word_lists
+from biaskit.personas.words.lists import compare_lists, overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, Prior, topic_share
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray

@@ -16,8 +16,8 @@ import numpy as np
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
-from biaskit.personas.words.lists import why_unequal
 from biaskit.personas.words.run_lists import RunLists
+from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import joined

@@ -18,6 +18,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         between_models,
         both_engines,
         forest,
+        groups,
         marked_words,
         probe,
         representation,
@@ -37,6 +38,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
             *(representation.deciles, representation.scatter, representation.nonbinary),
             *(srb.heat_maps, srb.changes, transfer.areas),
             *(marked_words.word_lists, marked_words.clusters, marked_words.silhouette),
+            groups.group_lists,
         ),
     }
     with rules():

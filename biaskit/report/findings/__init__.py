@@ -10,6 +10,7 @@ from biaskit.report.findings.both_engines import both_engines
 from biaskit.report.findings.debiasing import debiasing
 from biaskit.report.findings.finding import TOPICS, Finding, Rank, Topic
 from biaskit.report.findings.framing import framing
+from biaskit.report.findings.groups import groups
 from biaskit.report.findings.limits import cannot_show
 from biaskit.report.findings.marked_words import marked_words
 from biaskit.report.findings.probe import probe
@@ -31,7 +32,7 @@ READING = (
 
 
 _SAID_BY = (
-    *(both_engines, probe, references, representation, srb, marked_words, transfer),
+    *(both_engines, probe, references, representation, srb, marked_words, groups, transfer),
     *(debiasing, framing, between_models, relations),
 )
 

@@ -22,6 +22,7 @@ Topic = Literal[
     "representation",
     "srb",
     "words",
+    "groups",
     "transfer",
     "debiasing",
     "models",

@@ -56,8 +56,8 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     if not known:
         text = f"Words that mark a gender in {name}'s texts: not measured ({_why_not(lists)})."
         return Finding(text, "words", "not-measured", using, "words")
-    text = f"{_longer(known)} of words that mark a gender in {name}'s texts (gender not in the prompt, one "
-    text += f"list per occupation and gender) {_more_than_chance(known)}."
+    text = f"{longer(known)} of words that mark a gender in {name}'s texts (gender not in the prompt, one "
+    text += f"list per occupation and gender) {more_than_chance(known)}."
     sure = surely_longer(known)
     if not sure:
         text += " Judged together (false discovery rate 5 %), none stays longer."
@@ -71,16 +71,18 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     return Finding(text, "words", "shown", using, "words")
 
 
-def _longer(rows: Sequence[Row]) -> str:
+def longer(rows: Sequence[Row]) -> str:
+    """'3 of 8 lists'."""
     return f"{sum(map(longer_than_null, rows)):,} of {count(len(rows), 'list')}"
 
 
-def _more_than_chance(rows: Sequence[Row]) -> str:
+def more_than_chance(rows: Sequence[Row], shuffled: str = "genders", left_out: str = LEFT_OUT) -> str:
+    """What those lists do, and how many would by chance."""
     chance = f"{len(rows) / 20:.1f}" if len(rows) < 100 else f"{len(rows) / 20:,.0f}"
     text = agreeing(
-        sum(map(longer_than_null, rows)), "hold more words than 95 % of lists with shuffled genders"
+        sum(map(longer_than_null, rows)), f"hold more words than 95 % of lists with shuffled {shuffled}"
     )
-    return f"{text}, all {LEFT_OUT}; by chance about {chance} would"
+    return f"{text}, all {left_out}; by chance about {chance} would"
 
 
 def _why_not(lists: Sequence[Row]) -> str:
@@ -135,9 +137,9 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
         for m in (max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__))
     ]
     text = (
-        f"{_longer(known)} of words that mark a gender in the texts of {count(len(models), 'model')} (gender "
+        f"{longer(known)} of words that mark a gender in the texts of {count(len(models), 'model')} (gender "
     )
-    text += f"not in the prompt) {_more_than_chance(known)}. Judged together (false discovery rate 5 %), "
+    text += f"not in the prompt) {more_than_chance(known)}. Judged together (false discovery rate 5 %), "
     text += f"{sum(counts.values()):,} {agreeing(sum(counts.values()), 'stay')} longer, from {ends[0]} to "
     text += f"{ends[1]}."
     if len(known) < len(lists):

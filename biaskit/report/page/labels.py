@@ -17,6 +17,7 @@ TOPICS: Mapping[str, str] = {
     "representation": "Who is represented in the texts",
     "srb": "How women and men are described",
     "words": "Marked words",
+    "groups": "Marked words of your groups",
     "transfer": "Women's and men's texts told apart",
     "debiasing": "Instructions against bias",
     "models": "Model against model",
@@ -124,6 +125,17 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "Words that one gender's texts use more than the other's, by z score, with the number of texts that "
         "hold them. The first words of each calibrated list; the file holds all.",
     ),
+    "group_lists": (
+        "Lengths of the marked-word lists of {column}",
+        "One line per group, then for each gender of it: marked words against the unmarked groups (or all "
+        "others), beside the length that shuffled labels give, with all words and beyond gender words, names "
+        "and the groups' own names (docs/methods.md#groups).",
+    ),
+    "group_words": (
+        "Words that mark the groups of {column}",
+        "Words that a group's texts use more than those it is held against, by z score. The first words of "
+        "each calibrated list; the file holds all.",
+    ),
     "word_overlap": (
         "Words shared by lists",
         "Whether a word is marked when the gender is not in the prompt, when it is, or in both.",
@@ -208,7 +220,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "n_listed": ("cells that list it", "cells in which the token is among those kept"),
     "n_cells": ("cells", "how many cells the number rests on"),
     "begins": ("begins", "groups of the listed words that begin with the token"),
-    "group": ("group named", "the group that the answer names"),
+    "group": ("group", "a value of your column; of an answer the group that it names"),
     "n_answers": ("answers", "texts drawn"),
     "coverage": ("coverage", "probability on the listed words, mean over cells"),
     "coverage_median": ("median coverage", "probability on the listed words, median over cells"),
@@ -274,6 +286,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "documents_unmarked": ("texts of the others", "that hold the word"),
     "is_pronoun": ("pronoun", ""),
     "is_name": ("name", ""),
+    "is_group_word": ("names a group", "a word of a group's own name"),
+    "column": ("column", "of your texts, that holds the groups"),
     "is_gender_word": ("gender word", "names a gender by itself (docs/methods.md#gender-words)"),
     "n_marked": ("words", "length of the list"),
     "n_marked_beyond": ("words beyond", "length of the list without gender words and names"),

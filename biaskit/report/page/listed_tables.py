@@ -30,7 +30,8 @@ _ORDER = (
         "association_validation",
         "text_outcomes",
     ),
-    *("marked_words", "word_lists", "word_overlap", "word_methods", "instruction_words"),
+    *("marked_words", "word_lists", "group_lists", "group_words"),
+    *("word_overlap", "word_methods", "instruction_words"),
     *("clusters", "silhouette"),
 )
 _ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
@@ -117,10 +118,11 @@ def _tables(
         if not rows or table in labels.NOT_ON_PAGE:
             continue
         kept = rows
-        if table == "marked_words":
+        if table in ("marked_words", "group_words"):
             kept = [row for row in where(rows, method="calibrated") if (row.get("rank") or 0) <= marked]
         models = part.models if part else [model for one in content.parts for model in one.models]
         title, what = labels.TITLES.get(table, (table.replace("_", " "), ""))
+        title = title.replace("{column}", f"“{rows[0].get('column')}”")
         yield ListedTable(
             table,
             f"table-{number}-{table}",

@@ -243,6 +243,7 @@ TOPIC_FIGURES = {
     "representation": "scatter",
     "srb": "srb",
     "transfer": "transfer",
+    "groups": "groups",
     "models": "models",
     "gaps": "gaps-explicit",
     "relations": "gaps-explicit",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.cells import Columns, in_list, number, p_value, percent, signed, span, table
+from biaskit.report.render.document import Document, TitledTable
+from biaskit.report.render.groups import group_tables
 from biaskit.runs.claims import Claim
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
@@ -18,8 +19,6 @@ MOST_OCCUPATIONS = 12
 ORIGINS = {"associated": "gender not in the prompt", "specified": "gender in the prompt"}
 _IN_PROMPT = {"associated": "not in prompt", "specified": "in prompt"}
 WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
-Columns = Mapping[str, str | Callable[[Any], object]]
-"""Heading → the column of the stored table that stands under it, or how a row's cell is made."""
 
 
 def personas_document(tables: Tables, made: Row, warnings: Sequence[str], claim: Claim) -> Document:
@@ -31,6 +30,7 @@ def personas_document(tables: Tables, made: Row, warnings: Sequence[str], claim:
         *_validation(tables.get("association_validation", ()), claim),
         *_representation(tables.get("representation", ()), claim),
         *_words(tables.get("word_lists", ()), tables.get("marked_words", ())),
+        *group_tables(tables.get("group_lists", ()), tables.get("group_words", ())),
         *_srb(tables.get("srb", ())),
         *_transfer(tables.get("text_transfer", ())),
         *_instruction_words(tables.get("instruction_words", ())),
@@ -40,21 +40,11 @@ def personas_document(tables: Tables, made: Row, warnings: Sequence[str], claim:
     return Document(tuple(shown), tuple(warnings), str(made["signature"]))
 
 
-def _table(
-    title: str, rows: Sequence[Any], columns: Columns, *, n_text: int = 1, note: str = ""
-) -> Iterator[TitledTable]:
-    """A table of some rows; without rows there is none."""
-    cells = [c if callable(c) else lambda row, name=c: row[name] for c in columns.values()]
-    body = tuple(tuple(str(cell(row)) for cell in cells) for row in rows)
-    if body:
-        yield TitledTable(title, (tuple(map(Heading, columns)),), body, note, n_text)
-
-
 def _validation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     def part(name: str) -> Callable[[Row], str]:
         return lambda row: f"{100 * row[name] / row['n_texts']:.1f}"
 
-    yield from _table(
+    yield from table(
         f"Association held against the gender in the prompt{claim.place('GAS(P), Table 1')}: % of the texts",
         rows,
         {
@@ -77,7 +67,7 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
         yield from _by_instruction(whole)
         return
     scope: Columns = {"instr.": "instruction_id"} if scoped else {}
-    yield from _table(
+    yield from table(
         f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that speak of a gender",
         whole,
         {
@@ -113,7 +103,7 @@ def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
     def shares(rows: Sequence[Row]) -> list[float]:
         return [row["female_share"] for row in rows if row["female_share"] is not None]
 
-    yield from _table(
+    yield from table(
         "Who is represented under each instruction (0: none): mean % women over occupations",
         list(grouped(whole, "model", "instruction_id").values()),
         {
@@ -135,14 +125,10 @@ def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
         own = [row for row in own if row["n_marked"] is not None]
         of_list: dict[tuple[str, ...], list[str]] = {}
         for row in where(words, origin=origin, method="calibrated"):
-            of_list.setdefault(_list_key(row), []).append(_in_list(row))
+            of_list.setdefault(_list_key(row), []).append(in_list(row))
         title = f"Words that mark a gender, {said} (Calibrated Marked Words, z > 1.96)"
         many = len(grouped(own, "model", "occupation")) > MOST_OCCUPATIONS
         yield from (_common_words if many else _list_by_list)(title, own, of_list)
-
-
-def _in_list(row: Row) -> str:
-    return f"({row['word']})" if row["is_name"] or row["is_gender_word"] else str(row["word"])
 
 
 def _list_key(row: Row) -> tuple[str, ...]:
@@ -156,7 +142,7 @@ def _marks(row: Row) -> str:
 def _list_by_list(
     title: str, own: Sequence[Row], of_list: Mapping[tuple[str, ...], Sequence[str]]
 ) -> Iterator[TitledTable]:
-    yield from _table(
+    yield from table(
         title,
         own,
         {
@@ -190,7 +176,7 @@ def _common_words(
     def beyond(rows: Sequence[Row]) -> int:
         return sum(r["n_marked_beyond"] > r["null_p95_beyond"] for r in defined(rows, "null_p95_beyond"))
 
-    yield from _table(
+    yield from table(
         title,
         list(grouped(own, "model", "gender", "against").values()),
         {
@@ -211,10 +197,10 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
     if not scored:
         first = Counter(row["reason"] for row in rows).most_common(1)
         heads: Columns = {"no score": lambda pair: pair[0], "occupations and genders": lambda pair: pair[1]}
-        yield from _table("Subset Representational Bias (SRB)", first, heads)
+        yield from table("Subset Representational Bias (SRB)", first, heads)
         return
     control = f", {scored[0]['control']}" if scored[0]["control"] else ""
-    yield from _table(
+    yield from table(
         f"Subset Representational Bias (SRB{control}): negative = nearer to specified women",
         scored,
         {
@@ -239,7 +225,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
     means = [row for row in rows if row["occupation"] == ALL_OCCUPATIONS and row["auc"] is not None]
-    yield from _table(
+    yield from table(
         "Women's and men's texts told apart (area under the curve; 0.5: as well as by a coin)",
         means,
         {
@@ -265,7 +251,7 @@ def _is_control(row: Row) -> bool:
 
 def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
     own = where(rows, method="calibrated")
-    yield from _table(
+    yield from table(
         "Words that an instruction adds (instruction) or takes away (none), pronouns left out",
         list(grouped(own, "model", "instruction_id", "marked_for").values()),
         {
@@ -288,7 +274,7 @@ def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     kept = [row for row in rows if row["kept"]]
     of_models = {row["cluster"] for row in kept if row["model"] != "all"}
     shown = [row for row in kept if row["model"] == "all" and row["cluster"] in of_models]
-    yield from _table(
+    yield from table(
         f"Clusters of marked words that one gender has in more occupations{claim.place('GAS(P), Figure 5')}",
         shown[:MOST_OCCUPATIONS],
         {
@@ -325,7 +311,7 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
         )
         return _SHOWN[key] + asked + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
 
-    yield from _table(
+    yield from table(
         "Tests over occupations",
         [
             row
@@ -345,34 +331,3 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
         },
         n_text=3,
     )
-
-
-def _shown(value: float | None, form: Callable[[float], str]) -> str:
-    return "–" if value is None else form(value)
-
-
-def percent(value: float | None) -> str:
-    """A fraction as a percentage with one digit; undefined: –."""
-    return _shown(value, lambda v: f"{100 * v:.1f}")
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number with so many digits; undefined: –."""
-    return _shown(value, lambda v: f"{v:.{digits}f}")
-
-
-def p_value(value: float | None) -> str:
-    """Four digits, nothing smaller than that; undefined: –."""
-    return _shown(value, lambda v: f"{v:.4f}" if v >= 0.0001 else "<0.0001")
-
-
-def signed(value: float | None, digits: int = 3) -> str:
-    """A difference, whose sign is always shown; undefined: –."""
-    return _shown(value, lambda v: f"{v:+.{digits}f}")
-
-
-def span(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    """An interval: of a fraction in percent, of a difference (`signed`) as it is; undefined: –."""
-    if low is None or high is None:
-        return "–"
-    return f"{low:+.3f} to {high:+.3f}" if signed else f"{100 * low:.1f}–{100 * high:.1f}"

@@ -27,7 +27,7 @@ from biaskit.personas.srb.score import (
     srb,
     srb_scores,
 )
-from biaskit.personas.words.lists import MarkedWord
+from biaskit.personas.words.contrasts import MarkedWord
 from biaskit.vectors.training import Vectors
 
 FloatArray = NDArray[np.float64]

@@ -16,16 +16,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from biaskit.personas.words import lists as module
 from biaskit.personas.words import log_odds as marked_words
-from biaskit.personas.words.lists import (
-    WordList,
-    compare_lists,
-    overlap,
-    permuted_counts,
-    word_lists,
-)
+from biaskit.personas.words import shuffles as module
+from biaskit.personas.words.contrasts import WordList
+from biaskit.personas.words.lists import compare_lists, overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.personas.words.shuffles import permuted_counts
 from biaskit.records import GENDERS
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.resampling import generator
@@ -274,6 +270,17 @@ def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
     by_prompt = counts[:, :, :3]
     assert (by_prompt == np.array([[1, 2, 1], [2, 1, 0], [0, 1, 0]])[:, None]).all()
     assert (1.0 == counts[:, :, 3:].sum(axis=0)).all()
+
+
+def test_more_labels_than_a_byte_can_number_are_shuffled() -> None:
+    """As 50 groups, each with three genders, have them; each text here is a word of its own."""
+    labels = [str(i) for i in range(150)] * 2
+    words = csr_matrix(np.eye(300))
+    blocks = permuted_counts(words, labels, ["p"] * 300, np.random.default_rng(1), 3, groups=labels[:150])
+    for counts in blocks:
+        by_label = np.stack(counts)  # [150, shuffles, words]
+        assert (by_label.sum(axis=2) == 2).all()
+        assert (by_label.sum(axis=0) == 1).all()
 
 
 def test_every_way_to_share_a_prompts_labels_is_drawn_about_equally_often() -> None:

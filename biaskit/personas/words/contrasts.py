@@ -1,0 +1,331 @@
+"""Which words mark texts of some labels against those of others, and how long such lists are by chance.
+
+The labels are genders, or what a user's own column holds; a contrast says whose texts are the target and
+against whose a word has to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, sum_of
+from biaskit.personas.words.log_odds import THRESHOLD, LogOdds, Prior, is_fixed
+from biaskit.personas.words.shuffles import permuted_counts, why_unequal
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.crossed import joined
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.swaps import reaches
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedWord:
+    """A word whose z lies above 1.96 and that occurs in the target group."""
+
+    word: str
+    rank: int  # from 1, by z descending, then by word; names and pronouns count
+    z: float  # against `all`: the sum over the unmarked groups
+    q_value: float  # Benjamini-Hochberg; against `all`: the largest
+    count_target: int
+    count_unmarked: int
+    documents_target: int
+    documents_unmarked: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordList:
+    """The words that mark one gender, or another target, against another or several, by one method."""
+
+    gender: str  # or what else the target of the contrast is called
+    against: str
+    method: str
+    n_target: int  # documents
+    n_unmarked: int
+    words: tuple[MarkedWord, ...] = ()
+    n_marked: int | None = None  # None: the list is undefined, the reason says why
+    null_mean: float | None = None  # length of the list with shuffled labels
+    null_p95: float | None = None
+    p_value: float | None = None  # of the length
+    p_value_max_z: float | None = None  # of the largest |z| over the words of either group
+    n_marked_beyond: int | None = None  # these four: without the words that `left_out` names, on both sides
+    null_p95_beyond: float | None = None
+    p_value_beyond: float | None = None
+    p_value_max_z_beyond: float | None = None
+    reason: str | None = None
+
+    @property
+    def longer_than_null(self) -> bool | None:
+        """Whether more words beyond `left_out` are marked than in 95 % of shuffles; None when undefined."""
+        if self.n_marked_beyond is None or self.null_p95_beyond is None:
+            return None
+        return self.n_marked_beyond > self.null_p95_beyond
+
+
+# --- the lists -----------------------------------------------------------------------------------
+
+
+def contrast_lists(
+    texts: LabelledTexts,
+    contrasts: Sequence[Contrast],
+    prior: Prior,
+    methods: Sequence[str],
+    rng: np.random.Generator,
+    n_shuffles: int,
+    *,
+    shuffled: str = "genders",
+) -> Iterator[WordList]:
+    """The list of each contrast by each method, beside those of the same texts with shuffled labels.
+
+    One set of shuffles within `texts.strata` serves all contrasts and methods; `shuffled` says in messages
+    what was. See `word_lists` in lists.py for what is undefined.
+    """
+    fixed = is_fixed(texts.words)
+    log_odds = [LogOdds(fixed, texts.english, method, prior) for method in methods]
+    empty = [[_without_words(texts, one, contrast) for one in log_odds] for contrast in contrasts]
+    defined = [any(found.reason is None for found in of_contrast) for of_contrast in empty]
+    nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
+    for c, (contrast, of_contrast) in enumerate(zip(contrasts, empty, strict=True)):
+        for one, found, null in zip(log_odds, of_contrast, nulls, strict=True):
+            yield found if found.reason else _with_words(found, texts, one, contrast, null[c], shuffled)
+
+
+def _without_words(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> WordList:
+    """Name the list of a contrast, with the reason where it is undefined."""
+    return WordList(
+        gender=contrast.name,
+        against=contrast.said_against,
+        method=log_odds.method,
+        n_target=_size(texts, contrast.target),
+        n_unmarked=_size(texts, contrast.unmarked),
+        reason=_why_undefined(texts, log_odds, contrast),
+    )
+
+
+def _size(texts: LabelledTexts, members: Labels) -> int:
+    return sum(int(texts.sizes[label]) for label in members)
+
+
+def _with_words(
+    empty: WordList,
+    texts: LabelledTexts,
+    log_odds: LogOdds,
+    contrast: Contrast,
+    null: _Statistics,
+    shuffled: str,
+) -> WordList:
+    scores = _Scores(log_odds, texts, list(texts.totals[:, None]))  # one row each
+    words = tuple(_marked_words(texts, scores, contrast))
+    observed = _statistics(scores, contrast)
+    found = _beside_null(replace(empty, words=words, n_marked=len(words)), observed, null)
+    return _unless_unequal(found, texts, contrast, shuffled)
+
+
+def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> str | None:
+    """Why a contrast has no list: in one of its pairs texts, words or calibration words are missing."""
+    named = [(contrast.target, contrast.name), *zip(contrast.against, contrast.opponents, strict=True)]
+    for members, name in sorted(named):
+        if _size(texts, members) == 0:
+            return f"no {name} texts"
+    for against, name in zip(contrast.against, contrast.opponents, strict=True):
+        one, other = (sum_of(texts.totals, members)[None] for members in (contrast.target, against))
+        topic = texts.topic(one, other, (*contrast.target, *against))
+        if np.count_nonzero(topic) < 2:
+            return f"fewer than two words in the {contrast.name} and {name} texts"
+        by = log_odds.regularise(one, other, topic)
+        by_r = {contrast.name: by.by_r_target, name: by.by_r_unmarked}
+        without = [side for side, value in by_r.items() if np.isnan(value).any()]
+        if without:
+            return f"no calibration word in the {' and '.join(without)} texts"
+    return None
+
+
+def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> Iterator[MarkedWord]:
+    """The marked words of a contrast in their order."""
+    of_target, unmarked = contrast.target, contrast.unmarked
+    target = sum_of(texts.totals, of_target)
+    against = [scores.z(of_target, members)[0] for members in contrast.against]
+    total = np.sum(against, axis=0)
+    others = [sum_of(texts.totals, members) for members in contrast.against]
+    q = np.max(
+        [_q_values(one, (target + other) > 0) for one, other in zip(against, others, strict=True)], axis=0
+    )
+    marked = np.flatnonzero(_is_marked(against, target))
+    # Columns are in alphabetical order, so a stable sort keeps words of equal z in theirs.
+    ordered = marked[np.argsort(-total[marked], kind="stable")]
+    sides = (of_target, unmarked)
+    counts = [sum_of(table, side) for table in (texts.totals, texts.documents) for side in sides]
+    columns = [values[ordered].astype(np.int64).tolist() for values in counts]
+    scored = (total[ordered].tolist(), q[ordered].tolist())
+    for rank, (i, *numbers) in enumerate(zip(ordered.tolist(), *scored, *columns, strict=True), start=1):
+        yield MarkedWord(texts.words[i], rank, *numbers)
+
+
+def _q_values(z: FloatArray, in_a_group: BoolArray) -> FloatArray:
+    """Benjamini-Hochberg on p = 2 Φ(−|z|) over the words that occur in either group; 1 for the others."""
+    from scipy.special import erfc
+
+    q = np.ones(z.shape)
+    q[in_a_group] = benjamini_hochberg(erfc(np.abs(z[in_a_group]) / np.sqrt(2.0)))
+    return q
+
+
+# --- statistics of a list, of the texts as they are or of many shuffles at once ------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    length: IntArray  # [R]
+    max_z: FloatArray  # [R], the largest |z|; NaN where the list is undefined
+    length_beyond: IntArray  # [R], these two: without the words left out
+    max_z_beyond: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """z of any pair of labels by one method, of counts `[R, V]` per label; each pair is scored once."""
+
+    log_odds: LogOdds
+    texts: LabelledTexts
+    counts: Sequence[FloatArray]
+    _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
+    _sums: dict[Labels, FloatArray] = field(default_factory=dict)
+
+    def of(self, members: Labels) -> FloatArray:
+        """Counts of some labels together, `[R, V]`; whole numbers, so any way to them is exact."""
+        if len(members) == 1:
+            return self.counts[members[0]]
+        if members not in self._sums:
+            rest = tuple(label for label in range(len(self.counts)) if label not in members)
+            if 0 < len(rest) < len(members):  # however labels are shuffled, all together keep their counts
+                self._sums[members] = self.texts.totals.sum(axis=0) - self.of(rest)
+            else:
+                self._sums[members] = sum_of(self.counts, members)
+        return self._sums[members]
+
+    def z(self, target: Labels, against: Labels) -> FloatArray:
+        """Z of the target, `[R, V]`: the same number with the other sign when they change places."""
+        if against < target:
+            return -self.z(against, target)
+        if (target, against) not in self._known:
+            self._known[target, against] = self._scored(target, against)
+        return self._known[target, against]
+
+    def _scored(self, target: Labels, against: Labels) -> FloatArray:
+        """With topic counts of the pair's own; 0 for a word that occurs in neither."""
+        one, other = self.of(target), self.of(against)
+        z = self.log_odds.z(one, other, self.texts.topic(one, other, (*target, *against)))
+        if self.texts.whole_topic or self.texts.elsewhere.any():
+            z = z * (one + other > 0)
+        return z
+
+
+def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
+    """Marked: it occurs in the target's texts and passes against each of the others."""
+    marked: BoolArray = target > 0
+    for z in against:
+        marked &= z > THRESHOLD
+    return marked
+
+
+def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
+    """Length of a contrast's list and largest |z| over the words of any side, of each row."""
+    against = [scores.z(contrast.target, members) for members in contrast.against]
+    marked = _is_marked(against, scores.of(contrast.target))
+    total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
+    kept = np.flatnonzero(~scores.texts.left_out)
+    return _Statistics(
+        np.count_nonzero(marked, axis=1),
+        total.max(axis=1),
+        np.count_nonzero(marked[:, kept], axis=1),
+        total[:, kept].max(axis=1, initial=0.0),
+    )
+
+
+# --- the null ----------------------------------------------------------------------------------------
+
+
+def _nulls(
+    texts: LabelledTexts,
+    log_odds: Sequence[LogOdds],
+    contrasts: Sequence[Contrast],
+    defined: Sequence[bool],
+    rng: np.random.Generator,
+    n: int,
+) -> list[list[_Statistics]]:
+    """Statistics of n shuffles: per method, per contrast; none of a contrast without a list."""
+    found: list[list[list[_Statistics]]] = [[[] for _ in contrasts] for _ in log_odds]
+    for counts in permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups):
+        for one, of_method in zip(log_odds, found, strict=True):
+            scores = _Scores(one, texts, counts)
+            for contrast, is_defined, rows in zip(contrasts, defined, of_method, strict=True):
+                if is_defined:
+                    rows.append(_statistics(scores, contrast))
+    return [[_joined(blocks) for blocks in of_method] for of_method in found]
+
+
+def _joined(blocks: Sequence[_Statistics]) -> _Statistics:
+    if not blocks:
+        lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return _Statistics(lengths, z, lengths, z)
+    return _Statistics(*(np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(_Statistics)))
+
+
+def _unless_unequal(found: WordList, texts: LabelledTexts, contrast: Contrast, shuffled: str) -> WordList:
+    """Take the null of what is said from a list whose texts differ in length between its sides.
+
+    The words of the side with shorter texts weigh less in its prior, so its list grows; shuffled labels level
+    the lengths.
+    """
+    if found.null_p95_beyond is None:
+        return found
+    lengths: FloatArray = np.asarray(texts.counts.sum(axis=1), dtype=np.float64).ravel()
+    place_of = {group: place for place, group in enumerate(texts.groups)}
+    places = np.array([place_of[label] for label in texts.labels])
+
+    def of(members: Labels) -> FloatArray:
+        return lengths[np.isin(places, members)]
+
+    for members, name in zip(contrast.against, contrast.opponents, strict=True):
+        why = why_unequal({contrast.name: of(contrast.target), name: of(members)}, shuffled)
+        if why:
+            return replace(
+                found,
+                null_p95_beyond=None,
+                p_value_beyond=None,
+                p_value_max_z_beyond=None,
+                reason=joined([found.reason, why]),
+            )
+    return found
+
+
+def _beside_null(found: WordList, observed: _Statistics, null: _Statistics) -> WordList:
+    """The list with its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
+    found = replace(found, n_marked_beyond=int(observed.length_beyond[0]))
+    defined = ~np.isnan(null.max_z)
+    n, n_left_out = int(defined.sum()), int((~defined).sum())
+    reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
+    if n == 0 or n < n_left_out:
+        return replace(found, reason=f"{reason}: no null" if reason else "no shuffles")
+    length, beyond = null.length[defined], null.length_beyond[defined]
+
+    def p(n_reached: NDArray[np.bool_]) -> float:
+        return (1 + int(n_reached.sum())) / (n + 1)
+
+    return replace(
+        found,
+        null_mean=float(length.mean()),
+        null_p95=float(np.percentile(length, 95)),
+        p_value=p(length >= observed.length[0]),
+        p_value_max_z=p(reaches(null.max_z[defined], float(observed.max_z[0]))),
+        null_p95_beyond=float(np.percentile(beyond, 95)),
+        p_value_beyond=p(beyond >= observed.length_beyond[0]),
+        p_value_max_z_beyond=p(reaches(null.max_z_beyond[defined], float(observed.max_z_beyond[0]))),
+        reason=reason,
+    )

@@ -1,0 +1,114 @@
+"""What lists of marked words are made of: texts that carry labels, and contrasts between labels.
+
+The labels are genders, or what a user's own column holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Labels = tuple[int, ...]
+"""Places in `LabelledTexts.groups`, in order: the texts of all these labels together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Texts of some labels against those of others: a word is marked that passes against each of them."""
+
+    target: Labels
+    against: tuple[Labels, ...]
+    name: str  # of the target, in messages and in `WordList.gender`
+    opponents: tuple[str, ...]  # names of `against`, in messages
+    said_against: str  # `WordList.against`
+
+    @property
+    def unmarked(self) -> Labels:
+        """The labels of all that it is held against, each once."""
+        return tuple(sorted({label for members in self.against for label in members}))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledTexts:
+    """The texts of k labels, reduced to the words of their topic vocabulary."""
+
+    groups: tuple[str, ...]
+    counts: csr_matrix  # [documents, V]
+    labels: tuple[str, ...]  # [documents], each one of `groups`
+    strata: tuple[str, ...]  # [documents]: labels are shuffled within them
+    words: tuple[str, ...]  # [V]
+    english: FloatArray  # [V]
+    elsewhere: FloatArray  # [k, V]
+    totals: FloatArray  # [k, V], how often a word occurs
+    documents: FloatArray  # [k, V], in how many texts
+    sizes: IntArray  # [k], how many texts
+    left_out: BoolArray  # [V]
+    whole_topic: bool = False  # the topic of every pair is that of all these texts
+
+    def topic(self, one: FloatArray, other: FloatArray, pair: Labels) -> FloatArray:
+        """The topic counts of a pair of `[R, V]` counts: its own and what is elsewhere, `[R or 1, V]`."""
+        if self.whole_topic:
+            every: FloatArray = self.totals.sum(axis=0)[None]
+            return every
+        # Shuffled between the pair's labels alone a word keeps its count; among more it may leave the pair.
+        rows = slice(1) if len(pair) == len(self.groups) else slice(None)
+        topic = one[rows] + other[rows]
+        return topic + sum_of(self.elsewhere, pair) if self.elsewhere.any() else topic
+
+
+def labelled_texts(
+    counts: csr_matrix,
+    words: Sequence[str],
+    labels: Sequence[str],
+    strata: Sequence[str],
+    english: ArrayLike,
+    groups: tuple[str, ...],
+    left_out: BoolArray,
+    *,
+    elsewhere: Mapping[str, ArrayLike] | None = None,
+    whole_topic: bool = False,
+) -> LabelledTexts:
+    """The texts whose label is one of `groups`; `elsewhere`: counts `[W]` by label that topics hold too."""
+    from scipy.sparse import csr_matrix
+
+    rows = [i for i, label in enumerate(labels) if label in groups]
+    own = tuple(labels[i] for i in rows)
+    some = csr_matrix(counts, dtype=np.float64)[rows]
+    outside = np.array(
+        [(elsewhere or {}).get(group, np.zeros(len(words))) for group in groups], dtype=np.float64
+    )
+    columns = np.flatnonzero((np.bincount(some.indices, some.data, len(words)) > 0) | outside.any(axis=0))
+    some = some[:, columns]
+    members = np.array([[label == group for label in own] for group in groups], dtype=np.float64)
+    return LabelledTexts(
+        groups=groups,
+        counts=some,
+        labels=own,
+        strata=tuple(strata[i] for i in rows),
+        words=tuple(words[i] for i in columns.tolist()),
+        english=np.asarray(english, dtype=np.float64)[columns],
+        elsewhere=outside[:, columns],
+        totals=(some.T @ members.T).T,
+        documents=((some > 0).astype(np.float64).T @ members.T).T,
+        sizes=members.sum(axis=1).astype(np.int64),
+        left_out=left_out[columns],
+        whole_topic=whole_topic,
+    )
+
+
+def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:
+    """The sum over some labels of what there is of each."""
+    first, *others = members
+    total: FloatArray = rows[first]
+    for label in others:
+        total = total + rows[label]
+    return total

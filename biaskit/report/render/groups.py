@@ -1,0 +1,45 @@
+"""The printed table of a user's own groups: which words mark them, beside chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.render.cells import in_list, number, table
+from biaskit.report.render.document import TitledTable
+from biaskit.tables.query import Row, grouped, where
+from biaskit.wording import PEOPLE
+
+N_WORDS = 10
+_GROUP_LIST = ("model", "group", "gender", "against")
+
+
+def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
+    """One line per group of a user's own column, and per gender of it."""
+    own = [row for row in where(lists, method="calibrated") if row["n_marked"] is not None]
+    of_list = grouped(where(words, method="calibrated"), *_GROUP_LIST)
+
+    def first(row: Row) -> str:
+        found = of_list.get(tuple(row[name] for name in _GROUP_LIST), ())[:N_WORDS]
+        return " ".join(f"({one['word']})" if one["is_group_word"] else in_list(one) for one in found)
+
+    column = own[0]["column"] if own else ""
+    yield from table(
+        f"Words that mark the groups of {column} (Calibrated Marked Words, z > 1.96)",
+        own,
+        {
+            "Model": "model",
+            "marks": lambda row: (
+                f"{row['group']}, {PEOPLE[row['gender']]}" if row["gender"] else row["group"]
+            ),
+            "against": "against",
+            "first ten": lambda row: first(row) or "(none)",
+            "beyond (null 95 %)": lambda row: (
+                f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
+            ),
+            "p": lambda row: number(row["p_value_beyond"], 3),
+            "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
+        },
+        n_text=4,
+        note="null: lists with shuffled labels; beyond: without gender words, names and the groups' own names"
+        " (in brackets); p: of the length beyond; a & b: the words pass against each.",
+    )

@@ -1,0 +1,206 @@
+"""Groups of a user's own column, from the file to the page: `--group-col` and `--unmarked`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import biaskit as bk
+from biaskit.errors import BiaskitError, CorpusError, UsageError
+from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
+from biaskit.runs.store import read_rows
+from biaskit.workflow.analyze import analyse
+from biaskit.workflow.imported import import_texts
+
+RACES = {
+    "White": "tall blue mild pale quick fair",
+    "Black": "bold proud deep rich keen able",
+    "Asian": "calm neat slim firm soft kind",
+}
+COMMON = [*FIXED_CALIBRATION_WORDS, "works", "every", "day", "well"]
+FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False, "permutations": 99}
+
+
+def texts(n: int = 12) -> pd.DataFrame:
+    """Texts of two groups and two genders: common words, a pronoun, and words of the group."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for race, own in RACES.items():
+        for gender, pronoun in (("F", "she"), ("M", "he")):
+            for _ in range(n):
+                words = [*rng.choice(COMMON, 40), *([pronoun] * 3), *rng.choice(own.split(), 8)]
+                rows.append({"text": " ".join(rng.permutation(words)), "gender": gender, "race": race})
+    return pd.DataFrame(rows)
+
+
+def analysed(out: Path, frame: pd.DataFrame | None = None, **options: Any) -> Any:
+    given = {"gender": "gender", "group_col": "race", "settings": FAST, **options}
+    return bk.analyze_texts(texts() if frame is None else frame, **given, out=out, watcher=bk.Silent())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(analysed(tmp_path_factory.mktemp("groups") / "r", unmarked="White").path)
+
+
+def test_a_file_and_a_frame_give_the_same_lists_under_the_columns_name(run: Path, tmp_path: Path) -> None:
+    texts().to_csv(tmp_path / "texts.csv", index=False, quoting=csv.QUOTE_ALL)
+    of_file = import_texts(
+        tmp_path / "texts.csv",
+        gender_col="gender",
+        group_col="race",
+        unmarked=["White"],
+        settings=FAST,
+        out=tmp_path / "r",
+    )
+    of_frame = bk.load(run, watcher=bk.Silent())
+    for table in ("group_lists", "group_words"):
+        pd.testing.assert_frame_equal(of_file.table(table), of_frame.table(table))
+    lists = of_frame.table("group_lists")
+    assert set(lists["column"]) == {"race"}
+    assert set(lists["group"]) == set(RACES)
+    against = set(lists.loc[lists["group"] == "Black", "against"])
+    assert against == {"White", "White & male", "White & female"}
+    words = of_frame.table("group_words")
+    words = words[(words["method"] == "calibrated") & (words["gender"] == "")]
+    assert set(RACES["Black"].split()) <= set(words.loc[words["group"] == "Black", "word"])
+
+
+def test_without_a_column_of_groups_nothing_is_different(tmp_path: Path) -> None:
+    made = analysed(tmp_path / "r", group_col=None)
+    assert not list((made.path / "tables").glob("group_*"))
+    assert all("group" not in row for row in read_rows(made.path / "generations.jsonl"))
+    manifest = json.loads((made.path / "manifest.json").read_text("utf-8"))
+    assert set(manifest["question"]["columns"]) == {"text", "gender", "occupation", "model"}
+    assert set(manifest["resolved"]["imported"]) == {"source", "digest"}
+    assert "groups=" not in manifest["signature"]
+    assert any("'race' is there and was not used: group_col='race' uses it" in note for note in made.warnings)
+
+
+def test_another_unmarked_group_is_another_table_and_signature(run: Path, tmp_path: Path) -> None:
+    analysed(tmp_path / "r", unmarked="White")
+
+    def made() -> tuple[bytes, str]:
+        tables = tmp_path / "r" / "tables"
+        signature = json.loads((tables / "analysis.json").read_text("utf-8"))["signature"]
+        return (tables / "group_lists.csv").read_bytes(), signature
+
+    before = made()
+    assert "groups=" in before[1]
+    analyse(tmp_path / "r", {**FAST, "unmarked": ["Black"]})
+    after = made()
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert b",White,Black," in after[0]
+
+
+def test_the_page_speaks_of_the_column_and_its_groups(run: Path) -> None:
+    made = bk.report(run, watcher=bk.Silent())
+    (said,) = [one for one in made.findings if one.topic == "groups"]
+    assert "of words that mark a group of “race” in" in said.text
+    assert "(each against “White”, which itself is held against each of them; 6 of one gender" in said.text
+    assert "for “Black”: “" in said.text
+    assert said.verdict == "shown"
+    lists = bk.load(run, watcher=bk.Silent()).table("group_lists")
+    known = lists[(lists["method"] == "calibrated") & lists["null_p95_beyond"].notna()]
+    n = int((known["n_marked_beyond"] > known["null_p95_beyond"]).sum())
+    assert said.text.startswith(f"{n} of {len(known)} lists ")
+    assert any(path.name == "groups.svg" for path in (run / "figures").iterdir())
+    drawn = (run / "figures" / "groups.svg").read_text("utf-8")
+    assert f"Dot plot of {len(known)} lists; {n} are longer than their null." in drawn
+    assert all(f">{label}</text>" in drawn for label in ("Black", "Black, women", "Asian, men"))
+    page = Path(made.page).read_text("utf-8")
+    assert "Marked words by race against chance" in page
+
+
+def test_the_command_speaks_of_the_column(console: Callable[..., Any], tmp_path: Path) -> None:
+    texts(6).to_csv(tmp_path / "mine.csv", index=False)
+    call = ["analyze", "--texts", tmp_path / "mine.csv", "--gender-col", "gender", "--no-clusters"]
+    call += ["--set", "permutations=19", "--out", tmp_path / "r"]
+    said = console(*call, "--group-col", "race", "--unmarked", "White")
+    assert said.code == 0, said.err
+    assert "Words that mark the groups of race" in said.out
+    again = console("analyze", tmp_path / "r", "--unmarked", "Black", "--no-clusters")
+    assert again.code == 0, again.err
+    wrong = console("analyze", tmp_path / "r", "--group-col", "race")
+    assert (wrong.code, "--group-col names a column of --texts FILE" in wrong.err) == (2, True)
+
+
+# --- odd input ---------------------------------------------------------------------------------------
+
+
+def with_races(values: list[Any]) -> pd.DataFrame:
+    frame = texts(3).astype(object)
+    frame["race"] = [values[i % len(values)] for i in range(len(frame))]
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (["A", "B"], {"group_col": "rase"}, "has no column 'rase'; it has 'text', 'gender', 'race'."),
+        (["A"], {}, "race holds one value alone, 'A'. Groups are compared"),
+        (["", None, float("nan"), " "], {}, "race holds no value."),
+        (["A", "=1+1"], {}, "'=1+1' begins with '=', which a spreadsheet would run."),
+        (["A", "B\nC"], {}, "holds a line break"),
+        (["A", " B"], {}, "begins or ends with white space"),
+        (["A", ["B"]], {}, "which is not a text"),
+        (["A", "B"], {"unmarked": "a"}, "unmarked: race holds no 'a'."),
+        (["A", "B"], {"unmarked": ["A", "B"]}, "unmarked names every group of race"),
+        (["A", "B"], {"group_col": None, "unmarked": "A"}, "Unmarked groups are values of a column"),
+        (["A", "B"], {"unmarked": 3}, "unmarked is 3: give a text or a list of texts."),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line_before_a_row_is_written(
+    tmp_path: Path, values: list[Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BiaskitError) as error:
+        analysed(tmp_path / "r", with_races(values), **options)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_column_of_texts_is_no_column_of_groups(tmp_path: Path) -> None:
+    frame = pd.concat([texts(20)] * 3, ignore_index=True)
+    frame["race"] = [f"value {i}" for i in range(len(frame))]
+    with pytest.raises(CorpusError, match=r"more than 50 different values, such as 'value 0', 'value 1'"):
+        analysed(tmp_path / "r", frame)
+
+
+def test_texts_without_a_group_keep_their_row_and_are_said(tmp_path: Path) -> None:
+    frame = texts().astype(object)
+    frame.loc[::8, "race"] = None
+    made = analysed(tmp_path / "r", frame)
+    assert "9 of 72 texts have no race: they are in no list of groups" in made.warnings
+    assert len(made.associations) == 72
+    whole = made.group_lists[made.group_lists["gender"] == ""]
+    assert set(whole["n_target"] + whole["n_unmarked"]) == {63}
+
+
+def test_foreign_names_of_groups_are_shown_as_escapes(tmp_path: Path) -> None:
+    frame = texts(6)
+    frame["race"] = frame["race"].replace({"Black": "B\u202elack", "White": "日本"})
+    made = analysed(tmp_path / "r", frame.rename(columns={"race": "ra\u202ece"}), group_col="ra\u202ece")
+    text = str(bk.report(made, watcher=bk.Silent()).page.read_text("utf-8"))
+    assert "\u202e" not in text
+
+
+def test_rows_of_a_group_that_is_no_text_are_refused(run: Path, tmp_path: Path) -> None:
+    from biaskit.personas.texts.documents import why_not
+
+    row = next(iter(read_rows(run / "generations.jsonl")))
+    assert why_not(row) is None
+    assert why_not({**row, "group": 3}) == "its group is no text"
+
+
+def test_groups_of_a_sampled_run_are_no_key(run: Path) -> None:
+    with pytest.raises(UsageError, match="name it with --group-col"):
+        analysed(run.parent / "other", group_col=None, settings={**FAST, "unmarked": ["White"]})
