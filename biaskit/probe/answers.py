@@ -140,11 +140,11 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Sai
         yield {
             **block.arm._asdict(),
             "job_group": job_group,
-            "outcome": outcome,
-            "group": group,
+            "outcome": f"{outcome}:{group}" if group else outcome,
             "share": float(shares[k].mean()) if shares[k].size else None,
             "ci_low": low,
             "ci_high": high,
+            "n_cells": int(shares[k].size),
             "n": int(said[k]),
             "n_answers": n,
             "n_jobs": len(jobs),

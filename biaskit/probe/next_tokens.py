@@ -158,9 +158,9 @@ def _rows(group: _Group) -> Iterator[Row]:
             # In the other cells it is no more probable than the last that is listed there.
             "probability_high": (total.probability + group.unlisted - total.unlisted) / n,
             "beyond": None if beyond is None else beyond / n,
-            "n_listed": total.n,
-            "n_cells": n,
-            "begins": " ".join(sorted(total.begins)),
+            "n_cells": total.n,
+            "n_cells_kept": n,
+            "listed_group": " ".join(sorted(total.begins)),
             "reason": UNSEEN if beyond is None else "",
         }
 

@@ -161,12 +161,14 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
         "probe_next": TableSchema(
             parts=(
                 *_BLOCK,
-                *_texts("estimator", "job_group"),
+                *_texts("job_group", "token"),
+                *_numbers("probability"),
+                *_integers("n_cells"),
+                *_texts("listed_group"),
                 *_integers("rank"),
-                *_texts("token"),
-                *_numbers("probability", "probability_high", "beyond"),
-                *_integers("n_listed", "n_cells"),
-                *_texts("begins"),
+                *_numbers("probability_high", "beyond"),
+                *_integers("n_cells_kept"),
+                *_texts("estimator"),
                 *_END,
             ),
             keys=(*_BLOCK_KEYS, "job_group", "rank"),
@@ -174,12 +176,12 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
         "probe_outcomes": TableSchema(
             parts=(
                 *_BLOCK,
-                *_texts("job_group", "outcome", "group"),
+                *_texts("job_group", "outcome"),
                 *_numbers("share", "ci_low", "ci_high"),
-                *_integers("n", "n_answers", "n_jobs", "n_templates"),
+                *_integers("n_cells", "n", "n_answers", "n_jobs", "n_templates"),
                 *_END,
             ),
-            keys=(*_BLOCK_KEYS, "job_group", "outcome", "group"),
+            keys=(*_BLOCK_KEYS, "job_group", "outcome"),
         ),
         "probe_factors": TableSchema(
             parts=(

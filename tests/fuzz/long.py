@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fakes.command import Cli, Said
 
-from fuzz import run_folders, studies, texts
+from fuzz import environments, run_folders, studies, texts
 from fuzz.base_runs import personas_run, probe_run
 
 LONGEST_S = 120
@@ -51,13 +51,29 @@ class Folders:
         run_folders.check(case, self.run, home, call)
 
 
+class Environments:
+    """Environments that people have; each command in a shell of its own."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+
+    def cases(self, n: int, seed: int) -> list[environments.Case]:
+        return environments.cases(n, seed)
+
+    def check(self, case: environments.Case, home: Path, call: Cli) -> None:  # noqa: ARG002  a shell calls
+        environments.check(case, self.run, home)
+
+
 def generators(home: Path) -> Mapping[str, Generator]:
     """Every generator by name; a module with `cases` and `check` is one. `home`: for what they share."""
+    home.chmod(0o755)  # a user without a home must come in
+    of_probe = probe_run(home)
     return {
-        "probe runs": Folders(probe_run(home)),
+        "probe runs": Folders(of_probe),
         "personas runs": Folders(personas_run(home)),
         "studies": studies,
         "texts": texts,
+        "environments": Environments(of_probe),
     }
 
 

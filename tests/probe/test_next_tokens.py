@@ -148,14 +148,14 @@ def test_a_token_s_mean_is_over_all_cells_and_bounded_where_it_is_not_listed() -
             she["probability"],
             she["probability_high"],
             she["beyond"],
-            she["n_listed"],
             she["n_cells"],
-            she["begins"],
+            she["n_cells_kept"],
+            she["listed_group"],
         )
     )
     # A in the second cell is at most B's 0.3 and at most what is left, 0.3.
     assert (0.1, 0.25, 0.1, 1) == pytest.approx(
-        (a["probability"], a["probability_high"], a["beyond"], a["n_listed"])
+        (a["probability"], a["probability_high"], a["beyond"], a["n_cells"])
     )
     assert (0.15, 0.25) == pytest.approx(
         (b["probability"], b["probability_high"])

@@ -108,7 +108,8 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
     groups = distinct(rows, "job_group")
     columns = groups[1:] if len(groups) == 2 else groups
     lines = []
-    for (outcome, group), own in grouped(rows, "outcome", "group").items():
+    for (said,), own in grouped(rows, "outcome").items():
+        outcome, _, group = said.partition(":")
         if group or any(row["n"] for row in own) or outcome == "declines":
             name = f"  {people(group)}" if group else OUTCOMES[outcome]
             lines.append((name, *(_share_of(first(own, job_group=column)) for column in columns)))
