@@ -23,6 +23,7 @@ from biaskit.corpora.loaders import (
     load_word_groups,
     load_word_list,
 )
+from biaskit.corpora.outcome_rules import OutcomeRules
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import Corpus, list_corpora, read_source
 from biaskit.corpora.variance import CellVariance, TextVariance, load_cell_variance, load_text_variance
@@ -188,6 +189,19 @@ def _word_groups(group_of: Mapping[str, str]) -> Iterator[str]:
         yield f"{group}: {', '.join(word for word, own in group_of.items() if own == group)}"
 
 
+def _outcome_rules(source: str) -> OutcomeRules:
+    from biaskit.personas.texts.outcomes import text_rules
+    from biaskit.probe.outcomes import RULES, answer_rules
+
+    return answer_rules() if source == RULES else text_rules()
+
+
+def _rules(rules: OutcomeRules) -> Iterator[str]:
+    for rule in rules.rules:
+        yield f"{rule.id}: {rule.outcome}, where the {rule.reads} has {rule.pattern}"
+        yield f"    {rule.reason}"
+
+
 def _prices(prices: Sequence[PricedModel]) -> Iterator[str]:
     for entry in prices:
         price = f"{entry.price.input:6.2f} in, {entry.price.output:6.2f} out"
@@ -220,6 +234,7 @@ _KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], Iterable[str]]]
     "expressions": (load_expression_sets, _expressions),
     "words": (load_word_list, lambda words: [", ".join(words)]),
     "word groups": (load_word_groups, _word_groups),
+    "outcome rules": (_outcome_rules, _rules),
     "counts": (load_word_counts, _counts),
     "licence": (lambda source: read_source(source, "licence", ())[2], str.splitlines),
     "prices": (load_prices, _prices),

@@ -1,7 +1,7 @@
 """Environments that people have, the commands that meet them, and what must hold there.
 
-The oracle is that of all generators: a documented exit code, one line of error, no traceback, nothing that was
-there before changed; and the command ends.
+The oracle is that of all generators: a documented exit code, one line of error, no traceback, nothing that
+was there before changed; and the command ends.
 """
 
 from __future__ import annotations

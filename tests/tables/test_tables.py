@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import TableError
+from biaskit.foreign import is_formula
 from biaskit.tables.io import columns, read_table, read_table_rows, write_table
 from biaskit.tables.schema import SCHEMAS
 
@@ -202,7 +203,7 @@ def test_numpy_numbers_are_numbers(tmp_path: Path) -> None:
 
 # --- reading -------------------------------------------------------------------------------------------
 
-NAMES = st.text(min_size=1, max_size=12).filter(lambda name: name[0] not in "=+-@\t\r")
+NAMES = st.text(min_size=1, max_size=12).filter(lambda name: not is_formula(name))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
