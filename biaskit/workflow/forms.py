@@ -37,6 +37,7 @@ SETS = "corpus:expressions/sets.toml"
 ONE_WORD = "corpus:forms/instructions.toml"
 ASKED_AS = {"": "as it is", "prompt": "one word", "system": "one word (system)"}
 OWN = "the study's"
+FOURTH = 4
 SHOWN = ("listed", "unknown", "declines")
 """Outcomes that have a column."""
 
@@ -143,7 +144,7 @@ def forms(
     *,
     study: str = "occugender",
     cells: int = 20,
-    draws: int = 2,
+    draws: int = 4,
     device: str = "auto",
     dtype: Dtype = "auto",
     batch_size: int | None = None,
@@ -158,7 +159,7 @@ def forms(
     Args:
         model: a spec, as for `bk.probe`. study: whose cells are asked.
         cells: of each bias type, in every prompt form, as it is and with "Answer with one word." in the
-            prompt or the system role. draws: texts of up to 24 tokens of each, for what it answers.
+            prompt or the system role. draws: texts of up to 24 tokens of each fourth cell: what is answered?
         device, dtype, batch_size, api_key_env, endpoint_name, max_cost, price: as for `bk.probe`.
         watcher: is told of progress, and asked before an API is.
 
@@ -185,6 +186,7 @@ def forms(
     drawn = asking.by(
         ScoringOptions("sampling", draws=draws, longest=asking.longest, new_tokens=24),
         own_expressions(design),
+        part=FOURTH,
     )
     rows = tuple(_rows(asking, scored, drawn))
     low = [row for row in rows if row["reason"]]
@@ -231,8 +233,13 @@ class _Asking:
             found[bias_type] = tuple(texts.values())
         return found
 
-    def by(self, scoring: ScoringOptions, expressions: Mapping[str, Sequence[Expression]]) -> Asked:
-        """Ask every way by one estimator; the model is opened for it and closed."""
+    def by(
+        self, scoring: ScoringOptions, expressions: Mapping[str, Sequence[Expression]], part: int = 1
+    ) -> Asked:
+        """Ask every way by one estimator; the model is opened for it and closed.
+
+        `part`: one cell in so many is asked, where each takes long.
+        """
         scorer = open_scorer(
             self.spec,
             label=self.label,
@@ -240,7 +247,8 @@ class _Asking:
             scoring=scoring,
             api=self.call.api({self.label: self.spec}, self.watcher),
         )
-        some, (instruction,) = some_cells(self.design, self.n_cells), load_instructions(ONE_WORD)
+        some = some_cells(self.design, -(-self.n_cells // part))
+        (instruction,) = load_instructions(ONE_WORD)
         ways = ways_of(scorer.identity)
         found: dict[Way, Sequence[AskedCell] | str] = {}
         try:
