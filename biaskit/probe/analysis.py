@@ -58,10 +58,11 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         seed=study.seed,
         layouts=frame_layouts(design.templates),
     )
-    made["probe_next"] = stored.said_next.rows()
+    order = [one.cell for one in cells]
+    made["probe_next"] = stored.said_next.rows(order)
     answers = stored.answers
     n_not_used = read_continuations(run, manifest, answers, _places, reading)
-    made["probe_outcomes"], more = outcome_rows(answers)
+    made["probe_outcomes"], more = outcome_rows(answers, order)
     made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
     for name, rows in made.items():
         if rows:  # a table that was not made is absent

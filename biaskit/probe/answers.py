@@ -6,7 +6,7 @@ See docs/methods.md#outcomes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -61,16 +61,19 @@ class AnswersOfRun:
         return counts
 
 
-def outcome_rows(answers: AnswersOfRun) -> tuple[list[Row], list[Row]]:
+def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:
     """Rows of probe_outcomes.csv, and the contrasts between groups of jobs and between models for tests.csv.
+
+    `cells`: every cell in study order, in which the rows stand whatever order the answers came in.
 
     A cell's share of an outcome is its part of the cell's answers; a group's is the mean over its jobs and
     the templates that every job has. The interval is the crossed one, or Wilson's of all answers where that
     is wider: an outcome that never came varies nowhere, and is still possible.
     """
     kinds = _kinds(answers.design)
-    blocks = _blocks(answers, kinds)
-    group_of = {cell.job: cell.job_group for cell in answers.cells}
+    found = {cell: answers.cells[cell] for cell in cells if cell in answers.cells}
+    blocks = _blocks(found, kinds)
+    group_of = {cell.job: cell.job_group for cell in found}
     rows: list[Row] = []
     for block in blocks.values():
         every = {EVERY_GROUP: list(range(len(block.jobs)))}
@@ -90,12 +93,12 @@ def _kinds(design: ProbeDesign) -> list[_Said]:
     ]
 
 
-def _blocks(answers: AnswersOfRun, kinds: list[_Said]) -> dict[Arm, CrossedCells]:
+def _blocks(of_cells: Mapping[Cell, Counter[_Said]], kinds: list[_Said]) -> dict[Arm, CrossedCells]:
     """Cells as blocks of jobs × templates, counts for masses and the number of answers for coverage.
 
     A pair without answers is a gap, as a failed cell is.
     """
-    found = {(_arm(cell), cell.job, cell.template_id): counts for cell, counts in answers.cells.items()}
+    found = {(_arm(cell), cell.job, cell.template_id): counts for cell, counts in of_cells.items()}
     asked: dict[Arm, tuple[dict[str, None], dict[int, None]]] = {}
     for arm, job, template in found:
         jobs, templates = asked.setdefault(arm, ({}, {}))

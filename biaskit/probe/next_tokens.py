@@ -6,7 +6,7 @@ See docs/methods.md#next-tokens.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ SHOWN = 20
 """Tokens of a group in the table; those that begin a listed word come on top."""
 ROUNDING = 1e-5
 """Part of a token's probability within which its listed words are all of it: rows hold six decimals."""
+UNIT = 2.0**-60
+"""Sums are of whole numbers of it: the same whatever order the rows lie in."""
 UNSEEN = "a listed word may go on from this token: top-k does not see how far"
 
 
@@ -85,11 +87,11 @@ def _of_list(row: Mapping[str, Any]) -> Iterator[NextToken]:
 
 @dataclass(slots=True)
 class _Sum:
-    """A token over cells."""
+    """A token over cells, in units of `UNIT`."""
 
-    probability: float = 0.0
-    beyond: float | None = 0.0
-    unlisted: float = 0.0  # what it could have been at most in these cells, had it not been listed
+    probability: int = 0
+    beyond: int | None = 0
+    unlisted: int = 0  # what it could have been at most in these cells, had it not been listed
     n: int = 0
     begins: set[str] = field(default_factory=set)
 
@@ -99,18 +101,20 @@ class _Group:
     """The cells of a job group in a block."""
 
     n_cells: int = 0
-    unlisted: float = 0.0
+    unlisted: int = 0
     tokens: dict[str, _Sum] = field(default_factory=dict)
 
     def add(self, found: NextTokens) -> None:
         self.n_cells += 1
-        self.unlisted += found.unlisted
+        unlisted = _units(found.unlisted)
+        self.unlisted += unlisted
         for one in found.tokens:
             total = self.tokens.setdefault(one.text, _Sum())
             total.n += 1
-            total.probability += one.probability
-            total.beyond = None if total.beyond is None or one.beyond is None else total.beyond + one.beyond
-            total.unlisted += found.unlisted
+            total.probability += _units(one.probability)
+            known = total.beyond is not None and one.beyond is not None
+            total.beyond = (total.beyond or 0) + _units(one.beyond or 0.0) if known else None
+            total.unlisted += unlisted
             total.begins |= one.begins
 
 
@@ -125,23 +129,32 @@ class SaidNext:
         found = next_tokens(row, word_boundary)
         if found is None:
             return
-        block = (
-            *(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form),
-            str(row["estimator"]),
-        )
+        block = (*_arm(cell), str(row["estimator"]))
         groups = self._blocks.setdefault(block, {})
         for name in (cell.job_group, EVERY_GROUP):
             groups.setdefault(name, _Group()).add(found)
 
-    def rows(self) -> list[Row]:
-        """Rows of probe_next.csv: of each block all cells first, then its job groups in their order."""
+    def rows(self, cells: Sequence[Cell]) -> list[Row]:
+        """Rows of probe_next.csv, of each block all cells first, then its job groups.
+
+        `cells`: every cell in study order, which is the order of blocks and groups.
+        """
         names = ("model", "bias_type", "instruction_id", "setting", "prompt_form", "estimator")
+        groups = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
+        arms = dict.fromkeys(_arm(cell) for cell in cells)
+        found = {block[:5]: block for block in self._blocks}
         return [
             {**dict(zip(names, block, strict=True)), "job_group": name, **row}
-            for block, groups in self._blocks.items()
-            for name, group in sorted(groups.items(), key=lambda one: one[0] != EVERY_GROUP)
+            for arm in arms
+            if (block := found.get(arm)) is not None
+            for name in groups
+            if (group := self._blocks[block].get(name)) is not None
             for row in _rows(group)
         ]
+
+
+def _arm(cell: Cell) -> tuple[str, str, int, str, str]:
+    return cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form
 
 
 def _rows(group: _Group) -> Iterator[Row]:
@@ -154,15 +167,19 @@ def _rows(group: _Group) -> Iterator[Row]:
         yield {
             "rank": rank,
             "token": as_shown(text),
-            "probability": total.probability / n,
+            "probability": total.probability * UNIT / n,
             # In the other cells it is no more probable than the last that is listed there.
-            "probability_high": (total.probability + group.unlisted - total.unlisted) / n,
-            "beyond": None if beyond is None else beyond / n,
+            "probability_high": (total.probability + group.unlisted - total.unlisted) * UNIT / n,
+            "beyond": None if beyond is None else beyond * UNIT / n,
             "n_cells": total.n,
             "n_cells_kept": n,
             "listed_group": " ".join(sorted(total.begins)),
             "reason": UNSEEN if beyond is None else "",
         }
+
+
+def _units(value: float) -> int:
+    return round(value / UNIT)
 
 
 def as_shown(text: str) -> str:
