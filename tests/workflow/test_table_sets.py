@@ -66,6 +66,7 @@ OPERATIONS = ("open", "fsync", "chmod", "replace", "rename", "unlink", "mkdir")
 
 def killed_at(n: int, act: Callable[[], object], *, within: Path) -> bool:
     """Act in a child that is killed before its n-th operation on files of a folder; whether it was."""
+    opening = os.open
     child = os.fork()
     if child == 0:
         left = n
@@ -75,6 +76,8 @@ def killed_at(n: int, act: Callable[[], object], *, within: Path) -> bool:
                 nonlocal left
                 # A descriptor has no name; what syncs one here is the writer.
                 inside = isinstance(arguments[0], int) or str(arguments[0]).startswith(str(within))
+                # What is only read leaves nothing; and every kill leaves one more journal to be read.
+                inside = inside and not (call is opening and not arguments[1] & (os.O_WRONLY | os.O_RDWR))
                 left -= inside
                 if inside and not left:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -133,7 +136,7 @@ def said_of(run: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("step", [1, 4, 8])
+@pytest.mark.parametrize("step", [1, 4, 6])
 def test_a_mixture_is_made_again_by_whoever_compares(
     states: tuple[Path, Tables, Tables], tmp_path: Path, step: int
 ) -> None:
