@@ -911,8 +911,10 @@ def test_compressed_rows_are_read(small: Path) -> None:
 def test_of_two_rows_with_one_key_the_first_counts(small: Path) -> None:
     before, rows = tables(small), stored(small)
     store(small, [*rows, *({**row, "text": "Another text of a man: he, he, he."} for row in rows[:40])])
-    analyse(small)
-    assert before == tables(small)
+    assert any(note.endswith("of which the first counts: 40") for note in analyse(small))
+    after = tables(small)
+    del before["analysis.json"], after["analysis.json"]  # which has the note
+    assert before == after
 
 
 def test_a_tail_that_was_cut_is_left_out_with_a_note(small: Path) -> None:
