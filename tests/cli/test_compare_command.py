@@ -161,7 +161,7 @@ def test_a_pair_that_was_not_compared_is_not_equivalent(cli: Cli, tmp_path: Path
         (("--set", "margin.share=-1"), "give a number"),
         (("--group", "x=A"), "no other"),
         (("--group", "A=Copy", "--group", "y=A"), "a model is called so"),
-        (("--aliases", "none.csv"), "none.csv cannot be read"),
+        (("--aliases", "none.csv"), "There is no file --aliases none.csv"),
     ],
 )
 def test_wrong_use_leaves_2_and_one_line(
