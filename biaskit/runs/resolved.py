@@ -39,9 +39,12 @@ def read_lists(
     resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None, *, items: str
 ) -> dict[str, Any]:
     """What `describe_lists` wrote, as the fields that designs of both engines have; `items` is named so."""
+    listed = tuple(Item(**item) for item in resolved["items"])
+    for item in listed:
+        hash(item)  # a list or a table where a text belongs is a TypeError here, not in a table later
     return {
         "study": _read_study(resolved, overrides),
-        items: tuple(Item(**item) for item in resolved["items"]),
+        items: listed,
         "slot": resolved["slot"],
         "templates": tuple(_template(stored) for stored in resolved["templates"]),
         "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
@@ -79,7 +82,8 @@ def intact() -> Iterator[None]:
     try:
         yield
     except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
-        raise RunError(f"The manifest's study cannot be read ({error!r}). Restore manifest.json.") from error
+        what = f"it lacks {error}" if isinstance(error, KeyError) else "a value is of another kind"
+        raise RunError(f"The manifest's study cannot be read: {what}. Restore manifest.json.") from error
 
 
 def design_digest(content: Mapping[str, Any]) -> str:
