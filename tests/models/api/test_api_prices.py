@@ -182,7 +182,6 @@ def test_a_valid_table_is_read(write: Write) -> None:
         ({"input": True}, "input True is not a price"),
         ({"input": "0.5"}, "input '0.5' is not a price"),
         ({"input": None}, "input None is not a price"),
-        ({"input": 10**400}, "is not a price"),
         ({"host": "https://api.example.org"}, "is not a host name"),
         ({"host": "API.example.org"}, "is not a host name"),
         ({"host": "api.example.org:443"}, "is not a host name"),
@@ -205,6 +204,12 @@ def test_a_wrong_entry_is_one_line_that_says_where(
     message = message_of(lambda: load_prices(path))
     assert f"{path}, price 2" in message
     assert said in message
+
+
+def test_a_number_without_end_is_no_file_of_prices(write: Write) -> None:
+    path = write("price", {"model": "n"}, {"input": 10**400})
+    message = message_of(lambda: load_prices(path))
+    assert f"{path} is not valid TOML: a whole number of more than 100 digits" in message
 
 
 def test_one_model_of_one_host_has_one_price(write: Write) -> None:
