@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.probe.contrasts import ENGINE
+from biaskit.probe.contrasts import scope_of
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import Cell
@@ -172,19 +172,7 @@ def _tested(kinds: list[_Said]) -> list[tuple[int, str]]:
 
 
 def _scope(arm: Arm, contrast: str, outcome: str) -> Scope:
-    return Scope(
-        engine=ENGINE,
-        contrast=contrast,
-        model_a=arm.model,
-        model_b=arm.model,
-        bias_type=arm.bias_type,
-        setting=arm.setting,
-        prompt_form=arm.prompt_form,
-        instruction_a=str(arm.instruction_id),
-        instruction_b=str(arm.instruction_id),
-        quantity=QUANTITY,
-        gender=outcome,
-    )
+    return replace(scope_of(arm, contrast), quantity=QUANTITY, gender=outcome)
 
 
 def _between_groups(

@@ -87,7 +87,7 @@ def arms_of_levels(
         yield none, {level: members for level, members in run.items() if members}
 
 
-def _scope(arm: Arm, contrast: str) -> Scope:
+def scope_of(arm: Arm, contrast: str) -> Scope:
     """Scope a row that stays within one arm: what is not contrasted stands on both sides."""
     return Scope(
         engine=ENGINE,
@@ -120,7 +120,7 @@ def _groups(study: _Study) -> Iterator[Row]:
         rows_of = rows_of_groups(block.jobs, study.group_of)
         for group_a, group_b in group_pairs(list(rows_of)):
             for k, gender in enumerate(study.choices.groups):
-                scope = replace(_scope(arm, "groups"), gender=gender, group_a=group_a, group_b=group_b)
+                scope = replace(scope_of(arm, "groups"), gender=gender, group_a=group_a, group_b=group_b)
                 a, b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
                 yield from between_groups(a, b, scope=scope, margins=study.choices.margins, note=note)
 
@@ -138,7 +138,7 @@ def _asymmetry(study: _Study) -> Iterator[Row]:
         a = shares[genders.index("male"), rows_of[MALE_DOMINATED]]
         b = shares[genders.index("female"), rows_of[FEMALE_DOMINATED]]
         scope = replace(
-            _scope(arm, "groups"), quantity="asymmetry", group_a=MALE_DOMINATED, group_b=FEMALE_DOMINATED
+            scope_of(arm, "groups"), quantity="asymmetry", group_a=MALE_DOMINATED, group_b=FEMALE_DOMINATED
         )
         yield from between_groups(a, b, scope=scope, margins=study.choices.margins, note=note)
 
@@ -151,7 +151,7 @@ def _instructions(study: _Study) -> Iterator[Row]:
         none = study.blocks.get(arm._replace(instruction_id=NO_INSTRUCTION))
         if none is None or none is block:
             continue
-        scope = replace(_scope(arm, "instructions"), instruction_b=str(NO_INSTRUCTION))
+        scope = replace(scope_of(arm, "instructions"), instruction_b=str(NO_INSTRUCTION))
         yield from _two_arms(study, [block], [none], scope)
 
 
@@ -161,7 +161,7 @@ def _levels(study: _Study) -> Iterator[Row]:
         if none is None:
             continue
         for level, members in run.items():
-            scope = replace(_scope(arm, "levels"), instruction_a=level)
+            scope = replace(scope_of(arm, "levels"), instruction_a=level)
             yield from _two_arms(study, members, [none], scope)
 
 
@@ -170,7 +170,7 @@ def _settings(study: _Study) -> Iterator[Row]:
         plain = study.blocks.get(arm._replace(setting="plain"))
         if arm.setting != "dialogue" or plain is None:
             continue
-        scope = replace(_scope(arm, "settings"), setting="dialogue-plain")
+        scope = replace(scope_of(arm, "settings"), setting="dialogue-plain")
         yield from _two_arms(study, [block], [plain], scope)
 
 
@@ -187,7 +187,7 @@ def _effects(study: _Study) -> Iterator[Row]:
         templates, note = complete_in_all(blocks)
         with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
         scope = replace(
-            _scope(arm, "settings"),
+            scope_of(arm, "settings"),
             quantity="instruction_effect",
             setting="dialogue-plain",
             instruction_b=str(NO_INSTRUCTION),
@@ -208,7 +208,7 @@ def _factors(study: _Study) -> Iterator[Row]:
         under = "" if arm.instruction_id == NO_INSTRUCTION else f"{arm.instruction_id}: "
         for effect in effects_of(layout):
             names = {"instruction_a": under + effect.name_a, "instruction_b": under + effect.name_b}
-            scope = replace(_scope(arm, effect.contrast), **names)
+            scope = replace(scope_of(arm, effect.contrast), **names)
             yield from _effect(study, block, *sides_of(effect, shares), scope, note)
 
 
@@ -253,7 +253,7 @@ def _bias_types(study: _Study) -> Iterator[Row]:
         of_b, note_b = complete_in_all([explicit])
         a, b = implicit.shares_at(of_a), explicit.shares_at(of_b)
         note = joined([note_a and f"implicit: {note_a}", note_b and f"explicit: {note_b}"])
-        scope = replace(_scope(arm, "bias-types"), bias_type="implicit-explicit")
+        scope = replace(scope_of(arm, "bias-types"), bias_type="implicit-explicit")
         for each, k, rows in _each_group_and_gender(study, implicit, scope):
             yield from estimate_only(a[k, rows], b[k, rows], scope=each, note=note)
 
@@ -269,7 +269,7 @@ def _labour(study: _Study) -> Iterator[Row]:
         shares = block.shares_at(templates)[k]
         known = (study.labour_of[job] for job in block.jobs)
         labour = np.array([np.nan if share is None else share for share in known], dtype=np.float64)
-        scope = replace(_scope(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
+        scope = replace(scope_of(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
         parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(block.jobs))))]
         # A group without a name would write the row of all jobs a second time.
         parts += [(name, rows) for name, rows in rows_of_groups(block.jobs, study.group_of).items() if name]

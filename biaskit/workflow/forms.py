@@ -38,6 +38,7 @@ ONE_WORD = "corpus:forms/instructions.toml"
 ASKED_AS = {"": "as it is", "prompt": "one word", "system": "one word (system)"}
 OWN = "the study's"
 FOURTH = 4
+"""Texts are drawn of one cell in so many: a text takes as long as many probabilities."""
 SHOWN = ("listed", "unknown", "declines")
 """Outcomes that have a column."""
 
