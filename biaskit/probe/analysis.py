@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     notes += _low_coverage(cells, manifest["models"])
     near = near_misses(made["probe_next"], cells, design)
     notes += notes_of(near)
-    _suggest(run, suggested(near, design))
+    tables.after.append(partial(_suggest, run, suggested(near, design)))
     if stored.n_open:
         notes.append(
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
