@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import shutil
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +113,7 @@ class LineWatcher(Silent):
         self._last = 0.0
         self._started = 0.0
         self._open_line = False
-        self._alarm: threading.Timer | None = None
+        self._alarm = _Alarm()
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:  # noqa: ARG002 (part of the protocol)
         """Show the run's folder, once, a model's plan, and what it can show where the last did not say it."""
@@ -183,21 +183,51 @@ class LineWatcher(Silent):
 
     def _expect_within(self, seconds: float, said: str) -> None:
         """Say what is waited for when nothing has come for a while, and again after as long."""
-        self._disarm()
 
         def complain() -> None:
             self._erase()
             self._say(f"{said} (nothing for {duration(seconds)})")
             self._expect_within(seconds, said)
 
-        self._alarm = threading.Timer(seconds, complain)
-        self._alarm.daemon = True
-        self._alarm.start()
+        self._alarm.set(seconds, complain)
 
     def _disarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        self._alarm.off()
+
+
+class _Alarm:
+    """Calls something when a while has passed, unless it is set again or called off before.
+
+    No `threading.Timer`: its thread may run out of memory inside a lock, and calling it off then waits for
+    that lock forever. Nothing here waits for the thread, which looks at what is due once in a tick.
+    """
+
+    TICK_S = 0.5
+
+    def __init__(self) -> None:
+        self._due: tuple[float, Callable[[], None]] | None = None
+        self._thread: object = None  # whose turn it is; a thread that is not meant ends
+
+    def set(self, seconds: float, call: Callable[[], None]) -> None:
+        self._due = (time.monotonic() + seconds, call)
+        if self._thread is None:
+            self._thread = object()
+            with contextlib.suppress(RuntimeError, MemoryError):  # nothing depends on this thread
+                _thread.start_new_thread(self._watch, (self._thread,))
+
+    def off(self) -> None:
+        self._due = self._thread = None
+
+    def _watch(self, me: object) -> None:
+        with contextlib.suppress(MemoryError):
+            while self._thread is me and (due := self._due) is not None:
+                if (left := due[0] - time.monotonic()) > 0:
+                    time.sleep(min(left, self.TICK_S))
+                elif self._due is due:
+                    self._due = None
+                    due[1]()
+                    if self._due is None and self._thread is me:
+                        self._thread = None
 
 
 @contextmanager
@@ -221,7 +251,7 @@ def _width() -> int:
 
 def tell(text: str) -> None:
     """Write to stderr; a stream that is closed or full never stops what is told of."""
-    _SAID.set()
+    _Told.something = True
     if sys.stderr is None:  # a program without a console
         return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
@@ -230,26 +260,27 @@ def tell(text: str) -> None:
         sys.stderr.flush()
 
 
-_SAID = threading.Event()
+class _Told:
+    """Whether anything was told yet. A plain flag, for an event has a lock that a dying thread may keep."""
+
+    something = False
 
 
 @contextmanager
 def sign_of_life(text: str) -> Iterator[None]:
     """Tell a line where nothing else was told for a second: loading libraries alone can take ten."""
-    _SAID.clear()
+    _Told.something = False
 
     def sign() -> None:
-        if not _SAID.is_set():
+        if not _Told.something:
             tell(text)
 
-    timer = threading.Timer(FIRST_SIGN_S, sign)
-    timer.daemon = True
-    with contextlib.suppress(RuntimeError):  # no thread can be started: nothing depends on this one
-        timer.start()
+    alarm = _Alarm()
+    alarm.set(FIRST_SIGN_S, sign)
     try:
         yield
     finally:
-        timer.cancel()
+        alarm.off()
 
 
 def plan_line(plan: ModelPlan) -> str:

@@ -873,7 +873,9 @@ def test_a_reader_that_closes_the_pipe_is_met_with_silence() -> None:
             timeout=60,
         )
         os.close(writing)
-        assert ("", 0) == (done.stderr, done.returncode), arguments
+        assert done.returncode == 0, arguments
+        # A slow machine is told that something happens, which is no word about the pipe.
+        assert re.fullmatch(r"(biaskit [a-z]*: starting \.\.\.\n)?", done.stderr), arguments
 
 
 @pytest.mark.process

@@ -28,7 +28,8 @@ from fuzz.base_runs import probe_run
 from fuzz.environments import ENVIRONMENTS, Case, cases, check, possible
 
 N = 14
-"""Real processes of the ordinary run; all others are slow."""
+"""Real processes of the ordinary run; some more are slow, and `long.py --only environments` tries them all."""
+N_SLOW = 26
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,8 @@ def test_commands_in_environments(case: Case, run: Path, tmp_path: Path) -> None
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("case", cases(10_000, seed=1)[N:], ids=str)
-def test_commands_in_all_other_environments(case: Case, run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", cases(N + N_SLOW, seed=1)[N:], ids=str)
+def test_commands_in_more_environments(case: Case, run: Path, tmp_path: Path) -> None:
     check(case, run, tmp_path / "home")
 
 
