@@ -18,7 +18,7 @@ ELEMENTS = frozenset(
 )
 """What a drawing is made of. `metadata` goes silently, anything else is refused."""
 
-COLOURS = {"#222222": "var(--ink)", "#dddddd": "var(--line)"}
+COLOURS = {"#222222": "var(--ink)", "#dddddd": "var(--line)", "#fefefe": "var(--paper)"}
 """Colours that the figures leave to the page, so that they suit light and dark."""
 
 _LOADING = re.compile(r"@import|expression\s*\(|javascript:|\\|url\s*\((?!\s*[\"']?#)", re.IGNORECASE)
