@@ -29,6 +29,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         said_next,
         srb,
         transfer,
+        words,
     )
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import View, views
@@ -44,7 +45,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         "personas": {
             "write": (representation.scatter, representation.deciles, representation.nonbinary),
             "how": (
-                *(marked_words.word_lists, groups.group_lists, transfer.areas),
+                *(words.words, marked_words.word_lists, groups.group_lists, transfer.areas),
                 *(srb.heat_maps, marked_words.clusters, marked_words.silhouette),
             ),
             "models": (srb.changes,),
