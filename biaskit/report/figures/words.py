@@ -68,16 +68,17 @@ def _drawing(
     sheet = Sheet(block * (len(found) if stacked else 1) - 0.1, width=width)
     most = max(row["z"] for own in found.values() for row in own) * 1.08
     room = width if stacked else width / len(found)
+    labels = [_name(row, several=several) for own in found.values() for row in own]
     said = []
     for i, (gender, own) in enumerate(found.items()):
         x, top = (0.0, i * block + 0.24) if stacked else (i * room, 0.24)
-        names = [f"{row['word']} ({row['occupation']})" if several else str(row["word"]) for row in own]
-        left = dots.label_width(names, 0.42 * room)
+        names = [_name(row, several=several) for row in own]
+        left = dots.label_width(labels, 0.42 * room)
         beside = [_texts(row, lists) for row in own]
         sheet.title(x + left + 0.1, top - 0.12, people(gender), room - left)
         for k, name in enumerate(names):
             sheet.text(x + left, top + (k + 0.5) * _PITCH, shorten(name, left - MARGIN), ha="right")
-        right = 0.95
+        right = 1.06
         axes = sheet.axes(x + left + 0.1, top, room - left - right - 0.1, len(own) * _PITCH)
         _panel(sheet, axes, view, own, beside, most)
         for k, text in enumerate(beside):
@@ -89,6 +90,10 @@ def _drawing(
         "marked). Right: in how many of that gender's texts it stands. Tables: marked_words, word_lists."
     )
     return Drawing(sheet, caption, f"Words by z for {cut(model)}. {told(said, 'marked_words')}")
+
+
+def _name(row: Row, *, several: bool) -> str:
+    return f"{row['word']} ({row['occupation']})" if several else str(row["word"])
 
 
 def _panel(

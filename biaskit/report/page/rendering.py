@@ -37,6 +37,9 @@ _ROOM = 2_000
 """Bytes kept free for the sentences that say what was left out."""
 MOST_BRIEFS = 3
 """Sentences that stand in the open under a question."""
+HERO = "figure-answer"
+REPEATS = ("figure-jobs", "figure-scatter", "figure-deciles")
+"""Figures of the numbers that the first picture holds: they stand in the fold."""
 WITHOUT_SCRIPT = 2
 """The first figures stand in the page itself; the others are unpacked by its script."""
 
@@ -98,7 +101,7 @@ def render_page(
     Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so; one that
     has no data is not on the page.
     """
-    drawn = [figure for figure in figures if isinstance(figure, Figure)]
+    drawn = [figure for figure in figures if not isinstance(figure, Missing)]
     plates = [_plate(figure, number) for number, figure in enumerate(drawn)]
     drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg for plate in plates]
     whole = _whole(content, said, plates)
@@ -231,7 +234,9 @@ def _sections(content: Content, said: Said, plates: Sequence[Plate]) -> Iterator
     of_texts, of_prompts = bool(content.examples), {one.engine for one in content.prompts}
     for question in QUESTIONS:
         own = [plate for plate in plates[1:] if plate.question == question.id]
-        shown = [plate for plate in own if not plate.reason][:1]
+        hero = plates[0].id if plates else ""
+        repeats = REPEATS if hero == HERO else ()
+        shown = [plate for plate in own if not (plate.reason or plate.id.startswith(repeats))][:1]
         engine = {"say": "probe", "write": "personas"}.get(question.id, "")
         yield Section(
             id=question.id,
@@ -321,8 +326,8 @@ def _plate(figure: Figure, place: int) -> Plate:
     anchor, title = f"figure-{figure.name}", cut(figure.title)
     told = (cut(figure.caption, LONGEST_SENTENCE), cut(figure.alt, LONGEST_SENTENCE))
     try:
-        svg = drawing(figure.svg, f"f{place}-")
-        column = drawing(figure.column.svg, f"f{place}c-") if figure.column else ""
+        svg = drawing(figure.svg, f"f{place}-", shown(told[1]))
+        column = drawing(figure.column.svg, f"f{place}c-", shown(told[1])) if figure.column else ""
     except UnfitDrawing as error:
         return Plate(
             anchor, place, figure.question, title, *told, "", reason=f"its drawing was refused: {error}"
