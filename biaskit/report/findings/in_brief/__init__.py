@@ -9,18 +9,19 @@ from biaskit.report.findings.brief import Brief
 from biaskit.report.findings.in_brief import sure
 from biaskit.report.findings.in_brief.agree import agree
 from biaskit.report.findings.in_brief.beside import beside
-from biaskit.report.findings.in_brief.how import how
 from biaskit.report.findings.in_brief.instructions import instructions
 from biaskit.report.findings.in_brief.labour_words import labour_words
 from biaskit.report.findings.in_brief.models import is_pair, models
 from biaskit.report.findings.in_brief.say import say
+from biaskit.report.findings.in_brief.scores import scores
 from biaskit.report.findings.in_brief.sentence import Said
+from biaskit.report.findings.in_brief.words import words
 from biaskit.report.findings.in_brief.write import write
 from biaskit.report.questions import ORDER
 
 __all__ = ["briefs", "interval_explained", "leading", "not_measured"]
 
-_SAID_BY = (say, labour_words, write, how, beside, models, agree, instructions)
+_SAID_BY = (say, labour_words, write, words, scores, beside, models, agree, instructions)
 N_LEADING = 3
 not_measured = sure.not_measured
 

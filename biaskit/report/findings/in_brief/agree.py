@@ -20,12 +20,12 @@ from biaskit.report.findings.in_brief.sentence import (
     WEAKER,
     Foreign,
     Said,
-    counted,
     opening,
     said,
     sentence,
     strength_of,
 )
+from biaskit.report.findings.in_brief.several import counted
 from biaskit.runs.collection import Part
 from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, contrast_of, defined, grouped
@@ -133,11 +133,8 @@ def _relation_of_many(y: str, x: str, bias_type: str, rows: Sequence[Row]) -> Sa
         **dict.fromkeys(_WITHOUT, f"show no clear link between {name} and {other}"),
     }
     after: dict[Outcome, str] = {"higher": "together", "lower": "against each other"}
-    opened = "{opening}, " if bias_type else ""
-    template = counted(verdicts, clauses, after)
-    text = sentence(
-        opened + template if opened else template[:1].upper() + template[1:], opening=opening(bias_type)
-    )
+    before = "{opening}, " if bias_type else ""
+    text = counted(verdicts, clauses, before=before, after=after, pieces={"opening": opening(bias_type)})
     return said(text, "agree", shared(verdicts), about="agree-relations", strength=strength_of(verdicts))
 
 

@@ -53,7 +53,8 @@ def _coverage(block: ProbeBlock) -> Iterator[Said]:
     if len(block.models) == 1:
         yield from (_coverage_of_one(block, model, held[model]) for model in little)
     elif little:
-        n = f"all {len(held)}" if len(little) == len(held) else f"{len(little)} of {len(held)}"
+        n_all = len(held)
+        n = f"{len(little)} of {n_all}" if len(little) < n_all else "both" if n_all == 2 else f"all {n_all}"
         text = sentence(
             "{opening}, the listed words hold less than half of the probability in {n} models.",
             opening=opening(block.bias_type),

@@ -8,18 +8,19 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import are_fields, below_floor
 from biaskit.report.findings.finding import FINE, Outcome, outcome_of, shared
 from biaskit.report.findings.in_brief.sentence import (
-    WEAKER,
+    STRENGTH,
     Foreign,
     Piece,
     Said,
-    counted,
     opening,
     said,
     sentence,
     strength_of,
 )
+from biaskit.report.findings.in_brief.several import counted
 from biaskit.report.findings.labour import AgainstLabour, against_labour_force
 from biaskit.report.questions import QuestionId
+from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row
 
 
@@ -49,10 +50,10 @@ def _of_way(own: Sequence[AgainstLabour]) -> Said:
         text = _of_one(own[0], pieces)
     else:
         n_weak = len(own) - len(judged)
-        text = sentence(
-            f"{{opening}}, {counted(verdicts, _clauses(judged), _AFTER, n_weak=n_weak)}", **pieces
+        text = counted(
+            verdicts, _clauses(judged), before="{opening}, ", after=_AFTER, n_weak=n_weak, pieces=pieces
         )
-    strength = strength_of(verdicts) if strong else max(WEAKER, strength_of(verdicts))
+    strength = max(STRENGTH["shown"], strength_of(verdicts))  # after what the groups of jobs show
     question: QuestionId = "write" if block is None else "say"
     about = "write" if block is None else f"say-{block.bias_type}"
     return said(text, question, shared(verdicts), about=about, strength=strength)
@@ -75,7 +76,7 @@ def _step(slope: Row, word: str) -> str:
     if word == "reverses":
         return f"{FINE.amount(-rise)} fewer [{FINE.ends(-high, -low)}]"
     if word == "flattens" and outcome_of(slope) != "higher":
-        return f"no clear rise [{FINE.ends(low, high)} points]"
+        return "no clear rise" + ("" if interval_side(slope) else f" [{FINE.ends(low, high)} points]")
     return f"{FINE.amount(rise)} more [{FINE.ends(low, high)}]"
 
 

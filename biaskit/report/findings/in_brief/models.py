@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.between_models import IN_NUMBERS, MANY_PAIRS, compared, under_floor
-from biaskit.report.findings.finding import Outcome, outcome_of, parts_of, shared
+from biaskit.report.findings.between_models import IN_NUMBERS, compared, under_floor
+from biaskit.report.findings.finding import Outcome, agreeing, outcome_of, parts_of, shared
 from biaskit.report.findings.in_brief.sentence import (
     STRENGTH,
     WEAKER,
@@ -28,22 +28,19 @@ from biaskit.report.findings.in_brief.sentence import (
     within,
 )
 from biaskit.tables.query import Row, grouped
-from biaskit.wording import count, listed
+from biaskit.wording import listed
 
 N_LARGEST = 2
 
 
 def models(content: Content) -> Iterator[Said]:
-    """For one to three pairs of models each its own sentences, for more one count over all."""
+    """The largest of what clearly differs, and one count over all comparisons."""
     rows = compared(content)
     if not rows:
         return
     pairs = grouped(rows, "model_a", "model_b")
-    if len(pairs) > MANY_PAIRS:
-        yield from _of_pairs(content, rows, count(len(pairs), "pair") + " of models")
-        return
-    for (a, b), own in pairs.items():
-        yield from _of_pairs(content, own, "", a, b)
+    pair = next(iter(pairs)) if len(pairs) == 1 else ()
+    yield from _of_pairs(content, rows, *pair)
 
 
 def is_pair(content: Content) -> bool:
@@ -51,26 +48,25 @@ def is_pair(content: Content) -> bool:
     return len({(row["model_a"], row["model_b"]) for row in compared(content)}) == 1
 
 
-def _of_pairs(content: Content, rows: Sequence[Row], what: str, *pair: str) -> Iterator[Said]:
+def _of_pairs(content: Content, rows: Sequence[Row], *pair: str) -> Iterator[Said]:
     """The largest of what differs, then how many comparisons come to what."""
     clear = [row for row in rows if outcome_of(row) in ("higher", "lower")]
     largest = sorted(clear, key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
     shown = rows if len(rows) == 1 else largest[:N_LARGEST]
     found = [_of_row(content, row) for row in shown]
     if len(rows) > 1:
-        found.insert(min(1, len(found)), _summary(content, rows, what, *pair))
+        found.insert(min(1, len(found)), _summary(content, rows, *pair))
     yield from found
 
 
-def _summary(content: Content, rows: Sequence[Row], what: str, *pair: str) -> Said:
+def _summary(content: Content, rows: Sequence[Row], *pair: str) -> Said:
     """How many comparisons come to what; which of two models was named first says nothing."""
     verdicts = [outcome_of(row) for row in rows]
     sides: list[Outcome] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n = Counter(sides), len(sides)
     in_shares = [row for row in rows if row["quantity"] not in IN_NUMBERS]
-    # Each pair of model names is cut to what stays beside the counts.
-    pieces: dict[str, Piece] = {"what": what, "within": within(in_shares), "n": str(n)}
-    subject = "between {what}"
+    pieces: dict[str, Piece] = {"within": within(in_shares), "n": str(n)}
+    subject = "between models"
     if pair:
         pieces |= {"a": Foreign(pair[0]), "b": Foreign(pair[1])}
         subject = "between {a} and {b}"
@@ -79,7 +75,7 @@ def _summary(content: Content, rows: Sequence[Row], what: str, *pair: str) -> Sa
     elif counts["no-clear-difference"] == n:
         text = sentence(f"No clear difference {subject} in any of {{n}} comparisons.", **pieces)
     else:
-        said_of = [f"{counts[v]} {words}" for v, words in _COUNTED.items() if counts[v]]
+        said_of = [f"{counts[v]} {agreeing(counts[v], words)}" for v, words in _COUNTED.items() if counts[v]]
         text = sentence(f"Of {{n}} comparisons {subject}, {listed(said_of)}.", **pieces)
     weak = bool(under_floor(content, rows))
     strength = max(WEAKER, strength_of(verdicts)) if weak else strength_of(verdicts)

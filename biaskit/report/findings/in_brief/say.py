@@ -15,7 +15,6 @@ from biaskit.report.findings.in_brief.sentence import (
     Piece,
     Said,
     amount,
-    counted,
     ends,
     number,
     one_group,
@@ -29,6 +28,7 @@ from biaskit.report.findings.in_brief.sentence import (
     why,
     within,
 )
+from biaskit.report.findings.in_brief.several import counted
 from biaskit.tables.query import Row, defined
 from biaskit.wording import share_with_interval
 
@@ -148,12 +148,13 @@ def _of_many(block: ProbeBlock) -> Iterator[Said]:
         return
     verdicts = [group_verdict(block, model) for model in models]
     row = next(row for row in rows.values() if row is not None)
-    text = sentence(
-        f"{{opening}}, {counted(verdicts, _CLAUSES, n_weak=n_weak)}",
-        f"{{opening}}, {counted(verdicts, _CLAUSES)}",
-        f"{{opening}}, {counted(verdicts, _SHORT_CLAUSES)}",
-        opening=opening(block.bias_type, weak=weak),
-        **_pieces(block, row),
+    text = counted(
+        verdicts,
+        _CLAUSES,
+        _SHORT_CLAUSES,
+        before="{opening}, ",
+        n_weak=n_weak,
+        pieces={"opening": opening(block.bias_type, weak=weak), **_pieces(block, row)},
     )
     strength = max(WEAKER, strength_of(verdicts)) if weak else strength_of(verdicts)
     yield said(text, "say", shared(verdicts), about=_about(block), strength=strength)

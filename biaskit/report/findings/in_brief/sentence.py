@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from biaskit.report.findings.finding import (
     POINTS,
     Outcome,
     Unit,
-    agreeing,
     margin_of,
     possible_ends,
     reason_of,
@@ -174,50 +172,6 @@ def within(rows: Sequence[Row]) -> str:
 def why(row: Row | None) -> Foreign:
     """The reason for what a row does not hold."""
     return Foreign("no test was made" if row is None else reason_of(row))
-
-
-# --- several models -------------------------------------------------------------------------------------
-
-
-AFTER: Mapping[Outcome, str] = {
-    "higher": "more often",
-    "lower": "less often",
-    "equivalent": "about equal",
-    "no-clear-difference": "unclear",
-    "not-identified": "not identified",
-    "no-verdict": "without verdict",
-    "shown": "without verdict",
-    "not-measured": "not measured",
-}
-ORDER: tuple[Outcome, ...] = tuple(AFTER)
-
-
-def counted(
-    verdicts: Sequence[Outcome],
-    clauses: Mapping[Outcome, str],
-    after: Mapping[Outcome, str] = AFTER,
-    *,
-    n_weak: int = 0,
-    things: str = "models",
-) -> str:
-    """'All 4 models say …', '3 of 4 models say …; 1 unclear', as a template.
-
-    `clauses`: what each verdict says of several models, from its verb on. `after`: the same in two words,
-    where another verdict leads. One with a direction leads, else the most frequent.
-    """
-    counts = Counter(verdicts)
-    directed: list[Outcome] = [verdict for verdict in ("higher", "lower") if counts[verdict]]
-    lead = max(directed or ORDER, key=lambda verdict: counts[verdict])
-    n, n_all = counts[lead], len(verdicts)
-    if n < n_all:
-        text = f"{n} of {n_all} {things} {agreeing(n, clauses[lead])}"
-    elif n == 1:
-        text = f"one of the {things} {agreeing(n, clauses[lead])}"
-    else:
-        text = f"{'both' if n == 2 else f'all {n}'} {things} {clauses[lead]}"
-    rest = [f"{counts[v]} {after.get(v, AFTER[v])}" for v in ORDER if counts[v] and v != lead]
-    rest += [f"{n_weak} with weak evidence"] * bool(n_weak)
-    return f"{text}; {', '.join(rest)}." if rest else f"{text}."
 
 
 def strength_of(verdicts: Sequence[Outcome]) -> int:

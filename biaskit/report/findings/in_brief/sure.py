@@ -52,7 +52,7 @@ def _models(content: Content) -> Iterator[str]:
     labels = {model.label for part in content.parts for model in part.models}
     if len(labels) == 1:
         engine = content.parts[0].engine
-        yield f"One model only: `biaskit {engine} MODEL OTHER` measures two, `biaskit compare RUN RUN` compares."
+        yield f"One model only: `biaskit {engine} MODEL OTHER` measures two, and compares them."
     elif len(labels) > 1 and not compared(content):
         yield "No comparison of models: `biaskit compare RUN RUN` holds one against another."
 
@@ -68,4 +68,4 @@ def _texts(content: Content) -> Iterator[str]:
                     "`biaskit analyze --texts FILE --gender-col COLUMN` reads texts whose gender is given."
                 )
             else:
-                yield "No likeness of descriptions (SRB): `biaskit personas MODEL --per-gender 20` writes more."
+                yield "No likeness of descriptions (SRB): `biaskit personas MODEL --per-gender 20` adds."

@@ -12,7 +12,6 @@ from biaskit.report.findings.in_brief.sentence import (
     Piece,
     Said,
     amount,
-    counted,
     ends,
     number,
     said,
@@ -22,6 +21,7 @@ from biaskit.report.findings.in_brief.sentence import (
     why,
     within,
 )
+from biaskit.report.findings.in_brief.several import counted
 from biaskit.report.findings.representation import against_labour, are_imported, occupations_of
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
@@ -74,7 +74,7 @@ def _shares(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: b
         yield _against_labour(part, models[0], measured[models[0]])
     else:
         verdicts = [outcome_of(tests[model]) for model in models]
-        text = sentence(_capital(counted(verdicts, _CLAUSES, things=things(part))))
+        text = counted(verdicts, _CLAUSES, things=things(part))
         yield said(text, "write", shared(verdicts), strength=strength_of(verdicts))
 
 
@@ -88,10 +88,6 @@ _CLAUSES: dict[Outcome, str] = {
     "not-identified": "leave the difference from U.S. labour statistics not identified",
     "not-measured": "have no measured share of women",
 }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _against_labour(part: Part, model: str, row: Row) -> Said:
@@ -117,7 +113,7 @@ _TEMPLATES = {
     "lower": _DIRECTED,
     "equivalent": ("{whose} speak of women about as often as U.S. labour statistics would{within}.",),
     "no-clear-difference": (
-        "{whose} show no clear difference from U.S. labour statistics in how often they speak of women{span}.",
+        "{whose} show no clear difference from U.S. labour statistics in speaking of women{span}.",
     ),
     "not-identified": (
         "{whose}: the difference from U.S. labour statistics in the share of women is not identified.",

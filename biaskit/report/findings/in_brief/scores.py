@@ -1,4 +1,4 @@
-"""How a model writes: words beyond gender words, groups of a column, texts told apart, SRB."""
+"""How a model writes: whether women's and men's texts are told apart, and whether SRB shows a difference."""
 
 from __future__ import annotations
 
@@ -6,132 +6,28 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import Outcome, outcome_of, parts_of, shared, women_against_men
-from biaskit.report.findings.groups import LISTS, plain_words
 from biaskit.report.findings.in_brief.sentence import (
-    CLEAR,
     STRENGTH,
-    Foreign,
-    Piece,
     Said,
-    counted,
     said,
     sentence,
     strength_of,
 )
+from biaskit.report.findings.in_brief.several import counted
 from biaskit.report.findings.in_brief.write import things, whose
-from biaskit.report.findings.marked_words import BEYOND, lists_of, surely_longer, words_of
 from biaskit.report.findings.srb import is_control, women_minus_men
 from biaskit.report.findings.transfer import ORIGINS, carried_over
 from biaskit.runs.collection import Part
 from biaskit.stats.held_out import CHANCE
-from biaskit.tables.query import Row, defined, distinct, where
-from biaskit.wording import people
-
-N_WORDS = 3
-MOST_GROUPS = 3
+from biaskit.tables.query import Row
 
 
-def how(content: Content) -> Iterator[Said]:
-    """Words first, then what scores say."""
+def scores(content: Content) -> Iterator[Said]:
+    """What areas and SRB come to; a positive control comes to nothing."""
     for part in parts_of(content, "personas"):
-        yield from _words(part)
-        yield from _groups(part)
         if not is_control(part):
             yield from _told_apart(part)
             yield from _nearer(part)
-
-
-# --- words --------------------------------------------------------------------------------------------
-
-
-def _words(part: Part) -> Iterator[Said]:
-    lists = lists_of(part)
-    models = distinct(lists, "model")
-    if len(models) > 1:
-        yield from _words_of_many(part, models, lists)
-        return
-    for model in models:
-        known = defined(where(lists, model=model), *BEYOND)
-        sure, text_of = surely_longer(known), whose(part, [model])
-        found = [_marked(part, known, sure, gender, text_of) for gender in distinct(sure, "gender")]
-        yield from sorted(found, key=lambda one: one.strength)
-        if known and not sure:
-            text = sentence(
-                "No clear sign of words, beyond gender words, that mark women or men in {whose}.",
-                whose=text_of,
-            )
-            yield said(text, "how", "shown")
-
-
-def _marked(part: Part, known: Sequence[Row], sure: Sequence[Row], gender: str, of: Piece) -> Said:
-    own = where(known, gender=gender)
-    first = [Foreign(word, "“", "”") for word in list(words_of(part, sure, gender))[:N_WORDS]]
-    clause = "{n} words mark {who} in {whose}{chance}"
-    text = _with_words(clause, _totals(own), first, who=people(gender), whose=of)
-    return said(text, "how", "shown", about="how-words", strength=CLEAR)
-
-
-def _totals(lists: Sequence[Row]) -> dict[str, str]:
-    """How many words lists hold beyond gender words, and how many with shuffled labels, gender words and all."""
-    n = sum(row["n_marked_beyond"] for row in lists)
-    means = [row["null_mean"] for row in lists]
-    by_chance = None if None in means else sum(means)
-    said_so = by_chance is not None and by_chance < n
-    shown = "" if by_chance is None else f"{by_chance:.0f}" if by_chance >= 0.95 else f"{by_chance:.1f}"
-    return {"n": f"{n:,}", "chance": f" where chance gives {shown}" if said_so else ""}
-
-
-def _with_words(clause: str, totals: dict[str, str], words: Sequence[Foreign], **pieces: Piece) -> str:
-    named_words = {f"word{i}": word for i, word in enumerate(words)}
-    places = [", ".join(f"{{word{i}}}" for i in range(n)) for n in range(len(words), 0, -1)]
-    templates = [f"{clause}: {place}." for place in places]
-    return sentence(*templates, f"{clause}.", **totals, **named_words, **pieces)
-
-
-def _words_of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Iterator[Said]:
-    known = defined(lists, *BEYOND)
-    if not known:
-        return
-    sure = distinct(surely_longer(known), "model")
-    what = f"{len(models)} {things(part)}"
-    if not sure:
-        text = f"No clear sign of words, beyond gender words, that mark women or men in the texts of {what}."
-        yield said(sentence(text), "how", "shown")
-        return
-    n = "All" if len(sure) == len(models) else f"{len(sure)} of"
-    verb = "uses" if len(sure) == 1 < len(models) else "use"
-    text = f"{n} {what} {verb} words, beyond gender words, that mark women or men more than chance gives."
-    yield said(sentence(text), "how", "shown", about="how-words", strength=CLEAR)
-
-
-def _groups(part: Part) -> Iterator[Said]:
-    """The longest lists of a column's own groups; crossed with gender only in the long findings."""
-    lists = where(part.tables.get("group_lists", ()), **LISTS)
-    for model in distinct(lists, "model"):
-        known = defined(where(lists, model=model), *BEYOND)
-        sure = sorted(
-            where(surely_longer(known), gender=""), key=lambda row: row["n_marked_beyond"], reverse=True
-        )
-        for row in sure[:MOST_GROUPS]:
-            words = [Foreign(word, "“", "”") for word in plain_words(part, row)[:N_WORDS]]
-            clause = "{n} words mark {group} ({column}) in {whose}{chance}"
-            pieces: dict[str, Piece] = {
-                "group": Foreign(row["group"], "“", "”"),
-                "column": Foreign(row["column"]),
-                "whose": whose(part, [model]),
-            }
-            text = _with_words(clause, _totals([row]), words, **pieces)
-            yield said(text, "how", "shown", about="how-groups", strength=CLEAR)
-        if known and not sure:
-            text = sentence(
-                "No clear sign of words that mark a group of {column} in {whose}.",
-                column=Foreign(lists[0]["column"], "“", "”"),
-                whose=whose(part, [model]),
-            )
-            yield said(text, "how", "shown", about="how-groups")
-
-
-# --- scores -------------------------------------------------------------------------------------------
 
 
 def _told_apart(part: Part) -> Iterator[Said]:
@@ -211,8 +107,7 @@ _AREAS: dict[Outcome, str] = {
 
 
 def _of_many(part: Part, verdicts: Sequence[Outcome], clauses: dict[Outcome, str]) -> Said:
-    text = counted(verdicts, clauses, {"higher": "apart", "lower": "reversed"}, things=things(part))
-    text = sentence(text[:1].upper() + text[1:])
+    text = counted(verdicts, clauses, after={"higher": "apart", "lower": "reversed"}, things=things(part))
     return said(text, "how", shared(verdicts), about="how-scores", strength=strength_of(verdicts))
 
 
