@@ -11,6 +11,7 @@ from biaskit.report.findings.debiasing import debiasing
 from biaskit.report.findings.finding import TOPICS, Finding, Rank, Topic
 from biaskit.report.findings.framing import framing
 from biaskit.report.findings.groups import groups
+from biaskit.report.findings.in_brief import briefs, interval_explained, leading, not_measured
 from biaskit.report.findings.limits import cannot_show
 from biaskit.report.findings.marked_words import marked_words
 from biaskit.report.findings.probe import probe
@@ -20,7 +21,16 @@ from biaskit.report.findings.representation import representation
 from biaskit.report.findings.srb import srb
 from biaskit.report.findings.transfer import transfer
 
-__all__ = ["READING", "Finding", "cannot_show", "findings"]
+__all__ = [
+    "READING",
+    "Finding",
+    "briefs",
+    "cannot_show",
+    "findings",
+    "interval_explained",
+    "leading",
+    "not_measured",
+]
 
 READING = (
     "Brackets hold plain 95 % intervals. A difference counts as shown when its interval excludes 0 and it "
