@@ -10,7 +10,7 @@ from typing import Any
 
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
 from biaskit.report.figures.figure import Missing
-from biaskit.report.findings.brief import Brief, Said
+from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row
@@ -294,8 +294,8 @@ BRIEFS = (
     Brief("Its texts speak of women as often as labour statistics do.", "write", "equivalent"),
     Brief("The two models show no clear difference.", "models", "no-clear-difference"),
 )
-SAID = Said(FINDINGS, BRIEFS[:2], BRIEFS, LIMITS, ("instructions: biaskit probe a --study x",))
-NOTHING = Said()
+SAID = Sentences(FINDINGS, BRIEFS[:2], BRIEFS, LIMITS, ("instructions: biaskit probe a --study x",))
+NOTHING = Sentences()
 FIGURES = (
     Figure("lollipop", "Share of women in each job", svg(), column=Figure("lollipop-column", "", svg(7))),
     Figure("gaps", "Probe gap against represented gap", svg(60), question="agree"),
@@ -377,7 +377,7 @@ def _poisoned_row(row: Row, payload: str) -> Row:
     }
 
 
-def hostile(payload: str) -> tuple[Content, Said, tuple[Any, ...]]:
+def hostile(payload: str) -> tuple[Content, Sentences, tuple[Any, ...]]:
     """A small report with the payload in every text: content, sentences, figures."""
     small = content(["a", "b"], ["nurse", "pilot"], n_words=3, letters=200, n_prompts=2)
     figures = tuple(

@@ -24,7 +24,7 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Sentences:
     """Everything that a page says in sentences."""
 
     findings: tuple[Finding, ...] = ()  # in full, most important first

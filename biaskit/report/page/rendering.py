@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.report.content import Content
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.findings.brief import Brief, Said
+from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.report.findings.finding import Finding
 from biaskit.report.page import fitting, labels, listed_tables
 from biaskit.report.page.drawing import UnfitDrawing, drawing
@@ -91,7 +91,7 @@ class Section:
 
 def render_page(
     content: Content,
-    said: Said,
+    said: Sentences,
     figures: Sequence[Figure | Missing],
     *,
     max_mb: float = 3.0,
@@ -193,7 +193,7 @@ def _finalized(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _whole(content: Content, said: Said, plates: Sequence[Plate]) -> dict[str, Any]:
+def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[str, Any]:
     sections = [one for one in _sections(content, said, plates) if one.stands]
     return {
         "content": content,
@@ -228,7 +228,7 @@ def _markup(svg: str) -> Any:
     return Markup(svg)  # noqa: S704
 
 
-def _sections(content: Content, said: Said, plates: Sequence[Plate]) -> Iterator[Section]:
+def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Iterator[Section]:
     tables = listed_tables.list_tables(content)
     asked = fitting.questions(content)
     of_texts, of_prompts = bool(content.examples), {one.engine for one in content.prompts}
