@@ -38,8 +38,10 @@ _ROOM = 2_000
 MOST_BRIEFS = 3
 """Sentences that stand in the open under a question."""
 HERO = "figure-answer"
-REPEATS = ("figure-jobs", "figure-scatter", "figure-deciles")
+REPEATS = ("figure-jobs", "figure-scatter")
 """Figures of the numbers that the first picture holds: they stand in the fold."""
+FOLDED = ("deciles", "nonbinary", "word-lists", "clusters", "silhouette")
+"""Figures for readers of the methods."""
 WITHOUT_SCRIPT = 2
 """The first figures stand in the page itself; the others are unpacked by its script."""
 
@@ -76,7 +78,7 @@ class Section:
     open: tuple[Plate, ...]
     briefs: list[dict[str, str]]
     findings: list[dict[str, str]]
-    plates: tuple[Plate, ...]
+    plates: list[Plate]
     tables: list[tuple[str, listed_tables.ListedTable]]  # with the name of their part where there are several
     asked: list[dict[str, Any]]
     prompts: str  # engine
@@ -86,7 +88,7 @@ class Section:
     @property
     def stands(self) -> bool:
         """Whether there is anything to show."""
-        return bool(self.open or self.briefs or self.findings or self.tables or self.id == "sure")
+        return bool(self.open or self.briefs or self.findings or self.id == "sure")
 
 
 def render_page(
@@ -194,7 +196,12 @@ def _finalized(value: Any) -> Any:
 
 
 def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[str, Any]:
-    sections = [one for one in _sections(content, said, plates) if one.stands]
+    every = [*_sections(content, said, plates)]
+    sections = [one for one in every if one.stands]
+    for one in every:  # the last section keeps the tables and figures of a question that has no answer
+        if not one.stands:
+            sections[-1].tables.extend(one.tables)
+            sections[-1].plates.extend(one.plates)
     return {
         "content": content,
         "title": cut(content.title) or "Report",
@@ -235,8 +242,8 @@ def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Ite
     for question in QUESTIONS:
         own = [plate for plate in plates[1:] if plate.question == question.id]
         hero = plates[0].id if plates else ""
-        repeats = REPEATS if hero == HERO else ()
-        shown = [plate for plate in own if not (plate.reason or plate.id.startswith(repeats))][:1]
+        folded = (*(f"figure-{name}" for name in FOLDED), *(REPEATS if hero == HERO else ()))
+        shown = [plate for plate in own if not (plate.reason or plate.id.startswith(folded))][:1]
         engine = {"say": "probe", "write": "personas"}.get(question.id, "")
         yield Section(
             id=question.id,
@@ -249,7 +256,7 @@ def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Ite
                 if labels.QUESTION_OF_TOPIC.get(one.topic, "sure") == question.id
                 and one.verdict != "not-measured"
             ],
-            plates=tuple(plate for plate in own if plate not in shown),
+            plates=[plate for plate in own if plate not in shown],
             tables=[(_part_of(content, one), one) for one in tables if _question_of(one) == question.id],
             asked=[one for one in asked if _engine_of(content, one["id"]) == engine],
             prompts=engine if engine in of_prompts else "",
