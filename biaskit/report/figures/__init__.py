@@ -24,6 +24,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         groups,
         labour,
         marked_words,
+        outcomes,
         probe,
         representation,
         said_next,
@@ -37,7 +38,7 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     shown: dict[str, dict[QuestionId, tuple[Callable[[View], Iterator[Figure | Missing]], ...]]] = {
         "probe": {
             "say": (probe.groups, labour.labour, probe.jobs),
-            "else": (said_next.said_next,),
+            "else": (outcomes.outcomes, said_next.said_next),
             "models": (between_models.models,),
             "help": (forest.debiasing,),
             "sure": (probe.variance,),

@@ -168,14 +168,15 @@ def _rows(
     for i, item in enumerate(order):
         label = shorten(item, left - 0.06, size=size)
         sheet.text(left, 0.04 + (i + 0.5) * pitch, label, ha="right", fontsize=size)
-    room = (width - left - 0.16) / len(panels) - 0.16
+    gap = 0.3
+    room = (width - left - 0.02) / len(panels) - gap
     for k, panel in enumerate(panels):
-        axes = sheet.axes(left + 0.12 + k * (room + 0.16), 0.04, room, len(order) * pitch)
+        axes = sheet.axes(left + 0.12 + k * (room + gap), 0.04, room, len(order) * pitch)
         dots.rows_axis(axes, len(order))
         own = [one for one in measures if one.panel == panel]
         name = _axis(content, panel, own, wide=room > 2)
         dots.share_axis(axes, name, parity=with_parity)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100\u00a0%"])
+        percent_axis(axes, room)
         axes.hlines(range(len(order)), 0, 1, color=GRID, linewidth=0.4, zorder=0)
         if with_labour:
             style = marker_style(LABOUR_MARK, hollow=True, size=3.6)
@@ -188,6 +189,12 @@ def _rows(
         for one in own:
             _series(sheet, axes, one, list(order))
     return Drawing(sheet, _caption(content, measures, len(order)), _alt(measures, order))
+
+
+def percent_axis(axes: Axes, room: float) -> None:
+    """Ticks of shares in percent, as many as `room` inches take."""
+    ticks = [0, 0.25, 0.5, 0.75, 1] if room > 1.4 else [0, 0.5, 1]
+    axes.set_xticks(ticks, [*(f"{100 * tick:.0f}" for tick in ticks[:-1]), "100\u00a0%"])
 
 
 def _series(sheet: Sheet, axes: Axes, one: Measure, items: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import asked, clean, cut, people
+from biaskit.report.figures.lettering import asked, clean, cut, people, shorten
 from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import HATCHES, INK, Mark, look_of
 from biaskit.report.figures.view import Drawing, View, mean, number, short, told
@@ -152,18 +152,19 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     note = _note_of_groups(view, rows, job_groups, genders[0])
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     pitch = 0.34
-    block = len(models) * pitch + 0.62
+    block = len(models) * pitch + 0.78
     sheet = Sheet(block * len(job_groups), legend=legend)
     left = dots.label_width(models, 1.6)
     width = (WIDTH - left - 0.1) / len(bias_types) - 0.62
     said = []
     for k, job_group in enumerate(job_groups):
-        top = k * block + 0.3
+        top = k * block + 0.44
         dots.row_labels(sheet, models, top - 0.12 * pitch, pitch, left)
         for i, bias_type in enumerate(bias_types):
             x = left + 0.1 + i * (width + 0.62)
-            named = [asked(bias_type), *([jobs_of(view.part, job_group)] if job_group else [])]
-            sheet.title(x, top - 0.12, ", ".join(named), width + 0.2)
+            sheet.title(x, top - 0.28, asked(bias_type), width)
+            if job_group:
+                sheet.text(x, top - 0.12, shorten(jobs_of(view.part, job_group), width))
             sheet.text(x + width + 0.08, top - 0.12, "cov.")
             axes = sheet.axes(x, top, width, len(models) * pitch)
             dots.rows_axis(axes, len(models))
