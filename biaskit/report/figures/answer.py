@@ -19,7 +19,7 @@ from biaskit.report.figures.probe import LABOUR_MARK, by_labour, by_share, plain
 from biaskit.report.figures.sheet import Entry, Sheet, marker_style
 from biaskit.report.figures.style import GRID, PAPER, Mark
 from biaskit.report.figures.view import Drawing, View, both_widths, number, views
-from biaskit.tables.query import Row, defined, distinct, mean_over_prompts, where
+from biaskit.tables.query import Row, distinct, mean_over_prompts, where
 from biaskit.wording import count, percent, share_with_interval
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def answer(content: Content) -> Iterator[Figure]:
         return
     measures, labour = _measures(content)
     items = _items(measures, labour)
-    if not items or len(items) > MOST_ROWS:
+    if (
+        not any(share.share == share.share for one in measures for share in one.of.values())
+        or len(items) > MOST_ROWS
+    ):
         return
     title = f"Share of {_who(content)} by {_noun(content)}"
     order = {item: labour.get(item) for item in items}
@@ -94,7 +97,7 @@ def _measures(content: Content) -> tuple[list[Measure], dict[str, float | None]]
         labour |= by_labour(rows, "job")
         found += _said(view, rows)
     if (view := _first(content, "personas")) is not None:
-        rows = defined(mean_over_prompts(view.rows("representation")), "female_share")
+        rows = mean_over_prompts(view.rows("representation"))
         shares = by_labour(rows, "occupation")
         labour |= {item: share for item, share in shares.items() if labour.get(item) is None}
         found += _written(view, rows)
@@ -111,7 +114,7 @@ def _said(view: View, rows: Sequence[Row]) -> Iterator[Measure]:
     columns = (f"{first}_share", f"{first}_share_ci_low", f"{first}_share_ci_high")
     for bias_type in distinct(rows, "bias_type"):
         name = asked(bias_type)
-        own = defined(where(rows, bias_type=bias_type), columns[0])
+        own = where(rows, bias_type=bias_type)
         of = {
             str(row["job"]): _share(
                 row,
@@ -133,8 +136,8 @@ def _written(view: View, rows: Sequence[Row]) -> Iterator[Measure]:
             row,
             columns,
             f"{cut(row['occupation'])}, in texts: {share_with_interval(*(row[c] for c in columns))} women; "
-            f"{row['n_female'] + row['n_male'] + row['n_nonbinary']:,} of "
-            f"{count(row['n_texts'], 'text')} name a gender",
+            f"{sum(row[n] or 0 for n in ('n_female', 'n_male', 'n_nonbinary')):,} of "
+            f"{count(row['n_texts'] or 0, 'text')} name a gender",
         )
         for row in rows
     }
@@ -163,6 +166,8 @@ def _rows(
     legend = [Entry(m.name, m.mark, hollow=m.hollow) for m in measures] if len(measures) > 1 else []
     legend += [Entry("labour statistics", LABOUR_MARK, hollow=True)] if with_labour else []
     legend += [Entry("as many women as men", line=":")] if with_parity else []
+    missing = any(share.share != share.share for one in measures for share in one.of.values())
+    legend += [dots.UNDEFINED] if missing else []
     sheet = Sheet(len(order) * pitch + 0.42, legend=legend, width=width)
     left = dots.label_width(order, 0.37 * width)
     for i, item in enumerate(order):
@@ -176,7 +181,7 @@ def _rows(
         own = [one for one in measures if one.panel == panel]
         name = _axis(content, panel, own, wide=room > 2)
         dots.share_axis(axes, name, parity=with_parity)
-        percent_axis(axes, room)
+        dots.percent_axis(axes, room)
         axes.hlines(range(len(order)), 0, 1, color=GRID, linewidth=0.4, zorder=0)
         if with_labour:
             style = marker_style(LABOUR_MARK, hollow=True, size=3.6)
@@ -189,12 +194,6 @@ def _rows(
         for one in own:
             _series(sheet, axes, one, list(order))
     return Drawing(sheet, _caption(content, measures, len(order)), _alt(measures, order))
-
-
-def percent_axis(axes: Axes, room: float) -> None:
-    """Ticks of shares in percent, as many as `room` inches take."""
-    ticks = [0, 0.25, 0.5, 0.75, 1] if room > 1.4 else [0, 0.5, 1]
-    axes.set_xticks(ticks, [*(f"{100 * tick:.0f}" for tick in ticks[:-1]), "100\u00a0%"])
 
 
 def _series(sheet: Sheet, axes: Axes, one: Measure, items: Sequence[str]) -> None:
@@ -210,6 +209,8 @@ def _series(sheet: Sheet, axes: Axes, one: Measure, items: Sequence[str]) -> Non
     if one.hollow:
         marks.set_markerfacecolor(PAPER)
     sheet.tip(marks, [share.tip if share else "" for share in found])
+    gone = [y for y, share in zip(ys, found, strict=True) if share and share.share != share.share]
+    dots.dashes(axes, gone, one.mark.colour)
 
 
 def _axis(content: Content, panel: str, measures: Sequence[Measure], *, wide: bool) -> str:
@@ -225,15 +226,15 @@ def _caption(content: Content, measures: Sequence[Measure], n: int) -> str:
     tables += ["representation"] * any(m.panel == "writes" for m in measures)
     named = count(n, _noun(content))
     return (
-        f"{named}, sorted by the share of women in labour statistics. Bars: 95\u00a0% intervals. "
-        f"Tables: {' and '.join(tables)}."
+        f"In percent; n = {named}, sorted by the share of women in labour statistics; bars: 95\u00a0% "
+        f"intervals. Tables: {' and '.join(tables)}."
     )
 
 
 def _alt(measures: Sequence[Measure], order: Mapping[str, float | None]) -> str:
     said = []
     for one in measures:
-        known = {item: share.share for item, share in one.of.items() if item in order}
+        known = {i: own.share for i, own in one.of.items() if i in order and own.share == own.share}
         if known:
             least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
             said.append(

@@ -70,9 +70,9 @@ def _drawing(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]], 
     n = count(len(distinct(rows, "job")), "job")
     caption = (
         f"Each point is a job: the share of {people(group)} in the model's answers against the share of "
-        f"women in U.S. labour statistics; {n}; bars: 95\u00a0% intervals over templates. A line flatter "
-        "than the diagonal: the model tells the jobs apart less than the labour force does. Tables: "
-        "probe_jobs, tests (kinds slope and level)."
+        f"women in U.S. labour statistics, 0 to 1; n = {n}; bars: 95\u00a0% intervals over templates. A "
+        "line flatter than the diagonal: the model tells the jobs apart less than the labour force does. "
+        "Tables: probe_jobs, tests (kinds slope and level)."
     )
     return Drawing(sheet, caption, f"Scatter plots of {n}. {told(said, 'tests')}")
 

@@ -35,6 +35,7 @@ class Dot:
     low: float
     high: float
     hollow: bool
+    n: int  # jobs or occupations
     tip: str
 
 
@@ -73,7 +74,7 @@ def _said(content: Content) -> Iterator[Panel]:
         of: dict[str, list[Dot]] = {}
         for row in own:
             of.setdefault(str(row["model"]), []).append(_dot(view, row, gender, groups))
-        yield Panel(asked(bias_type), f"{people(gender)} in its answers", of, True)
+        yield Panel(asked(bias_type), f"{people(gender)} in their answers", of, True)
 
 
 def _dot(view: View, row: Row, gender: str, groups: Sequence[str]) -> Dot:
@@ -83,7 +84,7 @@ def _dot(view: View, row: Row, gender: str, groups: Sequence[str]) -> Dot:
     tip += f"; coverage {percent(row['coverage'])} %" if row["coverage"] is not None else ""
     tip += f", {count(row['n_jobs'] or 0, 'job')} and {count(row['n_templates'] or 0, 'template')}"
     ends = number(row["ci_low"]), number(row["ci_high"])
-    return Dot(number(row["share"]), *ends, group in groups[1:], tip)
+    return Dot(number(row["share"]), *ends, group in groups[1:], row["n_jobs"] or 0, tip)
 
 
 def _written(content: Content) -> Iterator[Panel]:
@@ -99,7 +100,7 @@ def _written(content: Content) -> Iterator[Panel]:
             tip = f"{cut(model)}: {100 * row['estimate']:+.0f} points against labour statistics"
             tip += f" [{points_range(low, high)}]" if low == low else ""
             tip += f", {count(row['n_a'] or 0, 'occupation')}"
-            of[model] = [Dot(row["estimate"], low, high, False, tip)]
+            of[model] = [Dot(row["estimate"], low, high, False, row["n_a"] or 0, tip)]
     if of:
         yield Panel("in texts", "women, points from labour statistics", of, False)
 
@@ -116,30 +117,36 @@ def _drawing(content: Content, panels: Sequence[Panel], every: Sequence[str], wi
     )
     legend = [*marks, Entry("as many women as men", line=":")] if hollow else []
     stacked = width < 5
-    left = dots.label_width(models, 0.3 * width)
+    left = dots.label_width(models, 0.36 * width if stacked else 0.3 * width)
+    gap = 0.3
     n_across = 1 if stacked else len(panels)
-    room = (width - left - 0.16) / n_across - 0.16
+    room = (width - left - 0.02) / n_across - gap
     block = len(models) * PITCH + 0.72
     sheet = Sheet(block * (len(panels) if stacked else 1) - 0.1, legend=legend, width=width)
     for k, panel in enumerate(panels):
-        x, top = left + 0.12 + (0 if stacked else k * (room + 0.16)), 0.24 + (k * block if stacked else 0)
+        x, top = left + 0.12 + (0 if stacked else k * (room + gap)), 0.24 + (k * block if stacked else 0)
         if stacked or k == 0:
             for i, model in enumerate(models):
                 sheet.text(left, top + (i + 0.5) * PITCH, shorten(model, left - MARGIN), ha="right")
         sheet.title(x, top - 0.12, panel.title, room)
         axes = sheet.axes(x, top, room, len(models) * PITCH)
-        _panel(sheet, axes, panel, models, view)
+        _panel(sheet, axes, panel, models, view, room)
     more = f" {MOST_MODELS} of {len(every)} models." if len(every) > MOST_MODELS else ""
-    caption = f"Means over jobs. Bars: 95\u00a0% intervals.{more} Tables: probe_groups, tests."
+    n = sorted({dot.n for panel in panels for own in panel.of.values() for dot in own})
+    means = " or ".join(map(str, n))
+    caption = (
+        f"In percent; means over n = {means} jobs or occupations; bars: 95\u00a0% intervals.{more} Tables: "
+        "probe_groups, tests."
+    )
     said = [dot.tip for panel in panels for model in models[:3] for dot in panel.of.get(model, ())]
     return Drawing(sheet, caption, f"Dot plot of {count(len(models), 'model')}. {'; '.join(said)}.")
 
 
-def _panel(sheet: Sheet, axes: Axes, panel: Panel, models: Sequence[str], view: View) -> None:
+def _panel(sheet: Sheet, axes: Axes, panel: Panel, models: Sequence[str], view: View, room: float) -> None:
     dots.rows_axis(axes, len(models))
     if panel.shares:
         dots.share_axis(axes, panel.axis, parity=shows(view, "parity"))
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100\u00a0%"])
+        dots.percent_axis(axes, room)
     else:
         every = [x for own in panel.of.values() for dot in own for x in (dot.x, dot.low, dot.high)]
         dots.effect_axis(axes, dots.widest(every, 0.2), panel.axis)

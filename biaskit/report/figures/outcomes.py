@@ -70,8 +70,9 @@ def _drawing(view: View, rows: Sequence[Row], width: float) -> Drawing:
         said.append(f"{cut(name)}: {shares}.")
     answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
     caption = (
-        f"Sampled answers by what they say, by rules over their words; {answers} answers a row; means over "
-        "jobs and templates. Intervals, and which rule counted, stand in the table. Table: probe_outcomes."
+        f"Sampled answers in percent by what they say, by rules over their words; n = {answers} answers a "
+        "row; means over jobs and templates. Intervals, and which rule counted, stand in the table. Table: "
+        "probe_outcomes."
     )
     return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_outcomes')}")
 

@@ -85,9 +85,10 @@ def _drawing(
             sheet.text(x + room - right + 0.08, top + (k + 0.5) * _PITCH, text)
         said.append(f"{people(gender)}: {', '.join(cut(name) for name in names[:5])}.")
     caption = (
-        "The strongest words beyond gender words and names, from lists that hold more words than chance "
-        "gives. z: how much more a gender's texts use a word (calibrated log-odds; at 1.96 a word is "
-        "marked). Right: in how many of that gender's texts it stands. Tables: marked_words, word_lists."
+        f"The strongest words beyond gender words and names, from n = {count(len(lists), 'list')}, as far as "
+        "a list holds more words than chance gives. z: how much more a gender's texts use a word (calibrated "
+        "log-odds in units of their standard deviation, no interval; at 1.96 a word is marked). Right: in "
+        "how many of that gender's texts it stands. Tables: marked_words, word_lists."
     )
     return Drawing(sheet, caption, f"Words by z for {cut(model)}. {told(said, 'marked_words')}")
 
