@@ -22,6 +22,7 @@ from fakes.findings_rows import (
     HOSTILE,
     MENS,
     REPRESENTED,
+    SCORES,
     SHARES,
     Rows,
     area,
@@ -176,7 +177,7 @@ def test_models_that_agree_share_a_sentence_and_others_are_counted() -> None:
         f"Asked outright, 2 of 4 models say women more {often}; 1 less often, 1 unclear."
     ]
     assert texts_of(models_of(more, unclear, less, less, m3=0.001), "say") == [
-        f"Asked outright, 1 of 3 models says women more {often}; 1 less often, 2 unclear."
+        f"Asked outright, 1 of 4 models says women more {often}; 1 less often, 2 unclear."
     ]
     assert texts_of(models_of(EVEN, EVEN), "say") == [
         "Asked outright, both models say women about as often for jobs mostly held by women as for men’s."
@@ -420,6 +421,11 @@ def test_words_lead_a_page_of_texts_that_were_brought_along() -> None:
     sentence = "130 words mark women in your texts where chance gives 15: “delicate”, “latina”, “grace”."
     assert texts_of(made, "how") == [sentence]
     assert leading(made)[0].text == sentence
+    given = {
+        name: [{**one, "origin": "specified"} for one in tables[name]]
+        for name in ("word_lists", "marked_words")
+    }
+    assert texts_of(content(personas_part(given, where="texts")), "how") == [sentence]
     tables["word_lists"][0]["p_value_beyond"] = 0.2
     assert texts_of(content(personas_part(tables)), "how") == [
         "No clear sign of words, beyond gender words, that mark women or men in m’s texts."
@@ -565,6 +571,16 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
     assert "listed words" in found[2]
 
 
+def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
+    lists = [word_list("female", 130, 0.001), word_list("male", 90, 0.001)]
+    made = content(personas_part({"word_lists": lists}, where="texts"))
+    assert "not measured" in texts_of(made, "write")[0]
+    assert [one.text for one in leading(made)] == [
+        f"{n} words mark {who} in your texts where chance gives 15."
+        for n, who in ((130, "women"), (90, "men"))
+    ]
+
+
 def test_the_interval_is_explained_with_the_pages_first_number() -> None:
     assert interval_explained(asked(of_groups(0.14, (0.09, 0.19)))) == (
         "“14 points [9 to 19]” means: 14 points in what was measured; the true number most likely lies "
@@ -645,6 +661,32 @@ def test_whatever_the_verdicts_no_sentence_claims_more(rows: Rows, weak: set[int
     assert ("weak evidence" in text.lower()) == (len(weak & {*range(len(rows))}) == len(rows)) or len(
         rows
     ) > 1
+
+
+@given(verdicts(), st.sampled_from(["local", "texts"]))
+def test_whatever_the_verdicts_of_texts_and_pairs_no_sentence_claims_more(rows: Rows, where: str) -> None:
+    labels = [str(one["model_a"]) for one in rows]
+    tests, between = [], []
+    for one in rows:
+        own = {
+            name: one[name] for name in ("model_a", "model_b", "verdict", "estimate", "ci90_low", "ci90_high")
+        }
+        ci = (one["ci_low"], one["ci_high"])
+        made = [labour_test(one["estimate"], ci), area_test("auc_transfer", 0.5, ci)]
+        made += [srb_test(one["estimate"], ci)]
+        tests += [{**test, **own} for test in made]
+        between.append({**pair("x", "y", one["estimate"], ci), **own, "model_b": "other"})
+    representation = [occupation("nurse", 0.5, 0.6, label) for label in labels]
+    tables = {"representation": representation, "tests": tests}
+    tables["text_transfer"] = [
+        {**area("specified", "associated", 0.5, (0.4, 0.6)), "model": label} for label in labels
+    ]
+    tables["srb"] = [{**one, "model": label} for one in SCORES for label in labels]
+    made = content(personas_part(tables, *labels, where=where), between={"tests": between})
+    found = brief_rules.hold(made)
+    assert {one.question for one in found} == {"write", "how", "models"}
+    clear = {"higher", "lower"} & {one["verdict"] for one in rows}
+    assert bool(clear) == bool(brief_rules.false_directions(found))
 
 
 def test_sentences_of_many_models_hold_the_rules() -> None:
