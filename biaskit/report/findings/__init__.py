@@ -7,6 +7,7 @@ from collections import Counter
 from biaskit.report.content import Content
 from biaskit.report.findings.between_models import between_models
 from biaskit.report.findings.both_engines import both_engines
+from biaskit.report.findings.brief import Sentences
 from biaskit.report.findings.debiasing import debiasing
 from biaskit.report.findings.finding import TOPICS, Finding, Rank, Topic
 from biaskit.report.findings.framing import framing
@@ -30,6 +31,7 @@ __all__ = [
     "interval_explained",
     "leading",
     "not_measured",
+    "say",
 ]
 
 READING = (
@@ -39,6 +41,19 @@ READING = (
     "there is no clear difference."
 )
 """How to read the sentences; stands once beside them."""
+
+
+def say(content: Content, found: tuple[Finding, ...]) -> Sentences:
+    """Everything that a page says in sentences; `found`: its findings."""
+    return Sentences(
+        found,
+        leading(content),
+        briefs(content),
+        cannot_show(content),
+        not_measured(content),
+        READING,
+        interval_explained(content),
+    )
 
 
 _SAID_BY = (

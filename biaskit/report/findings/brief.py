@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from biaskit.report.findings.finding import Outcome
+from biaskit.report.findings.finding import Finding, Outcome
 from biaskit.report.questions import QuestionId
 
 MOST_WORDS = 25
@@ -21,3 +21,16 @@ class Brief:
     text: str
     question: QuestionId
     verdict: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Everything that a page says in sentences."""
+
+    findings: tuple[Finding, ...] = ()  # in full, most important first
+    leading: tuple[Brief, ...] = ()  # of the first screen
+    briefs: tuple[Brief, ...] = ()  # of each question, most important first
+    limits: tuple[str, ...] = ()  # what the numbers cannot show
+    not_measured: tuple[str, ...] = ()  # what the page does not hold, and the command that would
+    reading: str = ""  # how the findings are to be read
+    interval: str = ""  # what an interval is, with the page's own first number
