@@ -668,9 +668,8 @@ def test_whatever_the_verdicts_of_texts_and_pairs_no_sentence_claims_more(rows: 
     labels = [str(one["model_a"]) for one in rows]
     tests, between = [], []
     for one in rows:
-        own = {
-            name: one[name] for name in ("model_a", "model_b", "verdict", "estimate", "ci90_low", "ci90_high")
-        }
+        names = ("model_a", "model_b", "verdict", "estimate", "ci90_low", "ci90_high", "margin")
+        own = {name: one[name] for name in names}
         ci = (one["ci_low"], one["ci_high"])
         made = [labour_test(one["estimate"], ci), area_test("auc_transfer", 0.5, ci)]
         made += [srb_test(one["estimate"], ci)]
