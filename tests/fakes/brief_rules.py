@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, briefs, findings, interval_explained, leading, not_measured
 from biaskit.report.findings.brief import MOST_WORDS, Brief
+from biaskit.report.findings.in_brief.sentence import ends
 from biaskit.report.questions import ORDER
+from biaskit.stats.verdict import verdict_of
 from biaskit.tables.schema import SCHEMAS
 
 INTERVAL = re.compile(r"\[[^\[\]]*\d[^\[\]]* to [^\[\]]*\]|\[[\d.<>]+–[\d.<>]+\]")
@@ -47,7 +49,7 @@ def hold(content: Content, *, foreign: bool = False) -> tuple[Brief, ...]:
         assert "\n" not in one.text
         assert one.text.endswith(".")
         assert "  " not in one.text
-        assert one.verdict not in DIRECTED or claimed(one, long), one.text
+        assert one.verdict not in DIRECTED or claimed(one, long) or shown_by_a_row(one, content), one.text
         if not foreign:
             assert not one.text.endswith("…"), one.text
             assert len(INTERVAL.findall(one.text)) <= 1, one.text
@@ -78,15 +80,26 @@ def claimed(one: Brief, long: Sequence[Finding]) -> bool:
     """Whether a long finding of the same subject claims the direction; labour words are their own claims."""
     if LABOUR.search(one.text):
         return True
-    own = [finding for finding in long if finding.topic in TOPICS[one.question]]
+    beside = [finding for finding in long if finding.topic in TOPICS[one.question]]
     found = INTERVAL.search(one.text)
-    ends = found[0].strip("[]").split(" to ") if found else []
-    ranges = [" to ".join(ends), " to ".join(_minus(end) for end in reversed(ends))] if ends else []
+    two = found[0].strip("[]").split(" to ") if found else []
+    ranges = [" to ".join(two), " to ".join(_minus(end) for end in reversed(two))] if two else []
     return any(
         finding.verdict == one.verdict
-        or any(re.search(rf"\[{re.escape(ends)}\](?!, (no|not|equi|yet))", finding.text) for ends in ranges)
-        for finding in own
+        or any(
+            re.search(rf"\[{re.escape(one_range)}\](?!, (no|not|equi|yet))", finding.text)
+            for one_range in ranges
+        )
+        for finding in beside
     )
+
+
+def shown_by_a_row(one: Brief, content: Content) -> bool:
+    """Whether a row of the tests has this direction and interval, as the largest of those that are clear."""
+    found = INTERVAL.search(one.text)
+    tables = [part.tables for part in content.parts]
+    rows = [row for table in tables for row in table.get("tests", ()) if verdict_of(row) == one.verdict]
+    return found is not None and found[0] in {ends(row).strip() for row in rows}
 
 
 def _minus(number: str) -> str:

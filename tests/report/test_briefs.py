@@ -22,6 +22,7 @@ from fakes.findings_rows import (
     HOSTILE,
     MENS,
     REPRESENTED,
+    SCORES,
     SHARES,
     Rows,
     area,
@@ -76,7 +77,7 @@ def models_of(*tests: dict[str, Any], **below: float) -> Content:
     return content(probe_part({"probe_groups": rows, "tests": own}, *(f"m{i}" for i in range(len(tests)))))
 
 
-# --- whom it says -----------------------------------------------------------------------------------------
+# --- whom it says --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,15 @@ def models_of(*tests: dict[str, Any], **below: float) -> Content:
             "for men’s [−2 to 22 points].",
         ),
         (
-            of_groups(0.02, (-0.01, 0.22), ci90_low=0.0, bound_low=-0.04, bound_high=0.1),
+            of_groups(
+                0.26,
+                (-0.28, 0.58),
+                ci90_low=-0.26,
+                ci90_high=0.56,
+                bound_low=-0.2,
+                bound_high=0.5,
+                p_value=1.0,
+            ),
             "not-identified",
             "Asked outright, the difference between jobs mostly held by women and men’s in m’s answers is "
             "not identified.",
@@ -144,6 +153,11 @@ def test_one_group_of_jobs_has_its_share_and_a_share_not_measured_its_reason() -
     assert texts_of(made, "say") == [
         "Asked outright, m says women 34 % of the time for jobs mostly held by men [24–44]."
     ]
+    two = [*group_rows({MENS: (0.34, 0.5, 0.16)}), *group_rows({MENS: (0.6, 0.2, 0.2)}, model="n")]
+    made = content(probe_part({"probe_groups": two, "tests": []}, "m", "n"))
+    assert texts_of(made, "say") == [
+        "Asked outright, 2 models say women 34 to 60 % of the time for jobs mostly held by men."
+    ]
     rows = group_rows({MENS: (None, None, None)}, reason="no complete template")
     made = content(probe_part({"probe_groups": rows, "tests": []}))
     assert texts_of(made, "say") == [
@@ -163,7 +177,7 @@ def test_models_that_agree_share_a_sentence_and_others_are_counted() -> None:
         f"Asked outright, 2 of 4 models say women more {often}; 1 less often, 1 unclear."
     ]
     assert texts_of(models_of(more, unclear, less, less, m3=0.001), "say") == [
-        f"Asked outright, 1 of 3 models says women more {often}; 1 less often, 2 unclear."
+        f"Asked outright, 1 of 4 models says women more {often}; 1 less often, 2 unclear."
     ]
     assert texts_of(models_of(EVEN, EVEN), "say") == [
         "Asked outright, both models say women about as often for jobs mostly held by women as for men’s."
@@ -177,11 +191,12 @@ def test_a_studys_own_groups_keep_their_names() -> None:
     test = of_groups(0.3, (0.2, 0.4), group_a="blue", group_b="green", gender="elder")
     part = probe_part({"probe_groups": rows, "tests": [test]}, study="own")
     assert texts_of(content(replace(part, contrast=("elder", "younger"))), "say") == [
-        "Asked outright, m says “elder” 30 points more often for the group “blue” than for “green” [20 to 40]."
+        "Asked outright, m says “elder” 30 points more often for the group “blue” than for “green” [20 to "
+        "40]."
     ]
 
 
-# --- labour force -----------------------------------------------------------------------------------------
+# --- labour force --------------------------------------------------------------------------------------
 
 
 def ends(kind: str, estimate: float, half: float, **more: Any) -> dict[str, Any]:
@@ -228,7 +243,7 @@ def test_words_for_a_slope_on_the_labour_force(rows: Rows, word: str, verdict: s
 def test_the_claim_against_one_is_that_of_the_interval_and_of_the_nearer_bound() -> None:
     assert p_against_one(slope(1.0, (0.5, 1.5))) == pytest.approx(1.0)
     assert p_against_one(slope(0.5, (0.0, 1.0))) == pytest.approx(0.05)
-    assert p_against_one(slope(0.4, (0.2, 0.6))) == p_of_interval(0.6, 0.4, 0.8, 10.0)
+    assert p_against_one(slope(0.4, (0.2, 0.6))) == pytest.approx(p_of_interval(0.6, 0.4, 0.8, 10.0))
     wide = slope(0.4, (0.1, 1.0), bound_low=0.2, bound_high=0.9)
     assert p_against_one(wide) == pytest.approx(0.05)
     assert p_against_one(slope(0.9, (0.1, 1.7), bound_low=0.2, bound_high=1.1)) == 1.0
@@ -313,7 +328,7 @@ def test_slopes_that_are_not_one_are_found_and_a_mirror_is_seen() -> None:
         assert found[word] >= 0.9 * found.total(), (steepness, found)
 
 
-# --- texts ------------------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -330,7 +345,7 @@ def test_slopes_that_are_not_one_are_found_and_a_mirror_is_seen() -> None:
             "to 19].",
         ),
         (
-            labour_test(0.01, (-0.03, 0.05), equivalent=True, margin=0.05),
+            labour_test(0.01, (-0.03, 0.05), equivalent=True, margin=0.05, ci90_low=-0.02, ci90_high=0.04),
             "m’s texts speak of women about as often as U.S. labour statistics would (within ±5 points).",
         ),
         (
@@ -406,6 +421,11 @@ def test_words_lead_a_page_of_texts_that_were_brought_along() -> None:
     sentence = "130 words mark women in your texts where chance gives 15: “delicate”, “latina”, “grace”."
     assert texts_of(made, "how") == [sentence]
     assert leading(made)[0].text == sentence
+    given = {
+        name: [{**one, "origin": "specified"} for one in tables[name]]
+        for name in ("word_lists", "marked_words")
+    }
+    assert texts_of(content(personas_part(given, where="texts")), "how") == [sentence]
     tables["word_lists"][0]["p_value_beyond"] = 0.2
     assert texts_of(content(personas_part(tables)), "how") == [
         "No clear sign of words, beyond gender words, that mark women or men in m’s texts."
@@ -430,13 +450,13 @@ def test_groups_of_the_users_own_column_are_named() -> None:
 @pytest.mark.parametrize(
     ("over", "ci", "verdict", "beginning"),
     [
-        (0.62, (0.55, 0.69), "higher", "Without gender words, women’s and men’s texts among m’s texts are told "
-         "apart in 62 of 100 pairs [55 to 69]; a coin gives 50."),
+        (0.62, (0.55, 0.69), "higher", "Without gender words, women’s and men’s texts among m’s texts are "
+         "told apart in 62 of 100 pairs [55 to 69]; a coin gives 50."),
         (0.52, (0.502, 0.538), "higher", "Without gender words, women’s and men’s texts among m’s texts are "
          "told apart in 52 of 100 pairs [50.2 to 54]"),
         (0.55, (0.45, 0.65), "no-clear-difference", "Without gender words, no clear sign that m’s texts on "
          "women and on men can be told apart [45 to 65 of 100 pairs]."),
-        (0.4, (0.35, 0.45), "lower", "Words that mark women in texts with a given gender mark men in the rest"),
+        (0.4, (0.35, 0.45), "lower", "Words that mark women in texts with a given gender mark men in the"),
     ],
 )  # fmt: skip
 def test_texts_told_apart(over: float, ci: tuple[float, float], verdict: str, beginning: str) -> None:
@@ -448,7 +468,7 @@ def test_texts_told_apart(over: float, ci: tuple[float, float], verdict: str, be
     assert [(one.verdict, one.text.startswith(beginning)) for one in found] == [(verdict, True)]
 
 
-# --- what else --------------------------------------------------------------------------------------------
+# --- what else -----------------------------------------------------------------------------------------
 
 
 def test_little_coverage_is_said_with_what_comes_instead() -> None:
@@ -466,7 +486,7 @@ def test_little_coverage_is_said_with_what_comes_instead() -> None:
     assert texts_of(asked(EVEN, coverage=0.7), "else") == []
 
 
-# --- models, both engines, instructions ---------------------------------------------------------------------
+# --- models, both engines, instructions ----------------------------------------------------------------
 
 
 def compared(*rows: dict[str, Any], labels: tuple[str, ...] = ("A", "B")) -> Content:
@@ -483,9 +503,9 @@ def test_a_comparison_of_a_pair_starts_with_the_pair() -> None:
     assert texts_of(made, "models") == [
         "Asked outright, the share of women for jobs mostly held by men is 20 points less for B than for A "
         "[10 to 30].",
+        "Of 2 comparisons between B and A, 2 differ clearly.",
         "Asked outright, the share of women for jobs mostly held by women is 5 points more for B than for A "
         "[1 to 9].",
-        "Of 2 comparisons between B and A, 2 differ clearly.",
     ]
     assert leading(made)[0].question == "models"
     same = pair("B", "A", 0.01, (-0.03, 0.05), equivalent=True, ci90_low=-0.02, ci90_high=0.04)
@@ -520,9 +540,9 @@ def test_instructions_are_counted_and_the_largest_clear_change_is_named() -> Non
     rows = [effect(1, 0.1, 0.02), effect(2, 0.3, 0.05), effect(3, 0.5, 0.6)]
     tables = {"probe_groups": group_rows(SHARES), "tests": rows}
     assert texts_of(content(probe_part(tables)), "help") == [
-        "Asked outright, instruction 2 makes m say women 30 points more often for jobs mostly held by men [25 "
-        "to 35].",
-        "Asked outright, 2 of 3 changes that 3 instructions make to m’s answers are clear.",
+        "Asked outright, instruction 2 makes m say women 30 points more often for jobs mostly held by men "
+        "[25 to 35].",
+        "Asked outright, 2 of 3 changes by 3 instructions to m’s answers are clear.",
     ]
     made = content(probe_part({**tables, "tests": [effect(1, 0.1, 0.3), effect(2, 0.2, 0.3)]}))
     assert texts_of(made, "help") == [
@@ -530,7 +550,7 @@ def test_instructions_are_counted_and_the_largest_clear_change_is_named() -> Non
     ]
 
 
-# --- the first screen, the interval, what is missing --------------------------------------------------------
+# --- the first screen, the interval, what is missing ---------------------------------------------------
 
 
 def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
@@ -549,6 +569,16 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
     assert "points more often" in found[0]
     assert "no clear difference" in found[1]
     assert "listed words" in found[2]
+
+
+def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
+    lists = [word_list("female", 130, 0.001), word_list("male", 90, 0.001)]
+    made = content(personas_part({"word_lists": lists}, where="texts"))
+    assert "not measured" in texts_of(made, "write")[0]
+    assert [one.text for one in leading(made)] == [
+        f"{n} words mark {who} in your texts where chance gives 15."
+        for n, who in ((130, "women"), (90, "men"))
+    ]
 
 
 def test_the_interval_is_explained_with_the_pages_first_number() -> None:
@@ -574,7 +604,7 @@ def test_what_was_not_measured_names_the_command() -> None:
     assert not any("compare" in text for text in not_measured(compared(pair("B", "A", 0.1, (-0.1, 0.3)))))
 
 
-# --- what holds for every sentence --------------------------------------------------------------------------
+# --- what holds for every sentence ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", HOSTILE)
@@ -606,8 +636,9 @@ def verdicts(draw: st.DrawFn) -> Rows:
         verdict = draw(st.sampled_from(kinds))
         estimate = draw(st.floats(0.01, 0.4)) * (-1 if verdict == "lower" else 1)
         half = abs(estimate) * (0.5 if verdict in ("higher", "lower") else 2)
+        ends = (estimate - half, estimate + half)
         own = {"model_a": f"m{i}", "model_b": f"m{i}", "verdict": verdict}
-        rows.append(of_groups(estimate, (estimate - half, estimate + half), **own))
+        rows.append(of_groups(estimate, ends, ci90_low=ends[0], ci90_high=ends[1], **own))
     return rows
 
 
@@ -632,6 +663,31 @@ def test_whatever_the_verdicts_no_sentence_claims_more(rows: Rows, weak: set[int
     ) > 1
 
 
+@given(verdicts(), st.sampled_from(["local", "texts"]))
+def test_whatever_the_verdicts_of_texts_and_pairs_no_sentence_claims_more(rows: Rows, where: str) -> None:
+    labels = [str(one["model_a"]) for one in rows]
+    tests, between = [], []
+    for one in rows:
+        names = ("model_a", "model_b", "verdict", "estimate", "ci90_low", "ci90_high", "margin")
+        own = {name: one[name] for name in names}
+        ci = (one["ci_low"], one["ci_high"])
+        made = [labour_test(one["estimate"], ci), area_test("auc_transfer", 0.5, ci)]
+        made += [srb_test(one["estimate"], ci)]
+        tests += [{**test, **own} for test in made]
+        between.append({**pair("x", "y", one["estimate"], ci), **own, "model_b": "other"})
+    representation = [occupation("nurse", 0.5, 0.6, label) for label in labels]
+    tables = {"representation": representation, "tests": tests}
+    tables["text_transfer"] = [
+        {**area("specified", "associated", 0.5, (0.4, 0.6)), "model": label} for label in labels
+    ]
+    tables["srb"] = [{**one, "model": label} for one in SCORES for label in labels]
+    made = content(personas_part(tables, *labels, where=where), between={"tests": between})
+    found = brief_rules.hold(made)
+    assert {one.question for one in found} == {"write", "how", "models"}
+    clear = {"higher", "lower"} & {one["verdict"] for one in rows}
+    assert bool(clear) == bool(brief_rules.false_directions(found))
+
+
 def test_sentences_of_many_models_hold_the_rules() -> None:
     for made in (many(2), many(3), many(8, m1=0.001), many(1, m0=0.001), content()):
         brief_rules.hold(made)
@@ -647,7 +703,7 @@ def test_rules_find_a_sentence_that_claims_too_much() -> None:
     assert not brief_rules.false_directions(briefs(made))
 
 
-# --- worlds in which nothing differs --------------------------------------------------------------------------
+# --- worlds in which nothing differs -------------------------------------------------------------------
 
 
 def load_benchmark() -> ModuleType:
@@ -661,12 +717,12 @@ def load_benchmark() -> ModuleType:
 
 
 KINDS = {
-    "exact 10+10 jobs, 10 templates": 25,
-    "exact, explicit and implicit": 25,
-    "exact, three models": 20,
-    "top-k, 5 listed, three models": 10,
-    "texts, equal": 3,
-    "both engines": 3,
+    "exact 10+10 jobs, 10 templates": 20,
+    "exact, explicit and implicit": 15,
+    "exact, three models": 10,
+    "top-k, 5 listed, three models": 6,
+    "texts, equal": 2,
+    "both engines": 2,
 }
 
 

@@ -36,10 +36,10 @@ def marked_words(content: Content) -> Iterator[Ranked]:
                 yield Rank.LEAD, _of_one(part, model, where(lists, model=model))
 
 
-def lists_of(part: Part) -> list[Row]:
+def lists_of(part: Part, origin: str = "associated") -> list[Row]:
     """Rows of the lists that sentences speak of: calibrated, of texts without a gender in the prompt."""
     table = part.tables.get("word_lists", ())
-    return [row for row in where(table, method="calibrated", origin="associated") if row["against"] != "all"]
+    return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != "all"]
 
 
 def longer_than_null(row: Row) -> bool:
@@ -113,14 +113,8 @@ def words_of(part: Part, longer: Sequence[Row], gender: str) -> dict[str, list[R
     own = {row["occupation"]: row for row in longer if row["gender"] == gender}
     if not own:
         return {}
-    model, against = next((row["model"], row["against"]) for row in own.values())
-    scope = {
-        "model": model,
-        "origin": "associated",
-        "gender": gender,
-        "against": against,
-        "method": "calibrated",
-    }
+    one = next(iter(own.values()))
+    scope = {name: one[name] for name in ("model", "origin", "gender", "against", "method")}
     found: dict[str, list[Row]] = {}
     for row in where(part.tables.get("marked_words", ()), **scope, is_name=False, is_gender_word=False):
         if row["occupation"] in own:

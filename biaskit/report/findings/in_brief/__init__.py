@@ -14,7 +14,7 @@ from biaskit.report.findings.in_brief.labour_words import labour_words
 from biaskit.report.findings.in_brief.models import is_pair, models
 from biaskit.report.findings.in_brief.say import say
 from biaskit.report.findings.in_brief.scores import scores
-from biaskit.report.findings.in_brief.sentence import Said
+from biaskit.report.findings.in_brief.sentence import STRENGTH, Said
 from biaskit.report.findings.in_brief.words import words
 from biaskit.report.findings.in_brief.write import write
 from biaskit.report.questions import ORDER
@@ -23,6 +23,7 @@ __all__ = ["briefs", "interval_explained", "leading", "not_measured"]
 
 _SAID_BY = (say, labour_words, write, words, scores, beside, models, agree, instructions)
 N_LEADING = 3
+UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
 not_measured = sure.not_measured
 
 
@@ -48,12 +49,17 @@ def _all(content: Content) -> list[Said]:
 
 
 def _leading(content: Content, found: Sequence[Said]) -> list[Said]:
-    """The headline, then the pair of a comparison, then what says most; one sentence about each thing."""
+    """The headline, then the pair of a comparison, then what says most, each about something else.
+
+    Where too little says something, a second sentence about one thing comes before what says nothing.
+    """
     pair = is_pair(content)
     by_weight = sorted(found, key=lambda one: (one.strength, not (pair and one.brief.question == "models")))
     if pair:
         by_weight = sorted(by_weight, key=lambda one: (one.strength > 0, one.brief.question != "models"))
     first: dict[str, Said] = {}
     for one in by_weight:
-        first.setdefault(one.about, one)
-    return list(first.values())[:N_LEADING]
+        if one.strength < SILENT:
+            first.setdefault(one.about, one)
+    more = [one for one in by_weight if one.strength < UNCLEAR and one not in first.values()]
+    return [*first.values(), *more][:N_LEADING] or by_weight[:1]

@@ -17,7 +17,6 @@ from biaskit.report.findings.finding import Outcome, agreeing, outcome_of, share
 from biaskit.report.findings.in_brief.sentence import (
     HEADLINE,
     STRENGTH,
-    WEAKER,
     Foreign,
     Said,
     opening,
@@ -30,6 +29,9 @@ from biaskit.runs.collection import Part
 from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, contrast_of, defined, grouped
 from biaskit.wording import count
+
+RESTATED = STRENGTH["shown"]
+"""Both halves stand in sentences of their own: only the headline says more than they do."""
 
 
 def agree(content: Content) -> Iterator[Said]:
@@ -46,12 +48,8 @@ def _of_one(block: ProbeBlock, part: Part, model: str) -> Said:
     text = sentence(
         _contrast(probe, texts), opening=opening(block.bias_type, weak=weak), model=Foreign(model)
     )
-    strength = HEADLINE if even_but_apart(probe, texts) and not weak else _strength(probe, texts)
+    strength = HEADLINE if even_but_apart(probe, texts) and not weak else RESTATED
     return said(text, "agree", texts, about="agree-headline", strength=strength)
-
-
-def _strength(*verdicts: Outcome) -> int:
-    return max(WEAKER, strength_of(verdicts))
 
 
 def _contrast(probe: Outcome, texts: Outcome) -> str:
@@ -81,7 +79,7 @@ def _of_many(bias_type: str, pairs: Sequence[Measured]) -> Said:
         text = f"{{opening}}, {both} of {n} models {agreeing(both, 'show a difference')}, and in texts too."
     else:
         text = f"{{opening}} and in texts, none of {n} models shows a difference in both."
-    strength = HEADLINE if even and strong else WEAKER
+    strength = HEADLINE if even and strong else RESTATED
     return said(sentence(text, opening=asked), "agree", "shown", about="agree-headline", strength=strength)
 
 

@@ -27,6 +27,8 @@ from biaskit.wording import people, percent, percent_range
 LITTLE = 0.5
 """Below this part of the probability on the listed words the page says so."""
 DECLINES = "declines"
+RARE = 0.01
+"""Answers that decline less often than this say nothing."""
 
 
 def beside(content: Content) -> Iterator[Said]:
@@ -93,9 +95,9 @@ def _most_of_the_rest(block: ProbeBlock, model: str) -> tuple[str, Foreign] | No
 
 
 def _answers(block: ProbeBlock) -> Iterator[Said]:
-    """Answers that decline, where some do; whom they decline about is in no long finding."""
+    """Answers that decline, where more than a few do; whom they decline about is in no long finding."""
     rows = where(block.part.tables.get("probe_outcomes", ()), **block.scope, job_group=EVERY_GROUP)
-    known = [row for row in defined(where(rows, outcome=DECLINES), "share") if row["n"]]
+    known = [row for row in defined(where(rows, outcome=DECLINES), "share") if row["share"] >= RARE]
     if len(block.models) > 1:
         if known:
             text = sentence(

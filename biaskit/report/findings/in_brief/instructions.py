@@ -67,7 +67,7 @@ def _instructions(block: ProbeBlock, rows: Sequence[Row]) -> Iterator[Said]:
     elif not clear:
         template = "{opening}, no clear change of {whose} answers by any of {what}."
     else:
-        template = "{opening}, {clear} of {n} that {what} make to {whose} answers are clear."
+        template = "{opening}, {clear} of {n} by {what} to {whose} answers are clear."
     strength = max(WEAKER, strength_of(verdicts)) if weak else strength_of(verdicts)
     verdict = "shown" if clear else shared(verdicts)
     yield said(

@@ -29,8 +29,8 @@ from biaskit.report.findings.in_brief.sentence import (
     within,
 )
 from biaskit.report.findings.in_brief.several import counted
-from biaskit.tables.query import Row, defined
-from biaskit.wording import share_with_interval
+from biaskit.tables.query import Row, defined, extremes
+from biaskit.wording import count, percent, share_with_interval
 
 
 def say(content: Content) -> Iterator[Said]:
@@ -133,6 +133,24 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
         yield said(text, "say", "not-measured", about=_about(block))
 
 
+def _shares_of_many(block: ProbeBlock, models: Sequence[str], *, weak: bool) -> Iterator[Said]:
+    """For each group of jobs from the lowest share to the highest."""
+    for group in block.groups():
+        rows = [row for model in models if (row := block.row(model, group)) is not None]
+        if known := defined(rows, "share"):
+            low, high = extremes(known, "share")
+            text = sentence(
+                "{opening}, {models} say {who} {low} to {high} % of the time for {group}.",
+                opening=opening(block.bias_type, weak=weak),
+                models=count(len(known), "model"),
+                who=who(block.gender),
+                low=percent(low["share"]),
+                high=percent(high["share"]),
+                group=one_group(block.part, group),
+            )
+            yield said(text, "say", "shown", about=_about(block))
+
+
 def judged(block: ProbeBlock, models: Sequence[str]) -> tuple[list[str], int, bool]:
     """The models a sentence counts, how many it leaves out as weak, and whether all of them are."""
     strong = [model for model in models if not below_floor(block, model)]
@@ -143,8 +161,7 @@ def _of_many(block: ProbeBlock) -> Iterator[Said]:
     models, n_weak, weak = judged(block, block.models)
     rows = {model: block.between_groups(model) for model in models}
     if len(block.groups()) < 2 or not any(row is not None for row in rows.values()):
-        for model in models:
-            yield from _shares(block, model, rows[model])
+        yield from _shares_of_many(block, models, weak=weak)
         return
     verdicts = [group_verdict(block, model) for model in models]
     row = next(row for row in rows.values() if row is not None)

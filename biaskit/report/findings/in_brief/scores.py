@@ -57,7 +57,8 @@ def _area_of_one(part: Part, model: str, row: Row) -> Said:
         pairs=pairs,
         span=span,
     )
-    return said(text, "how", verdict, about="how-apart")
+    strength = STRENGTH["no-verdict"] if verdict == "shown" else STRENGTH[verdict]
+    return said(text, "how", verdict, about="how-apart", strength=strength)
 
 
 _AREA = {
@@ -121,7 +122,8 @@ def _nearer(part: Part) -> Iterator[Said]:
                 *_NEAR.get(verdict, ("No verdict on how differently {whose} describe women and men.",)),
                 whose=whose(part, [model]),
             )
-            yield said(text, "how", verdict, about="how-srb", strength=STRENGTH[verdict])
+            strength = STRENGTH["no-verdict"] if verdict == "shown" else STRENGTH[verdict]
+            yield said(text, "how", verdict, about="how-srb", strength=strength)
     elif tests:
         yield _of_many(part, [outcome_of(row) for row in tests.values()], _NEARER)
 
@@ -141,9 +143,9 @@ _NEAR = {
     "not-identified": ("How differently {whose} describe women and men is not identified.",),
 }
 _NEARER: dict[Outcome, str] = {
-    "lower": "describe women, more than men, in words of texts that were to be about women",
-    "higher": "describe men, more than women, in words of texts that were to be about women",
-    "equivalent": "describe women and men in words about equally near to texts about women",
+    "lower": "describe women, more than men, as texts about women do",
+    "higher": "describe men, more than women, as texts about women do",
+    "equivalent": "describe women and men about equally like texts about women",
     "no-clear-difference": "show no clear sign that women’s and men’s descriptions differ in kind",
     "not-identified": "leave open how differently women and men are described",
     **dict.fromkeys(("shown", "no-verdict"), "have no verdict on how women and men are described"),

@@ -36,6 +36,7 @@ def counted(
 ) -> str:
     """'All 4 models say …', '3 of 4 models say …; 1 unclear'.
 
+    `verdicts`: without those of the `n_weak` models whose evidence is weak, which are counted by themselves.
     `clauses`: what each verdict says of several models, from its verb on; a shorter set for sentences that
     are too long. `after`: the same in two words, where another verdict leads. One with a direction leads,
     else the most frequent. Where there is no room, whatever says nothing is counted as unclear.
@@ -44,18 +45,16 @@ def counted(
     directed: list[Outcome] = [verdict for verdict in ("higher", "lower") if counts[verdict]]
     lead = max(directed or ORDER, key=lambda verdict: counts[verdict])
     rest = {verdict: counts[verdict] for verdict in ORDER if counts[verdict] and verdict != lead}
-    each = [f"{n} {after.get(verdict, AFTER[verdict])}" for verdict, n in rest.items()]
+    each = {verdict: f"{n} {after.get(verdict, AFTER[verdict])}" for verdict, n in rest.items()}
     weak = [f"{n_weak} with weak evidence"] * bool(n_weak)
-    said = [f"{n} {after.get(verdict, AFTER[verdict])}" for verdict, n in rest.items() if verdict in SAYING]
-    n_silent = n_weak + sum(n for verdict, n in rest.items() if verdict not in SAYING)
-    merged = [*said, *[f"{n_silent} unclear"] * bool(n_silent)]
-    n, n_all = counts[lead], len(verdicts)
-    templates = []
-    for own in clauses:
-        head = _head(n, n_all, things, own[lead])
-        templates += [
-            f"{head}; {', '.join(tail)}." if tail else f"{head}." for tail in ([*each, *weak], merged)
-        ]
+    tails = [[*each.values(), *weak]]
+    for kept, other in ((SAYING, "unclear"), (SAYING[:2], "neither")):
+        n_other = n_weak + sum(n for verdict, n in rest.items() if verdict not in kept)
+        said = [text for verdict, text in each.items() if verdict in kept]
+        tails.append([*said, *[f"{n_other} {other}"] * bool(n_other)])
+    n, n_all = counts[lead], len(verdicts) + n_weak
+    ends = [f"; {', '.join(tail)}." if tail else "." for tail in tails]
+    templates = [_head(n, n_all, things, own[lead]) + end for own in clauses for end in ends]
     if not before:
         return sentence(*(text[:1].upper() + text[1:] for text in templates), **pieces)
     return sentence(*(before + text for text in templates), **pieces)

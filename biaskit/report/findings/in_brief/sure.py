@@ -8,8 +8,9 @@ from biaskit.report.content import Content
 from biaskit.report.findings.between_models import compared
 from biaskit.report.findings.finding import parts_of
 from biaskit.report.findings.in_brief.sentence import Said
+from biaskit.report.findings.representation import are_imported
 from biaskit.report.findings.srb import is_control
-from biaskit.tables.query import defined, distinct
+from biaskit.tables.query import defined
 
 
 def explained(said: Sequence[Said]) -> str:
@@ -50,22 +51,27 @@ def _instructions(content: Content) -> Iterator[str]:
 
 def _models(content: Content) -> Iterator[str]:
     labels = {model.label for part in content.parts for model in part.models}
-    if len(labels) == 1:
+    if len(labels) == 1 and is_imported(content):
+        yield "One source only: `biaskit analyze --texts FILE --model-col COLUMN` sets several side by side."
+    elif len(labels) == 1:
         engine = content.parts[0].engine
         yield f"One model only: `biaskit {engine} MODEL OTHER` measures two, and compares them."
     elif len(labels) > 1 and not compared(content):
         yield "No comparison of models: `biaskit compare RUN RUN` holds one against another."
 
 
+def is_imported(content: Content) -> bool:
+    """Whether the page holds texts alone that were brought along."""
+    return all(part.engine == "personas" and are_imported(part) for part in content.parts)
+
+
 def _texts(content: Content) -> Iterator[str]:
     for part in parts_of(content, "personas"):
-        imported = any(model.where == "texts" for model in part.models)
-        validated = distinct(part.tables.get("association_validation", ()), "specified_gender")
         if not defined(part.tables.get("srb", ()), "srb") or is_control(part):
-            if imported and not validated:
+            if are_imported(part):
                 yield (
                     "No likeness of descriptions (SRB): only one kind of text; "
-                    "`biaskit analyze --texts FILE --gender-col COLUMN` reads texts whose gender is given."
+                    "`biaskit analyze --texts FILE --gender-col COLUMN --hold-out 0.5` makes two of one."
                 )
             else:
                 yield "No likeness of descriptions (SRB): `biaskit personas MODEL --per-gender 20` adds."

@@ -33,7 +33,7 @@ def words(content: Content) -> Iterator[Said]:
 
 
 def _words(part: Part) -> Iterator[Said]:
-    lists = lists_of(part)
+    lists = _lists(part)
     models = distinct(lists, "model")
     if len(models) > 1:
         yield from _words_of_many(part, models, lists)
@@ -49,6 +49,12 @@ def _words(part: Part) -> Iterator[Said]:
                 whose=text_of,
             )
             yield said(text, "how", "shown")
+
+
+def _lists(part: Part) -> list[Row]:
+    """Lists of texts whose gender was read; where there are none, of those whose gender was given."""
+    read = lists_of(part)
+    return read if defined(read, *BEYOND) else lists_of(part, "specified")
 
 
 def _marked(part: Part, known: Sequence[Row], sure: Sequence[Row], gender: str, of: Piece) -> Said:
