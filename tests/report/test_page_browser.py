@@ -267,7 +267,8 @@ def test_a_table_comes_out_as_csv_as_it_is_chosen_and_runs_nothing(browser: Brow
     )
     choose(browser, "Search in this table", "a", "#table-1-srb")
     browser.until("return document.querySelectorAll('#table-1-srb tbody tr').length === 2")
-    saves = "[...document.querySelectorAll('#table-1-srb button')].find((b) => b.textContent === 'Download as CSV')"
+    buttons = "[...document.querySelectorAll('#table-1-srb button')]"
+    saves = f"{buttons}.find((one) => one.textContent === 'Download as CSV')"
     browser.run(f"{saves}.click()")
     browser.until("return window.__csv")
     lines = browser.run("return window.__csv").split("\r\n")

@@ -90,6 +90,11 @@ class Section:
         """Whether there is anything to show."""
         return bool(self.open or self.briefs or self.findings or self.id == "sure")
 
+    @property
+    def answered(self) -> bool:
+        """Whether it says something in the open, and not only that nothing was measured."""
+        return bool(self.open) or any(one["kind"] != "not-measured" for one in self.briefs)
+
 
 def render_page(
     content: Content,
@@ -198,6 +203,7 @@ def _finalized(value: Any) -> Any:
 def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[str, Any]:
     every = [*_sections(content, said, plates)]
     sections = [one for one in every if one.stands]
+    sections.sort(key=lambda one: (one.id == "sure", not one.answered))
     for one in every:  # the last section keeps the tables and figures of a question that has no answer
         if not one.stands:
             sections[-1].tables.extend(one.tables)
