@@ -112,7 +112,7 @@
           element("table", {}, caption, element("thead", {}, this.head), this.body)),
       );
       this.more = element("p", { class: "more" });
-      const save = element("p", { class: "more" }, button("Download as CSV", () => this.#download()));
+      const save = element("p", { class: "save" }, button("Download as CSV", () => this.#download()));
       mount.append(this.more, save, this.#glossary());
     }
 
