@@ -12,21 +12,24 @@ from typing import Any
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import load_expression_sets, load_instructions, render_forms
 from biaskit.errors import ModelError, UsageError
+from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.outcomes import outcome_of
 from biaskit.probe.ways import (
     AskedCell,
+    Requests,
     Way,
     ask,
     mean_coverage,
     own_expressions,
+    requests_of,
     shares_of,
     some_cells,
     ways_of,
 )
-from biaskit.progress import Silent, Watcher
+from biaskit.progress import Silent, Watcher, duration
 from biaskit.records import Expression
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.study.config import load_probe_study
@@ -250,23 +253,40 @@ class _Asking:
         )
         some = some_cells(self.design, -(-self.n_cells // part))
         (instruction,) = load_instructions(ONE_WORD)
-        ways = ways_of(scorer.identity)
+        asked = {
+            way: requests_of(self.design, self.label, way, some, instruction, expressions)
+            for way in ways_of(scorer.identity)
+        }
         found: dict[Way, Sequence[AskedCell] | str] = {}
         try:
-            if is_api(self.spec):
-                self.watcher.confirm(
-                    f"{len(ways) * len(some)} prompts go to {self.label}, each with its own calls."
-                )
-            for done, way in enumerate(ways):
-                self.watcher.progress(f"{self.label} {scoring.estimator}", done, len(ways))
+            if is_api(self.spec) and part == 1:
+                self.watcher.confirm(self._announced(scorer, asked))
+            for done, (way, requests) in enumerate(asked.items()):
+                self.watcher.progress(f"{self.label} {scoring.estimator}", done, len(asked))
                 try:
-                    found[way] = ask(self.design, scorer, way, some, instruction, expressions)
+                    found[way] = ask(scorer, way.form, requests)
                 except ModelError as error:
                     found[way] = str(error)
-            self.watcher.progress(f"{self.label} {scoring.estimator}", len(ways), len(ways))
+            self.watcher.progress(f"{self.label} {scoring.estimator}", len(asked), len(asked))
         finally:
             scorer.close()
         return found
+
+    def _announced(self, scorer: ContinuationScorer, asked: Mapping[Way, Requests]) -> str:
+        """What a server will be asked, before it is: prompts, calls, time; and the texts drawn after that."""
+        calls, seconds = 0, 0.0
+        for requests in asked.values():
+            try:
+                plan = scorer.plan_scores([request for _, request in requests.values()])
+            except ModelError:
+                continue  # the table will say why
+            calls += plan.calls
+            seconds += scorer.estimate_seconds(plan.batches) or 0.0
+        n_texts = len(asked) * len(some_cells(self.design, -(-self.n_cells // FOURTH))) * self.draws
+        return (
+            f"{sum(map(len, asked.values())):,} prompts go to {self.label} in {calls:,} calls"
+            f" (about {duration(seconds)}), and {n_texts:,} short texts are drawn after that."
+        )
 
 
 def _rows(asking: _Asking, scored: Asked, drawn: Asked) -> Iterator[dict[str, Any]]:
