@@ -11,7 +11,7 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.files import check_replaceable, write_or_refuse
-from biaskit.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.probe.answers import AnswersOfRun, answer_rows, outcome_rows
 from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
@@ -63,6 +63,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     answers = stored.answers
     n_not_used = read_continuations(run, manifest, answers, _places, reading)
     made["probe_outcomes"], more = outcome_rows(answers, order)
+    made["probe_answers"] = list(answer_rows(answers, order))
     made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
     for name, rows in made.items():
         if rows:  # a table that was not made is absent

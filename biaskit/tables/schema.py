@@ -183,6 +183,16 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=(*_BLOCK_KEYS, "job_group", "outcome"),
         ),
+        "probe_answers": TableSchema(
+            parts=(
+                *_BLOCK,
+                *_integers("template_id"),
+                *_texts("job", "job_group"),
+                *_integers("n_answers", "n_listed", "n_unknown", "n_both", "n_declines", "n_restates"),
+                *_integers("n_empty", "n_other"),
+            ),
+            keys=(*_BLOCK_KEYS, "template_id", "job"),
+        ),
         "probe_factors": TableSchema(
             parts=(
                 *_BLOCK,

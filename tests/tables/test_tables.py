@@ -106,7 +106,7 @@ def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
 
 WITHOUT_REASON = (
     *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
-    *("instruction_words", "silhouette", "group_words"),
+    *("instruction_words", "silhouette", "group_words", "probe_answers"),
 )
 """Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
 
