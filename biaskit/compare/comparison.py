@@ -30,6 +30,7 @@ from biaskit.compare.same_prompts import PromptTexts
 from biaskit.runs.collection import Collection, Model, StoredRun
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
+from biaskit.wording import short
 
 MOST_NAMED = 3
 """Pairs named in a sentence that holds for several."""
@@ -187,6 +188,7 @@ class _Comparison:
         if note := _vectors_note(runs, self.texts):
             self.made.notes.append(note)
         self.made.notes += measured_differently(runs, models)
+        self.made.notes += _own_groups(runs)
 
     # --- the gaps ------------------------------------------------------------------------------------
 
@@ -305,6 +307,16 @@ def _left_out_notes(left_out: Sequence[tuple[SidePair, LeftOut]]) -> Iterator[st
         n = len(named) - MOST_NAMED
         more = f" and {n} more pair{'s' if n > 1 else ''}" if n > 0 else ""
         yield f"{', '.join(named[:MOST_NAMED])}{more}: {sentence}."
+
+
+def _own_groups(runs: Sequence[StoredRun]) -> Iterator[str]:
+    """Which runs have groups of a column of the user's own: their words stand in each run alone."""
+    columns = {
+        str(run.path): short(row["column"]) for run in runs for row in run.tables.get("group_lists", ())[:1]
+    }
+    if columns:
+        said = ", ".join(f"{column} in {path}" for path, column in columns.items())
+        yield f"Own groups are not compared ({said}): group_lists.csv of each run has its own."
 
 
 def _vectors_note(runs: Sequence[StoredRun], texts: Mapping[str, Texts]) -> str | None:

@@ -174,7 +174,8 @@ def _make_tables(
     refusals = [] if documents.imported else refusal_rows(documents.texts)
     made.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     made.notes += _refusal_notes(refusals)
-    made.notes += () if scoped else _evading_notes(documents)  # what an instruction makes of texts, all counts
+    if not scoped:  # there every text counts, whatever an instruction made of it
+        made.notes += _evading_notes(documents)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
     made.record["english"] = {label: found.record() for label, found in documents.english.items()}
@@ -292,7 +293,8 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     if documents.imported:
         n = sum(text.outcome == "declines" for text in documents.texts if text.read)
         if n:
-            yield f"{n:,} of {len(documents.texts):,} texts read as if they declined; all texts given are used"
+            of = f"{n:,} of {len(documents.texts):,} texts"
+            yield f"{of} read as if they declined; all texts given are used"
         return
     asked: dict[str | None, list[TextDocument]] = {}
     for text in documents.texts:

@@ -1,7 +1,7 @@
 """What becomes of texts about women, men, non-binary people (docs/methods.md#refusals).
 
-A text is refused or empty by how it ended. What the others are, a person's text or another, is said by rules on
-their words. Texts that are refused or empty, decline or lecture are in no list, score or calibration.
+A text is refused or empty by how it ended. What the others are, a person's text or another, is said by rules
+on their words. Texts that are refused or empty, decline or lecture are in no list, score or calibration.
 """
 
 from __future__ import annotations

@@ -180,7 +180,9 @@ def _interval(shares: FloatArray, said: int, n: int) -> tuple[float | None, floa
 
 
 def _tested(kinds: list[_Said]) -> list[tuple[int, str]]:
-    return [(k, outcome) for k, (outcome, group) in enumerate(kinds) if outcome in TESTED_OUTCOMES and not group]
+    return [
+        (k, outcome) for k, (outcome, group) in enumerate(kinds) if outcome in TESTED_OUTCOMES and not group
+    ]
 
 
 def _scope(arm: Arm, contrast: str, outcome: str) -> Scope:

@@ -26,9 +26,17 @@ ENTRY = {"estimator": "exact", "continuations": {"estimator": {"name": "sampling
 def answer_row(model: str, job: str, template: int, declines: int, n: int = 5) -> dict[str, Any]:
     outcomes = dict.fromkeys(("unknown", "both", "restates", "empty", "other"), 0)
     return {
-        **{"model": model, "bias_type": "explicit", "instruction_id": 0, "setting": "plain"},
-        **{"prompt_form": "raw", "template_id": template, "job": job, "job_group": JOBS[job]},
-        **{"n_answers": n, "n_listed": n - declines, "n_declines": declines},
+        "model": model,
+        "bias_type": "explicit",
+        "instruction_id": 0,
+        "setting": "plain",
+        "prompt_form": "raw",
+        "template_id": template,
+        "job": job,
+        "job_group": JOBS[job],
+        "n_answers": n,
+        "n_listed": n - declines,
+        "n_declines": declines,
         **{f"n_{outcome}": k for outcome, k in outcomes.items()},
     }
 
@@ -56,7 +64,9 @@ def found(rows: list[Row], **values: object) -> Row:
 
 
 def test_the_difference_is_that_of_the_cells_of_both_paired_by_job() -> None:
-    rows = adjust(pair_rows_of_outcomes(PAIR, of_run("old", rows_of("old")) | of_run("new", rows_of("new")), {}))
+    rows = adjust(
+        pair_rows_of_outcomes(PAIR, of_run("old", rows_of("old")) | of_run("new", rows_of("new")), {})
+    )
     scope = {"gender": "declines", "group_a": "women's"}
     paired, crossed = (found(rows, **scope, kind=kind) for kind in ("paired", "crossed"))
     # nurse: (3 + 2 − 0 − 1) / 10 = 0.4; teacher: (4 + 4 − 1 − 1) / 10 = 0.6
@@ -77,7 +87,9 @@ def test_the_difference_is_that_of_the_cells_of_both_paired_by_job() -> None:
 
 
 def test_holm_runs_over_the_outcomes_and_groups_of_a_kind() -> None:
-    rows = adjust(pair_rows_of_outcomes(PAIR, of_run("old", rows_of("old")) | of_run("new", rows_of("new")), {}))
+    rows = adjust(
+        pair_rows_of_outcomes(PAIR, of_run("old", rows_of("old")) | of_run("new", rows_of("new")), {})
+    )
     tested = [row for row in rows if row["kind"] == "paired" and row["p_value"] is not None]
     n = len(tested)
     assert n >= 4  # listed and declines mirror each other here, in two groups of jobs

@@ -367,7 +367,9 @@ def test_associated_texts_that_decline_count_for_their_gender_and_in_no_list(sma
     before = {name: table(run, name) for name in ("representation", "associations", "word_lists")}
     scope = {"occupation": "nurse", "origin": "associated", "gender": "female", "method": "calibrated"}
     n = int(one(only(before["word_lists"], **scope, against="male"))["n_target"])
-    of_women = {r["key"] for r in before["associations"] if r["gender"] == "female" and r["origin"] == "associated"}
+    of_women = {
+        r["key"] for r in before["associations"] if r["gender"] == "female" and r["origin"] == "associated"
+    }
     women = [row for row in rows if row["key"] in of_women and row["occupation"] == "nurse"]
     assert n
     for row in women:
