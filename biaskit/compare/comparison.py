@@ -152,9 +152,9 @@ class _Comparison:
         """What the drawn answers of every model come to, of those that have some."""
         outcomes: dict[str, Answers] = {}
         for run in self.runs("probe"):
-            rows, where = run.tables.get("probe_answers", ()), str(run.path / "tables" / "probe_answers.csv")
+            rows, where = run.tables.get("probe_cells", ()), str(run.path / "tables" / "probe_cells.csv")
             outcomes |= outcomes_of(rows, run.manifest["models"], where, PromptTexts(run.question))
-            if not rows and run.tables.get("probe_outcomes"):
+            if run.tables.get("probe_outcomes") and rows and "n_answers" not in rows[0]:
                 self.made.notes.append(
                     f"{run.path} was analysed before answers were counted by cell, so they are not compared:"
                     f" `biaskit analyze {run.path}` counts them."

@@ -22,12 +22,13 @@ def outcomes_of(
     where: str,
     asked: PromptTexts | None = None,
 ) -> dict[str, Answers]:
-    """The models of one run from its rows of probe_answers.csv, shares of outcomes in place of genders.
+    """The models of one run from its rows of probe_cells.csv, shares of outcomes in place of genders.
 
     `models`: label → its entry in the manifest, which says how long a text may be. A pair of job and
     template without an answer is a gap, as a failed cell is.
     """
-    known = _whole([_shares(row, _lengths(models.get(row["model"], {}))) for row in rows])
+    answered = [row for row in rows if row.get("n_answers")]
+    known = _whole([_shares(row, _lengths(models.get(row["model"], {}))) for row in answered])
     return answers_of(known, TESTED_OUTCOMES, where, asked)
 
 
@@ -57,7 +58,7 @@ def _whole(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for own in arms.values():
         there = {(row["job"], row["template_id"]) for row in own}
         groups = {row["job"]: row["job_group"] for row in own}
-        numbers = [name for name in own[0] if name.endswith(("_mass", "_share")) or name == "coverage"]
+        numbers = [*(f"{one}_{what}" for one in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
         empty = {**own[0], **dict.fromkeys(numbers), "estimator": None}
         found += own
         found += [

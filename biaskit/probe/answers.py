@@ -59,18 +59,13 @@ class AnswersOfRun:
         return counts
 
 
-def answer_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> Iterator[Row]:
-    """The rows of probe_answers.csv: how many answers of each cell have which outcome, in study order."""
-    for cell in cells:
-        if (said := answers.cells.get(cell)) is not None:
-            yield {
-                **_arm(cell)._asdict(),
-                "template_id": cell.template_id,
-                "job": cell.job,
-                "job_group": cell.job_group,
-                "n_answers": said.total(),
-                **{f"n_{outcome}": _count(said, (outcome, "")) for outcome in OUTCOMES},
-            }
+def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
+    """The columns of probe_cells.csv that say how many answers of a cell have which outcome."""
+    said = answers.cells.get(cell)
+    names = {outcome: f"n_{outcome}" for outcome in OUTCOMES}
+    if said is None:
+        return dict.fromkeys(("n_answers", *names.values()))
+    return {"n_answers": said.total(), **{name: _count(said, (one, "")) for one, name in names.items()}}
 
 
 def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:

@@ -18,7 +18,7 @@ from biaskit.stats.crossed import spread_of_mean
 JOBS = {"nurse": "women's", "teacher": "women's", "pilot": "men's", "smith": "men's"}
 OF_FIVE = {  # model → job → answers of five that decline, after template 1 and after 2
     "old": {"nurse": (0, 1), "teacher": (1, 1), "pilot": (0, 0), "smith": (2, 1)},
-    "new": {"nurse": (3, 2), "teacher": (4, 4), "pilot": (1, 0), "smith": (2, 2)},
+    "new": {"nurse": (3, 2), "teacher": (4, 4), "pilot": (1, 1), "smith": (2, 2)},
 }
 ENTRY = {"estimator": "exact", "continuations": {"estimator": {"name": "sampling", "max_new_tokens": 24}}}
 
@@ -78,7 +78,7 @@ def test_the_difference_is_that_of_the_cells_of_both_paired_by_job() -> None:
     half = stats.t.ppf(0.975, spread.dof) * math.sqrt(spread.variance)
     assert (max(0.5 - half, -1), min(0.5 + half, 1)) == pytest.approx((crossed["ci_low"], crossed["ci_high"]))
     of_men = found(rows, gender="declines", group_a="men's", kind="paired")
-    assert 0.1 == pytest.approx(of_men["estimate"])  # pilot 0.1, smith (2 + 2 − 2 − 1) / 10
+    assert 0.15 == pytest.approx(of_men["estimate"])  # pilot (1 + 1) / 10, smith (2 + 2 − 2 − 1) / 10
     assert {"probe/outcome_share/paired/answers-models", "probe/outcome_share/crossed/answers-models"} == {
         row["family"] for row in rows
     }
@@ -92,7 +92,7 @@ def test_holm_runs_over_the_outcomes_and_groups_of_a_kind() -> None:
     )
     tested = [row for row in rows if row["kind"] == "paired" and row["p_value"] is not None]
     n = len(tested)
-    assert n >= 4  # listed and declines mirror each other here, in two groups of jobs
+    assert n == 4  # listed and declines mirror each other here, in two groups of jobs
     least = min(tested, key=lambda row: float(str(row["p_value"])))
     assert min(1.0, n * float(str(least["p_value"]))) == pytest.approx(least["p_adjusted"])
 

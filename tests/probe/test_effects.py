@@ -820,7 +820,7 @@ def test_the_bootstrap_replaces_the_intervals_of_jobs_and_groups_alone() -> None
 )
 def test_every_table_keeps_the_contract_of_the_writer(tmp_path: Path, without: list[Labels]) -> None:
     made = run(study(instructions=(0, 1), without=without), levels={"any": (1,)})
-    beyond_shares = {"probe_next", "probe_outcomes", "probe_answers"}
+    beyond_shares = {"probe_next", "probe_outcomes"}
     assert {name for name in SCHEMAS if name.startswith("probe_")} - beyond_shares | {"tests"} == set(made)
     for name, rows in made.items():
         path = tmp_path / f"{name}.csv"

@@ -6,6 +6,7 @@ import csv
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -98,6 +99,17 @@ def write(path: Path, *rows: dict[str, object]) -> Path:
 # --- columns -------------------------------------------------------------------------------------------
 
 
+def test_the_groups_of_a_table_are_told_from_columns_that_only_some_studies_have(tmp_path: Path) -> None:
+    for groups in (GROUPS, ("n_both", "male"), ("a", "b", "c", "d")):
+        for scoped in (False, True):
+            layout = columns("probe_cells", groups=groups, contrast=CONTRAST, scoped=scoped)
+            row: dict[str, Any] = {column.name: None for column in layout} | {"model": "m", "job": "nurse"}
+            path = tmp_path / "probe_cells.csv"
+            write_table(path, "probe_cells", [row], groups=groups, contrast=CONTRAST, scoped=scoped)
+            [found] = read_table_rows(path)
+            assert list(row) == list(found)
+
+
 @pytest.mark.parametrize("name", PROMISED)
 def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
     found = [column.name for column in columns(name, groups=GROUPS, contrast=CONTRAST)]
@@ -106,7 +118,7 @@ def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
 
 WITHOUT_REASON = (
     *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
-    *("instruction_words", "silhouette", "group_words", "probe_answers"),
+    *("instruction_words", "silhouette", "group_words"),
 )
 """Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
 

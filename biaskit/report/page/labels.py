@@ -166,7 +166,6 @@ TITLES: Mapping[str, tuple[str, str]] = {
 
 NOT_ON_PAGE: Mapping[str, str] = {
     "probe_cells": "one line per template and occupation",
-    "probe_answers": "one line per template and occupation",
     "associations": "one line per text",
 }
 """Tables too long for a page: their means stand in the others."""
