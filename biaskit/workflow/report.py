@@ -105,8 +105,8 @@ def report(
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
     from biaskit.report.figures import draw_all, files_of
-    from biaskit.report.findings import READING, cannot_show
     from biaskit.report.findings import findings as find
+    from biaskit.report.findings import say
     from biaskit.report.page import is_page, render_page
 
     paths, settings = [run_path(run) for run in runs], settings or {}
@@ -129,7 +129,8 @@ def report(
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
         found = find(content)
-        page = render_page(content, found, cannot_show(content), figures, max_mb=keys.max_mb, reading=READING)
+        said = say(content, found)
+        page = render_page(content, said, figures, max_mb=keys.max_mb)
         write_or_refuse(target, page.html)
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), drawn_before, seen)
