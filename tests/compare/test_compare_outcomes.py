@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -73,7 +74,7 @@ def test_the_difference_is_that_of_the_cells_of_both_paired_by_job() -> None:
     assert 0.5 == pytest.approx(paired["estimate"]) == pytest.approx(crossed["estimate"])
     test = stats.ttest_rel([0.5, 0.8], [0.1, 0.2])
     assert (test.statistic, test.pvalue) == pytest.approx((paired["statistic"], paired["p_value"]))
-    spread = spread_of_mean([[0.6, 0.2], [0.6, 0.6]])
+    spread = spread_of_mean(np.array([[0.6, 0.2], [0.6, 0.6]]))
     assert spread.variance is not None
     half = stats.t.ppf(0.975, spread.dof) * math.sqrt(spread.variance)
     assert (max(0.5 - half, -1), min(0.5 + half, 1)) == pytest.approx((crossed["ci_low"], crossed["ci_high"]))
@@ -102,7 +103,7 @@ def test_cells_that_only_one_model_answered_are_left_out_with_their_template() -
     rows = pair_rows_of_outcomes(PAIR, of_run("old", rows_of("old")) | of_run("new", short), {})
     row = found(rows, gender="declines", group_a="women's", kind="paired")
     assert 0.6 == pytest.approx(row["estimate"])  # template 1 alone: (3 − 0 + 4 − 1) / 10
-    assert "1 of 2" in str(row["reason"])
+    assert "template 2 of 2 left out" in str(row["reason"])
 
 
 def test_prompts_that_are_other_texts_are_not_compared() -> None:
