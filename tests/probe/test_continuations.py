@@ -264,6 +264,9 @@ def test_runs_are_compared_by_what_their_models_answer(model: str, tmp_path: Pat
     again = [row for row in alone.tables()["tests"] if row["quantity"] == "outcome_share"]
     assert len(of_run) == len(again) == len(rows)
     assert [row["estimate"] for row in of_run] == [row["estimate"] for row in again]
+    stored = [row for part in alone.content.parts for row in part.tables["tests"]]
+    assert stored
+    assert not [row for row in stored if row["family"].endswith("/answers-models")]
     # One without answers is named.
     plain = bk.probe(f"third={model}", **ASKED, out=tmp_path / "plain")
     mixed = bk.compare(first, plain, out=tmp_path / "mixed")
