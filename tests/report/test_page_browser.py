@@ -254,6 +254,33 @@ def test_long_tables_show_more_when_asked(browser: Browser, ten: Path) -> None:
     assert browser.run(count) == 1260
 
 
+def test_a_table_comes_out_as_csv_as_it_is_chosen_and_runs_nothing(browser: Browser, tmp_path: Path) -> None:
+    rows = [
+        {"model": "m", "occupation": name, "srb": value, "reason": ""}
+        for name, value in (("=1+1", 0.5), ('a "b", c', None), ("plain", -0.25))
+    ]
+    made = Content("t", (part("personas", ["m"], {"srb": rows}),), {})
+    browser.open(written(tmp_path, made, NOTHING, ()))
+    opened_table(browser, "table-1-srb")
+    browser.run(
+        "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.__csv = t; }); return '#'; }"
+    )
+    choose(browser, "Search in this table", "a", "#table-1-srb")
+    browser.until("return document.querySelectorAll('#table-1-srb tbody tr').length === 2")
+    buttons = "[...document.querySelectorAll('#table-1-srb button')]"
+    saves = f"{buttons}.find((one) => one.textContent === 'Download as CSV')"
+    browser.run(f"{saves}.click()")
+    browser.until("return window.__csv")
+    lines = browser.run("return window.__csv").split("\r\n")
+    assert lines == ["occupation,srb,model", '"a ""b"", c",,m', "plain,-0.25,m", ""]
+    choose(browser, "Search in this table", "=", "#table-1-srb")
+    browser.until("return document.querySelectorAll('#table-1-srb tbody tr').length === 1")
+    browser.run(f"window.__csv = ''; {saves}.click()")
+    browser.until("return window.__csv")
+    assert "'=1+1,0.5,m" in browser.run("return window.__csv")
+    assert browser.messages == []
+
+
 # --- texts, prompts, words ----------------------------------------------------------------------------------
 
 

@@ -27,7 +27,7 @@ OLD_TABLES = "tables of an older biaskit; biaskit analyze makes them again"
 def marked_words(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the generation engine: words of texts without a gender in the prompt."""
     for part in parts_of(content, "personas"):
-        lists = lists_of(part)
+        lists = lists_of(part) or lists_of(part, "specified")  # texts that all name a gender on request
         models = distinct(lists, "model")
         if len(models) > MANY_MODELS:
             yield Rank.LEAD, _of_many(part, models, lists)
@@ -59,7 +59,8 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     if not known:
         text = f"Words that mark a gender in {name}'s texts: not measured ({_why_not(lists)})."
         return Finding(text, "words", "not-measured", using, "words")
-    text = f"{longer(known)} of words that mark a gender in {name}'s texts (gender not in the prompt, one "
+    asked = "in" if known[0]["origin"] == "specified" else "not in"
+    text = f"{longer(known)} of words that mark a gender in {name}'s texts (gender {asked} the prompt, one "
     text += f"list per occupation and gender) {more_than_chance(known)}."
     sure = surely_longer(known)
     if not sure:
@@ -144,7 +145,8 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
     text = (
         f"{longer(known)} of words that mark a gender in the texts of {count(len(models), 'model')} (gender "
     )
-    text += f"not in the prompt) {more_than_chance(known)}. Judged together (false discovery rate 5 %), "
+    asked = "in" if known[0]["origin"] == "specified" else "not in"
+    text += f"{asked} the prompt) {more_than_chance(known)}. Judged together (false discovery rate 5 %), "
     text += f"{sum(counts.values()):,} {agreeing(sum(counts.values()), 'stay')} longer, from {ends[0]} to "
     text += f"{ends[1]}."
     if len(known) < len(lists):

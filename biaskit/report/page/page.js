@@ -112,7 +112,8 @@
           element("table", {}, caption, element("thead", {}, this.head), this.body)),
       );
       this.more = element("p", { class: "more" });
-      mount.append(this.more, this.#glossary());
+      const save = element("p", { class: "more" }, button("Download as CSV", () => this.#download()));
+      mount.append(this.more, save, this.#glossary());
     }
 
     #tools() {
@@ -234,6 +235,22 @@
         });
         this.more.append(enlarge, said);
       }
+    }
+
+    // The rows that are chosen, in their order, with every digit that the page holds.
+    #download() {
+      const { same, id } = this.table;
+      // A spreadsheet would run a text that begins like a formula.
+      const text = (value) => (/^[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(value) ? `'${value}` : value);
+      const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+      const shown = (column, i) => (column.kind === "text" ? text(column.value(i) ?? "") : String(column.value(i) ?? ""));
+      const fixed = same.map(([, value]) => text(value));
+      const lines = [[...this.columns.map((column) => column.name), ...same.map(([label]) => label)]];
+      for (const i of this.#rows()) lines.push([...this.columns.map((column) => shown(column, i)), ...fixed]);
+      const csv = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+      const address = URL.createObjectURL(new Blob([csv], { type: "text/csv" }));
+      element("a", { href: address, download: `${id}.csv` }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 60000);
     }
 
     #row(i) {

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.report.content import Content
+from biaskit.report.content import Content, Gate
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.report.findings.finding import Finding
@@ -89,6 +89,11 @@ class Section:
     def stands(self) -> bool:
         """Whether there is anything to show."""
         return bool(self.open or self.briefs or self.findings or self.id == "sure")
+
+    @property
+    def answered(self) -> bool:
+        """Whether it says something in the open, and not only that nothing was measured."""
+        return bool(self.open) or any(one["kind"] != "not-measured" for one in self.briefs)
 
 
 def render_page(
@@ -198,6 +203,7 @@ def _finalized(value: Any) -> Any:
 def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[str, Any]:
     every = [*_sections(content, said, plates)]
     sections = [one for one in every if one.stands]
+    sections.sort(key=lambda one: (one.id == "sure", not one.answered))
     for one in every:  # the last section keeps the tables and figures of a question that has no answer
         if not one.stands:
             sections[-1].tables.extend(one.tables)
@@ -209,6 +215,7 @@ def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[s
         "hero": next(iter(plates), None),
         "leading": [_brief(one) for one in said.leading],
         "sections": sections,
+        "gate": _gate(content.gate),
         "interval": _typeset(cut(said.interval, LONGEST_SENTENCE)),
         "reading": said.reading,
         "limits": [_typeset(cut(one, LONGEST_SENTENCE)) for one in said.limits],
@@ -304,6 +311,18 @@ def measured_line(content: Content) -> str:
         first, last = min(days), max(days)
         bits.append(first if first == last else f"{first} to {last}")
     return " · ".join(bits)
+
+
+def _gate(gate: Gate | None) -> dict[str, str] | None:
+    """The badge of a comparison of two models, as a release manager asks for it."""
+    if gate is None:
+        return None
+    if gate.holds:
+        return {"kind": "holds", "text": f"Equivalent in all {gate.n_rows:,} differences"}
+    if not gate.n_rows:
+        return {"kind": "fails", "text": "Not shown to be equivalent: nothing was compared"}
+    said = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
+    return {"kind": "fails", "text": said}
 
 
 def _brief(one: Brief) -> dict[str, str]:
