@@ -11,7 +11,7 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.files import check_replaceable, write_or_refuse
-from biaskit.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
@@ -63,10 +63,14 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     answers = stored.answers
     n_not_used = read_continuations(run, manifest, answers, _places, reading)
     made["probe_outcomes"], more = outcome_rows(answers, order)
+    if answers.cells:
+        rows_of_cells = zip(made["probe_cells"], order, strict=True)
+        made["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
     made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
-            tables.add(name, rows, groups=design.groups, contrast=design.contrast)
+            with_answers = bool(answers.cells)  # a table without them has no columns for them
+            tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
     notes += notes_of_frames(frame_layouts(design.templates))
