@@ -17,9 +17,12 @@ MEASURED = (
 )
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def canonical_json(value: object) -> str:
     """JSON with one spelling for each value: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(value: object) -> str:
@@ -35,6 +38,11 @@ def key_of(value: object) -> str:
 def key_of_json(content: str) -> str:
     """The same from canonical JSON."""
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:32]
+
+
+def key_of_parts(parts: Mapping[str, str]) -> str:
+    """The same from the canonical JSON of each value of a table, by its name in letters."""
+    return key_of_json("{" + ",".join(f'"{name}":{parts[name]}' for name in sorted(parts)) + "}")
 
 
 def versions() -> dict[str, str]:

@@ -339,7 +339,7 @@ def check_label(text: str, what: str) -> str:
         )
     if text != text.strip():
         raise CorpusError(f"{what} {shown(text)} begins or ends with white space. Remove it.")
-    if any(character in _LINE_ENDS for character in text):
+    if not text.isprintable() and any(character in _LINE_ENDS for character in text):
         raise CorpusError(f"{what} {shown(text)} holds a line break. Remove it.")
     return text
 
@@ -367,7 +367,9 @@ def text_of(row: SourceRow, key: str, *, required: bool = False) -> str:
     # A prompt that ends in a space would move the word boundary from the expression to the prompt.
     if value != value.strip():
         raise CorpusError(f"{row.where}: {key} begins or ends with white space: {shown(value)}. Remove it.")
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"):
+    if not value.isprintable() and any(
+        unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"
+    ):
         raise CorpusError(f"{row.where}: {key} holds a control character: {shown(value)}. Remove it.")
     return value
 

@@ -25,6 +25,7 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
+from biaskit.sequences import cut
 
 ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""
@@ -63,8 +64,7 @@ class _Scripted:
         return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
 
     def _plan(self, requests: Sequence[R]) -> Plan[R]:
-        size = self.batch_size
-        batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
+        batches = cut(requests, self.batch_size)
         return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
     def _line_for(self, rendered: str) -> Mapping[str, Any] | None:

@@ -17,8 +17,9 @@ from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
 from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key
+from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import Rounds
-from biaskit.probe.scoring import plan_cells, row_of
+from biaskit.probe.scoring import row_of
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import Cell, Failed, PromptForm, Scored, ScoreRequest
@@ -95,7 +96,7 @@ def _plan(
     if scorer is None:
         return None
     estimator, rounds = scorer.estimator_for(form), _rounds(design)
-    cells = plan_cells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
+    cells = PlannedCells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
     requests = {
         asked.key: (cell, asked)
         for cell, request in zip(cells.cells, cells.requests, strict=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.believed import why_not
-from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
+from biaskit.probe.design import ProbeDesign, model_key
+from biaskit.probe.planned import PlannedCells
 from biaskit.probe.power import plan_sentence
 from biaskit.probe.rounds import OpenCells, Rounds
 from biaskit.probe.shares.cells import as_json, cell_shares
@@ -37,36 +39,28 @@ from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
+from biaskit.sequences import picked
 from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
+Batches = Sequence[tuple[ScoreRequest, ...]]
 Look = Callable[[ContinuationScorer, PromptForm], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCells:
-    """One model's cells as requests, in study order."""
-
-    cells: tuple[Cell, ...]
-    requests: tuple[ScoreRequest, ...]
-
-    def by_place(self) -> dict[tuple[object, ...], tuple[Cell, ScoreRequest]]:
-        """Each cell with its request, found by the columns of a row."""
-        pairs = zip(self.cells, self.requests, strict=True)
-        return {_place(as_record(cell)): (cell, request) for cell, request in pairs}
-
-
 def score_cells(
-    design: ProbeDesign, session: Session[ContinuationScorer], look: Look | None = None
+    design: ProbeDesign,
+    session: Session[ContinuationScorer],
+    look: Look | None = None,
+    resolved: Json | None = None,
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped.
 
     `look`: is given each model with the form that was chosen for it, before anything of it is planned.
+    `resolved`: the design's description, where it is at hand.
     """
     study, run = design.study, session.run
-    scorers = session.begin(
-        "probe", study.name, question=compatibility(design), resolved=describe_design(design)
-    )
+    resolved = describe_design(design) if resolved is None else resolved
+    scorers = session.begin("probe", study.name, question=compatibility(design), resolved=resolved)
     forms = _choose_forms(study, scorers, session)
     if session.dry_run:
         stored = _stored(run, study)
@@ -154,17 +148,6 @@ def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> 
     return ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")
 
 
-def plan_cells(
-    design: ProbeDesign, label: str, form: PromptForm, fingerprint: str, estimator: object = "exact"
-) -> PlannedCells:
-    """One model's cells and their requests, keys included; needs no model."""
-    found: list[tuple[Cell, ScoreRequest]] = []
-    for cell, prompt, expressions in cells(design, label, form):
-        key = cell_key(cell, prompt, expressions, fingerprint, design.study, estimator)
-        found.append((cell, ScoreRequest(key, prompt, expressions)))
-    return PlannedCells(tuple(c for c, _ in found), tuple(r for _, r in found))
-
-
 def _stored(run: Path, study: ProbeStudy) -> dict[str, int]:
     """Key → matched draws of every stored row, 0 where nothing is drawn."""
     path = rows_file(run, "probe")
@@ -181,31 +164,32 @@ def _plan_model(
     stored: dict[str, int],
     answered: Collection[str],
     session: Session[ContinuationScorer],
-) -> tuple[PlannedCells, OpenCells, list[tuple[ScoreRequest, ...]], Answers[int]] | None:
+) -> tuple[PlannedCells, OpenCells, Batches, Answers[int]] | None:
     """A model's cells, those that are open, the batches that hold one, and what is taken over for the others.
 
     None where it failed its checks. `answered`: who answered its stored rows.
     """
     identity, estimator = scorer.identity, scorer.estimator_for(form)
-    planned = plan_cells(design, identity.label, form, identity.fingerprint, estimator.in_key())
+    planned = PlannedCells(design, identity.label, form, identity.fingerprint, estimator.in_key())
     rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
     open_cells = OpenCells(planned.requests, rounds, stored)
     n_stored = len(planned.requests) - len(open_cells.due)
     taken: Answers[int] = Answers()
     if open_cells.due:
-        fits = partial(_matched_draws, stored, planned.by_place(), rounds, estimator, design)
+        fits = partial(_matched_draws, stored, planned, rounds, estimator, design)
         taken = session.find_answers("probe", scorer, fits, answered)
+    if taken.values:
         stored |= taken.values
         open_cells = OpenCells(planned.requests, rounds, stored)
         taken.keep(open_cells.used)
     plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
-    pending: list[tuple[ScoreRequest, ...]] = []
+    pending: Batches = ()
     seconds: float | None = 0.0
     try:
         if open_cells.due:
             # All where neighbours share a forward, so that the batches stay; else those that are due.
             plan = scorer.plan_scores(planned.requests if scorer.whole_batches else open_cells.due)
-            pending = [batch for batch in plan.batches if any(r.key not in stored for r in batch)]
+            pending = _pending(plan.batches, stored)
             seconds = scorer.estimate_seconds(pending)
     except ModelError as error:
         scorer.close()
@@ -232,6 +216,14 @@ def _plan_model(
         shown = _in_rounds(shown, open_cells, planned, scorer)
     session.show_plan(shown)
     return planned, open_cells, pending, taken
+
+
+def _pending(batches: Batches, stored: Collection[str]) -> Batches:
+    """The batches that hold a request without a row."""
+    if not stored:
+        return batches
+    places = array("Q", (i for i, batch in enumerate(batches) if any(r.key not in stored for r in batch)))
+    return picked(batches, places)
 
 
 def _in_rounds(
@@ -287,8 +279,7 @@ def _run_model(
     if found is None:
         return
     planned, open_cells, pending, taken = found
-    places = planned.by_place()
-    taken.copy(writer, lambda row: {**row, **_columns(places[_place(row)][0])})
+    taken.copy(writer, lambda row: {**row, **_columns(planned.cells[planned.place_of(row)])})
     if not pending:
         return
     known = writer.answered.get(label, ())
@@ -297,10 +288,7 @@ def _run_model(
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
     session.keep_batch_size(scorer)
-    cell_of = {
-        request.key: (cell, request.prompt)
-        for cell, request in zip(planned.cells, planned.requests, strict=True)
-    }
+    place_of = {request.key: place for place, request in enumerate(planned.requests)}
     missing, written = open_cells.n_left, 0
     shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
     session.watcher.progress(label, 0, missing)
@@ -313,7 +301,9 @@ def _run_model(
                 for answer in group:
                     if isinstance(answer, Scored):
                         key, number = open_cells.place(answer.key)
-                        row = row_of(answer, *cell_of[key], estimator, number)
+                        place = place_of[key]
+                        cell, prompt = planned.cells[place], planned.prompts[place]
+                        row = row_of(answer, cell, prompt, estimator, number)
                         rows.append({**row, "model_key": shared})
                 written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
@@ -360,17 +350,9 @@ def _columns(cell: Cell) -> Json:
     return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
 
 
-_PLACE = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
-
-
-def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """Which of a model's cells a row answers."""
-    return tuple(row.get(name) for name in _PLACE)
-
-
 def _matched_draws(
     stored: Mapping[str, int],
-    planned: Mapping[tuple[object, ...], tuple[Cell, ScoreRequest]],
+    planned: PlannedCells,
     rounds: Rounds,
     estimator: Estimator,
     design: ProbeDesign,
@@ -378,7 +360,8 @@ def _matched_draws(
 ) -> int | None:
     """Another run's row as `OpenCells` knows it; None where it was not asked here or is no sound answer."""
     try:
-        cell, request = planned[_place(row)]
+        place = planned.place_of(row)
+        cell, request = planned.cells[place], planned.requests[place]
         number = row.get("round", 0)
         asked = rounds.request(request, number) if number in range(rounds.most) else None
         if asked is None or asked.key != row["key"] or asked.key in stored:

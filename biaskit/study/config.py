@@ -327,16 +327,25 @@ def select(
     # A single name may hold a comma.
     parts = [choice] if isinstance(choice, str) and choice in names else parts_of(choice)
     chosen: set[int] = set()
+    named, numbered = _places(names), _places(ids)
+    first, last = min(ids, default=0), max(ids, default=0)
     for part in parts:
-        if part in names:
-            chosen |= {i for i, name in enumerate(names) if name == part}
+        if part in named:
+            chosen.update(named[part])
         elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
             low, high = int(found[1]), int(found[2] or found[1])
-            if not ids or not min(ids) <= low <= high <= max(ids):
-                raise StudyError(
-                    f"There are no {what} {part}: the ids are {min(ids, default=0)} to {max(ids, default=0)}."
-                )
-            chosen |= {i for i, number in enumerate(ids) if low <= number <= high}
+            if not ids or not first <= low <= high <= last:
+                raise StudyError(f"There are no {what} {part}: the ids are {first} to {last}.")
+            for number in range(low, high + 1):
+                chosen.update(numbered.get(number, ()))
         else:
             raise StudyError(f"There is no {what.removesuffix('s')} {part!r}.{nearest(part, names)}")
     return [entry for i, entry in enumerate(entries) if i in chosen]
+
+
+def _places(entries: Sequence[T]) -> dict[T, list[int]]:
+    """Where each entry stands, from 0."""
+    found: dict[T, list[int]] = {}
+    for place, entry in enumerate(entries):
+        found.setdefault(entry, []).append(place)
+    return found

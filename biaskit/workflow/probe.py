@@ -171,22 +171,23 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
     )
+    resolved = describe_design(design)
     return run_study(
         study,
         models,
         call,
-        digest=describe_design(design)["digest"],
+        digest=resolved["digest"],
         open_model=partial(open_scorer, scoring=scoring),
-        fill=partial(_fill, design),
+        fill=partial(_fill, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
         result=ProbeResult,
     )
 
 
-def _fill(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
+def _fill(design: ProbeDesign, resolved: dict[str, Any], session: Session[ContinuationScorer]) -> Outcome:
     """The probabilities of every cell, then the texts that were asked for beside them."""
-    outcome = score_cells(design, session, partial(_look_at_forms, design, session))
+    outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
     if design.study.continuations:
         continue_cells(design, session)
     return outcome

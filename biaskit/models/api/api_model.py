@@ -57,7 +57,7 @@ class ApiModel:
     ) -> Plan[R]:
         price = self.connection.price
         cost = price.cost(prompt_tokens, new_tokens) if price else None
-        return Plan(tuple(batches), calls, prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
+        return Plan(batches, calls, prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
 
     def _rendered(self, prompt: Prompt) -> str:
         """What is sent, as a row holds it: the text, or the messages as JSON."""
