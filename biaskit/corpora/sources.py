@@ -13,7 +13,7 @@ import io
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,7 +85,7 @@ class SourceTable:
     """The rows of a file, and what stands beside them (TOML only)."""
 
     top: SourceRow
-    rows: tuple[SourceRow, ...]
+    rows: Sequence[SourceRow]
 
 
 # --- what is shipped -----------------------------------------------------------------------------
@@ -161,20 +161,33 @@ def source_digest(source: str | Path) -> str:
 
 def read_source_rows(source: str | Path, layout: SourceLayout) -> SourceTable:
     """Read a list in any of the formats its layout allows; an empty one is an error."""
+    top, rows = stream_source_rows(source, layout)
+    return SourceTable(top, tuple(rows))
+
+
+def stream_source_rows(source: str | Path, layout: SourceLayout) -> tuple[SourceRow, Iterator[SourceRow]]:
+    """The same row by row, for lists that may be long; what stands beside them comes first."""
     formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
     where, suffix, text = read_source(source, layout.kind, formats)
     top = SourceRow(where, {})
     if suffix == ".toml":
         top = SourceRow(where, parse_toml(text, where))
         check_keys(top, (*layout.top, layout.table))
-        rows = list(_toml_rows(top, layout))
+        rows = _toml_rows(top, layout)
     elif suffix == ".txt" and layout.from_line:
-        rows = list(_line_rows(text, where, layout.from_line))
+        rows = _line_rows(text, where, layout.from_line)
     else:
-        rows = list(_csv_rows(text, where, layout))
-    if not rows:
-        raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
-    return SourceTable(top, tuple(rows))
+        rows = _csv_rows(text, where, layout)
+    return top, _some(rows, f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
+
+
+def _some(rows: Iterator[SourceRow], otherwise: str) -> Iterator[SourceRow]:
+    """The same rows, of which there must be one."""
+    row = next(rows, None)
+    if row is None:
+        raise CorpusError(otherwise)
+    yield row
+    yield from rows
 
 
 def _toml_rows(top: SourceRow, layout: SourceLayout) -> Iterator[SourceRow]:

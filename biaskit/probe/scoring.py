@@ -59,8 +59,12 @@ def score_cells(
     `resolved`: the design's description, where it is at hand.
     """
     study, run = design.study, session.run
-    resolved = describe_design(design) if resolved is None else resolved
-    scorers = session.begin("probe", study.name, question=compatibility(design), resolved=resolved)
+    scorers = session.begin(
+        "probe",
+        study.name,
+        question=partial(compatibility, design),
+        resolved=lambda: describe_design(design) if resolved is None else resolved,
+    )
     forms = _choose_forms(study, scorers, session)
     if session.dry_run:
         stored = _stored(run, study)

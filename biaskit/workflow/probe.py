@@ -171,12 +171,15 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
     )
-    resolved = describe_design(design)
+    described = describe_design(design)
+    digest = described["digest"]
+    resolved = None if call.dry_run else described
+    del described  # a dry run writes none of it: long lists are not held twice
     return run_study(
         study,
         models,
         call,
-        digest=resolved["digest"],
+        digest=digest,
         open_model=partial(open_scorer, scoring=scoring),
         fill=partial(_fill, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
@@ -185,7 +188,9 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
     )
 
 
-def _fill(design: ProbeDesign, resolved: dict[str, Any], session: Session[ContinuationScorer]) -> Outcome:
+def _fill(
+    design: ProbeDesign, resolved: dict[str, Any] | None, session: Session[ContinuationScorer]
+) -> Outcome:
     """The probabilities of every cell, then the texts that were asked for beside them."""
     outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
     if design.study.continuations:

@@ -33,11 +33,19 @@ from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 
-def draw_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outcome:
-    """Draw every text that has no row yet and store it; the same call goes on where it stopped."""
+def draw_texts(
+    design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
+) -> Outcome:
+    """Draw every text that has no row yet and store it; the same call goes on where it stopped.
+
+    `resolved`: the design's description, where it is at hand.
+    """
     study, run = design.study, session.run
     generators = session.begin(
-        "personas", study.name, question=compatibility(design), resolved=describe_design(design)
+        "personas",
+        study.name,
+        question=partial(compatibility, design),
+        resolved=lambda: describe_design(design) if resolved is None else resolved,
     )
     forms = _forms(design, generators, session)
     if session.dry_run:
