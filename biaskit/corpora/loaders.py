@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from biaskit.corpora.frames import check_frames, factors_of
+from biaskit.corpora.rows import SourceLayout, read_source_rows, stream_source_rows
 from biaskit.corpora.sources import (
-    SourceLayout,
     SourceRow,
     check_keys,
     check_label,
@@ -27,9 +27,7 @@ from biaskit.corpora.sources import (
     one_of,
     parse_toml,
     read_source,
-    read_source_rows,
     shown,
-    stream_source_rows,
     text_of,
     texts_of,
     year_of,

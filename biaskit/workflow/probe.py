@@ -150,6 +150,8 @@ def probe(
     for name in ("jobs", "templates", "instructions"):
         overrides |= list_override(name, given[name])
     if expressions is not None:
+        if not expressions:
+            raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
     overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
