@@ -21,6 +21,7 @@ from biaskit.records import (
     Failed,
     LogProb,
     Plan,
+    Prompt,
     PromptForm,
     Sampling,
     Scored,
@@ -70,6 +71,10 @@ class SampledScorer:
     def batch_size(self) -> int:
         """The generator's: texts in a batch."""
         return self._generator.batch_size
+
+    def rendered(self, prompt: Prompt) -> str:
+        """As the generator reads it."""
+        return self._generator.rendered(prompt)
 
     def used(self) -> Mapping[str, float | None]:
         """What the generator used."""

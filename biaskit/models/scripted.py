@@ -74,6 +74,10 @@ class _Scripted:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return Answered(f"scripted {self.identity.fingerprint[:12]}", now, None, 0)
 
+    def rendered(self, prompt: Prompt) -> str:
+        """What a line's `contains` is looked for in."""
+        return rendered_plainly(prompt)
+
     def used(self) -> Mapping[str, float | None]:
         """Nothing is paid for."""
         return {}
@@ -109,7 +113,7 @@ class ScriptedScorer(_Scripted):
             yield [self._answer(request) for request in batch]
 
     def _answer(self, request: ScoreRequest) -> Scored | Failed:
-        rendered = rendered_plainly(request.prompt)
+        rendered = self.rendered(request.prompt)
         line = self._line_for(rendered)
         if line is None:
             return Failed(request.key, "no line of the script answers this prompt")
@@ -145,7 +149,7 @@ class ScriptedGenerator(_Scripted):
             yield [self._answer(request) for request in batch]
 
     def _answer(self, request: DrawRequest) -> Draw | Failed:
-        rendered = rendered_plainly(request.prompt)
+        rendered = self.rendered(request.prompt)
         line = self._line_for(rendered)
         if line is None or not (line.get("texts") or "fail" in line):
             return Failed(request.key, "no line of the script answers this prompt with texts")

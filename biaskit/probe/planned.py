@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from biaskit.probe.design import Placed, ProbeDesign, build_prompt, cell_at, key_maker
+from biaskit.probe.design import Placed, ProbeDesign, build_prompt, cell_at, key_maker, model_key
 from biaskit.records import (
     NO_INSTRUCTION,
     Cell,
@@ -31,6 +31,7 @@ class PlannedCells:
         estimator: object = "exact",
     ) -> None:
         self._design, self._label, self._form = design, label, form
+        self.model_key = model_key(fingerprint, design.study, estimator)
         self._key = key_maker(fingerprint, design.study, estimator)
         self.cells: Computed[Cell] = Computed(design.n_cells, self._cell)
         self.prompts: Computed[Prompt] = Computed(design.n_cells, self._prompt)

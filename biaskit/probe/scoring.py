@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,29 +13,25 @@ from typing import Any
 from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.believed import why_not
-from biaskit.probe.design import ProbeDesign, model_key
+from biaskit.probe.design import ProbeDesign
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.power import plan_sentence
 from biaskit.probe.rounds import OpenCells, Rounds
-from biaskit.probe.shares.cells import as_json, cell_shares
+from biaskit.probe.rows import columns_of, row_of
+from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import (
     PROBE_FORMS,
-    Cell,
     Estimator,
-    EstimatorName,
-    Expression,
-    LogProb,
     Plan,
-    Prompt,
     PromptForm,
     Scored,
     ScoreRequest,
-    as_record,
 )
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import estimator_of, model_entry
+from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
@@ -176,12 +173,22 @@ def _plan_model(
     identity, estimator = scorer.identity, scorer.estimator_for(form)
     planned = PlannedCells(design, identity.label, form, identity.fingerprint, estimator.in_key())
     rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
+    same = SamePrompts(scorer)
+    try:
+        if stored:
+            own = read_rows(rows_file(session.run, "probe"), skip_bad=design.study.skip_bad_lines)
+            hold_prompts(own, planned, same)
+    except ModelError as error:
+        scorer.close()
+        session.leave_out(identity.label, error)
+        return None
     open_cells = OpenCells(planned.requests, rounds, stored)
     n_stored = len(planned.requests) - len(open_cells.due)
     taken: Answers[int] = Answers()
     if open_cells.due:
-        fits = partial(_matched_draws, stored, planned, rounds, estimator, design)
+        fits = partial(_matched_draws, stored, planned, rounds, estimator, design, same)
         taken = session.find_answers("probe", scorer, fits, answered)
+        session.outcome.notes += same.notes()
     if taken.values:
         stored |= taken.values
         open_cells = OpenCells(planned.requests, rounds, stored)
@@ -220,6 +227,15 @@ def _plan_model(
         shown = _in_rounds(shown, open_cells, planned, scorer)
     session.show_plan(shown)
     return planned, open_cells, pending, taken
+
+
+def hold_prompts(rows: Iterable[Mapping[str, Any]], planned: PlannedCells, same: SamePrompts) -> None:
+    """Hold a run's own rows of a model against its prompts. Raises `ModelError` where one is another."""
+    for row in rows:
+        if row.get("model_key") == planned.model_key:
+            with suppress(LookupError, TypeError):  # not asked here, or no label where one belongs
+                same.holds(row, planned.prompts[planned.place_of(row)])
+    same.check()
 
 
 def _pending(batches: Batches, stored: Collection[str]) -> Batches:
@@ -283,7 +299,7 @@ def _run_model(
     if found is None:
         return
     planned, open_cells, pending, taken = found
-    taken.copy(writer, lambda row: {**row, **_columns(planned.cells[planned.place_of(row)])})
+    taken.copy(writer, lambda row: {**row, **columns_of(planned.cells[planned.place_of(row)])})
     if not pending:
         return
     known = writer.answered.get(label, ())
@@ -294,7 +310,6 @@ def _run_model(
     session.keep_batch_size(scorer)
     place_of = {request.key: place for place, request in enumerate(planned.requests)}
     missing, written = open_cells.n_left, 0
-    shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
     session.watcher.progress(label, 0, missing)
     used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
     usage.note({**used, "rows": written, **scorer.used()})
@@ -308,7 +323,7 @@ def _run_model(
                         place = place_of[key]
                         cell, prompt = planned.cells[place], planned.prompts[place]
                         row = row_of(answer, cell, prompt, estimator, number)
-                        rows.append({**row, "model_key": shared})
+                        rows.append({**row, "model_key": planned.model_key})
                 written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
                 session.note_prompts(label, rows)
@@ -320,47 +335,15 @@ def _run_model(
         usage.note({**used, "rows": written, **scorer.used()}, last=True)
 
 
-def row_of(
-    answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
-) -> dict[str, Any]:
-    """A row of probe.jsonl (docs/reading.md#rows); `number`: of the round, where draws are counted."""
-    row = {
-        "key": answer.key,
-        **_columns(cell),
-        "prompt": answer.prompt,
-        "system": prompt.system,
-        "estimator": answer.estimator,
-        "answered_by": answer.answered.by,
-        "answered_at": answer.answered.at,
-        "prompt_tokens": answer.answered.prompt_tokens,
-        "expressions": [_expression(e, answer.estimator) for e in answer.log_probs],
-    }
-    if answer.listed is not None:
-        row |= {
-            "k": estimator.k,
-            "listed": {before: list(listed) for before, listed in answer.listed.items()},
-        }
-    if answer.listed_next is not None:
-        # Six decimals: float32 sums are not better.
-        row["listed_next"] = [[one.text, round(one.log_prob, 6), one.id] for one in answer.listed_next]
-    if answer.counts is not None:
-        row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
-        row["answers"] = [list(one) for one in answer.answers or ()]
-    return row
-
-
-def _columns(cell: Cell) -> Json:
-    """The columns of a row that say which cell it answers."""
-    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
-
-
 def _matched_draws(
     stored: Mapping[str, int],
     planned: PlannedCells,
     rounds: Rounds,
     estimator: Estimator,
     design: ProbeDesign,
+    same: SamePrompts,
     row: Mapping[str, Any],
+    run: str,
 ) -> int | None:
     """Another run's row as `OpenCells` knows it; None where it was not asked here or is no sound answer."""
     try:
@@ -372,28 +355,9 @@ def _matched_draws(
             return None
         if row["estimator"] != estimator.name or not isinstance(row["prompt"], str):
             return None
-        if why_not(row, request.expressions):
+        if why_not(row, request.expressions) or not same.holds(row, request.prompt, run):
             return None
         cell_shares(cell, row, design.groups, word_boundary=design.study.word_boundary)
         return int(sum(row.get("counts", {}).values()))
     except (BiaskitError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
-
-
-def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
-    """One expression of a row: a point, or the ends of what is known; JSON has no -inf, so that is null."""
-    shown: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
-    if estimator == "top-k":
-        shown |= {"low": _finite(e.low), "high": _finite(e.high)}
-    elif estimator != "sampling":
-        shown["log_prob"] = _finite(e.high)
-    return shown if e.tokens is None else {**shown, "tokens": e.tokens}
-
-
-def _finite(log_prob: float | None) -> float | None:
-    return None if log_prob is None else as_json(log_prob)
-
-
-def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:
-    """Group → texts as expressions, in order."""
-    return tuple(Expression(group, text) for group, listed in texts.items() for text in listed)

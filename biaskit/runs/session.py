@@ -162,7 +162,11 @@ class Session(Generic[M]):
             self.earlier[label].compare(rows)
 
     def find_answers(
-        self, engine: str, model: M, fits: Callable[[Mapping[str, Any]], V | None], answered: Collection[str]
+        self,
+        engine: str,
+        model: M,
+        fits: Callable[[Mapping[str, Any], str], V | None],
+        answered: Collection[str],
     ) -> Answers[V]:
         """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
         if not self.reuse:

@@ -14,6 +14,7 @@ from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
+from biaskit.foreign import visible
 from biaskit.inputs import Inputs, TooMuch, expanded, one_line, parse_toml
 from biaskit.provenance import digest
 from biaskit.records import Instruction
@@ -344,10 +345,12 @@ def select(
             chosen.update(named[part])
         elif not part:
             raise StudyError(f"{what}: an entry is empty. Write names, ids or ranges, such as 1-3, or all.")
-        elif found := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part):
-            low, high = int(found[1]), int(found[2] or found[1])
+        elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
+            low, high = (int(text) if len(text) < 10 else 10**9 for text in (found[1], found[2] or found[1]))
             if not ids or not first <= low <= high <= last:
-                raise StudyError(f"There are no {what} {part}: the ids are {first} to {last}.")
+                raise StudyError(
+                    f"There are no {what} {visible(part, longest=60)}: the ids are {first} to {last}."
+                )
             for number in range(low, high + 1):
                 chosen.update(numbered.get(number, ()))
         else:

@@ -17,7 +17,8 @@ from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
-from biaskit.probe.scoring import expressions_of, score_cells
+from biaskit.probe.rows import expressions_of
+from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import describe_design, read_design
 from biaskit.probe.ways import HANDFUL, better_form
 from biaskit.progress import Watcher

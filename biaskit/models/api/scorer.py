@@ -168,7 +168,7 @@ class ApiScorer(ApiModel):
         prompt, forms = request.prompt, self._forms(request)
         chat = path_of(prompt.form) != "completions"
         k = self.estimator_for(prompt.form).k or 0
-        shown = self._rendered(prompt)
+        shown = self.rendered(prompt)
         settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
         # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
         # decides whether the list's last one counts, so the same cell gets the same bounds again.
@@ -203,7 +203,7 @@ class ApiScorer(ApiModel):
         total = sum(t for t in tokens if t is not None) if None not in tokens else None
         return Scored(
             key=request.key,
-            prompt=self._rendered(request.prompt),
+            prompt=self.rendered(request.prompt),
             estimator=name,  # type: ignore[arg-type]
             log_probs=log_probs,
             answered=Answered(who[-1].by, who[-1].at, total, len(who)),
