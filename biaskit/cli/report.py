@@ -25,6 +25,7 @@ from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, emit_notes, t
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("--open open_it", None, "Show the page in the browser.", is_flag=True)
 @option("--out", "FILE", "Where the page goes; by default report.html in the run's folder.")
+@option("--title", "TEXT", "Of the page; by default it names the model.", default="")
 @option("--no-texts", None, "Leave out every generated or imported text.", is_flag=True)
 @with_sides
 @with_format("How the findings are printed; the page is the same.", ("text", "json"))

@@ -10,12 +10,14 @@ from typing import Any
 from biaskit.personas.texts.association import Honorifics, counted_places
 from biaskit.personas.texts.tokens import letters, tokeniser
 from biaskit.report.content import ExampleText, Span, WordInContext
-from biaskit.tables.query import Row, Tables, grouped
+from biaskit.tables.query import Row, Tables, grouped, where
 
 MOST_EXAMPLES = 240
 """Example texts of one run, shared by its models."""
 LONGEST_EXAMPLE = 4_000
-WORDS_IN_CONTEXT = 5
+WORDS_IN_CONTEXT = 8
+"""Of each list, without gender words and names; these come after, `GENDER_WORDS` of them."""
+GENDER_WORDS = 2
 SENTENCES_PER_WORD = 3
 LONGEST_SENTENCE = 280
 AROUND = 18
@@ -110,11 +112,11 @@ class _Contexts:
 
     def __init__(self, marked: Sequence[Row], tokenizer: str) -> None:
         self._tokenise = tokeniser(tokenizer)
-        self._wanted: dict[ListKey, dict[str, float]] = {}
-        for row in marked:
-            if row["method"] == "calibrated" and row["rank"] <= WORDS_IN_CONTEXT:
-                key = (row["model"], row["occupation"], row["origin"], row["gender"])
-                self._wanted.setdefault(key, {}).setdefault(row["word"], row["z"])
+        lists = grouped(where(marked, method="calibrated"), "model", "occupation", "origin", "gender")
+        self._wanted: dict[ListKey, dict[str, float]] = {
+            (model, occupation, origin, gender): _first_words(rows)
+            for (model, occupation, origin, gender), rows in lists.items()
+        }
         self._found: dict[tuple[ListKey, str], list[tuple[str, str]]] = {}
 
     def add(self, key: str, text: str, row: Row) -> None:
@@ -148,6 +150,15 @@ class _Contexts:
                 numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)
+
+
+def _first_words(rows: Sequence[Row]) -> dict[str, float]:
+    """The first words of a list with their z: those that name no gender and nobody, then some that do."""
+    words: dict[bool, dict[str, float]] = {False: {}, True: {}}
+    for row in sorted(rows, key=lambda row: row["rank"]):
+        words[bool(row.get("is_gender_word") or row.get("is_name"))].setdefault(row["word"], row["z"])
+    plain, of_gender = words[False].items(), words[True].items()
+    return dict([*list(plain)[:WORDS_IN_CONTEXT], *list(of_gender)[:GENDER_WORDS]])
 
 
 def _shortened(sentence: str, word: str, tokenise: Any) -> str:

@@ -81,6 +81,15 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether `biaskit compare --require equivalent` would pass: every difference is equivalent."""
+
+    holds: bool
+    n_failing: int
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
     """Everything a report says, before anyone decides how it looks."""
 
@@ -99,6 +108,7 @@ class Content:
     versions: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""
     reference: Literal["parity", "labour", "both", "none"] = "both"
+    gate: Gate | None = None  # of two models held against each other
 
     def judged(self) -> Content:
         """The same content with the verdicts of all its tests as the claims of one page."""

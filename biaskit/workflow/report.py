@@ -21,7 +21,7 @@ from biaskit.personas.papers import paper_tables as persona_tables
 from biaskit.probe.papers import paper_tables as probe_tables
 from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
-from biaskit.report.content import Content, ExampleText, PromptShown, WordInContext
+from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
@@ -83,6 +83,7 @@ class Report:
 def report(
     *runs: str | Path | RunResult,
     out: str | Path | None = None,
+    title: str = "",
     texts: bool = True,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
@@ -96,6 +97,7 @@ def report(
         out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
             comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/, or
             beside the page where that folder cannot be written.
+        title: of the page; by default it names the model.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
         settings: `report.max_mb`, `report.pdf`, `reference` and `margin.QUANTITY`.
@@ -104,8 +106,8 @@ def report(
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
     from biaskit.report.figures import draw_all, files_of
-    from biaskit.report.findings import READING, cannot_show
     from biaskit.report.findings import findings as find
+    from biaskit.report.findings import say
     from biaskit.report.page import is_page, render_page
 
     paths, settings = [run_path(run) for run in runs], settings or {}
@@ -117,6 +119,9 @@ def report(
     with watching(watcher) as seen:
         seen.progress("report", 0, STEPS)
         content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
+        content = (
+            replace(content, title=title, command=_with_title(content.command, title)) if title else content
+        )
         target = expanded(out) if out is not None else folder / PAGE
         check_replaceable(target, "page", PAGES, is_page)
         if out is not None and not may_write(folder):
@@ -128,7 +133,8 @@ def report(
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
         found = find(content)
-        page = render_page(content, found, cannot_show(content), figures, max_mb=keys.max_mb, reading=READING)
+        said = say(content, found)
+        page = render_page(content, said, figures, max_mb=keys.max_mb)
         write_or_refuse(target, page.html)
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), drawn_before, seen)
@@ -181,7 +187,7 @@ def _content(
     named = _Named.of(runs, groups, aliases)
     make_fit(named.paths, watcher or Silent())
     collection = gather(named.paths)
-    between, notes, folder = _between(collection, named, settings, out)
+    between, notes, folder, gate = _between(collection, named, settings, out)
     content = Content(
         title=_title(collection.parts),
         parts=collection.parts,
@@ -194,6 +200,7 @@ def _content(
         versions=versions(),
         bibtex="\n\n".join(bibtex_of(_papers(collection)).values()),
         reference=settings.get("reference", _reference(collection)),
+        gate=gate,
     )
     return _with_rows(content.judged(), collection), folder
 
@@ -229,20 +236,26 @@ class _Named:
 
 def _between(
     collection: Collection, named: _Named, settings: Mapping[str, Any], out: str | Path | None
-) -> tuple[Tables, tuple[str, ...], Path]:
-    """What ties runs and models together, and the folder everything goes to."""
+) -> tuple[Tables, tuple[str, ...], Path, Gate | None]:
+    """What ties runs and models together, the folder everything goes to, and the gate of two models."""
     from biaskit.workflow.compare import compare_gathered
 
     first, alone = named.paths[0], len(named.paths) == 1
     n_models = len({model.label for part in collection.parts for model in part.models})
     if alone and n_models == 1:
-        return {}, (), first
+        return {}, (), first, None
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
     own = named.folder or (first / "comparison" if alone else None)
     if out is not None and own is not None and not may_write(own.parent if alone else own):
         own = expanded(out).parent / "comparison"
     made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
-    return made.content.between, made.warnings, first if alone and named.folder is None else made.path
+    required = made.requirement()
+    gate = Gate(required.holds, len(required.failing), required.n_rows) if n_models == 2 else None
+    return made.content.between, made.warnings, first if alone and named.folder is None else made.path, gate
+
+
+def _with_title(command: str, title: str) -> str:
+    return f"{command} --title {shlex.quote(title)}"
 
 
 def _title(parts: Sequence[Part]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
 from biaskit.report.figures.figure import Missing
+from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row
@@ -27,7 +28,6 @@ class Finding:
     topic: str = "probe-implicit"
     verdict: str = "higher"
     measured_with: str = "a, raw, exact"
-    anchor: str = "figures"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Figure:
     svg: bytes
     caption: str = "n = 63 jobs; bars: 95 % intervals; unit: share."
     alt: str = "Dots for every job."
-    anchor: str = "figures"
+    column: Figure | None = None
+    question: str = "say"
 
 
 def svg(n: int = 40, text: str = "share of women") -> bytes:
@@ -282,15 +283,23 @@ EMPTY = Content(title="", parts=(), between={}, with_texts=False, texts_reason="
 
 FINDINGS = (
     Finding("Women get 58 % [33–79] of the probability for jobs mostly held by women."),
-    Finding("The two differ by 1 point.", "models", "equivalent", "a and b, raw, exact", "table-0-gaps"),
-    Finding("Eight points less.", "representation", "no-clear-difference", "a, chat", "table-representation"),
-    *(Finding(f"A detail, number {i}.", "srb", "shown", "a, chat", "figure-lollipop") for i in range(9)),
-    Finding("Fewer than 10 occupations.", "relations", "not-measured", "a and b", "nowhere"),
+    Finding("The two differ by 1 point.", "models", "equivalent", "a and b, raw, exact"),
+    Finding("Eight points less.", "representation", "no-clear-difference", "a, chat"),
+    *(Finding(f"A detail, number {i}.", "srb", "shown", "a, chat") for i in range(9)),
+    Finding("Fewer than 10 occupations.", "relations", "not-measured", "a and b"),
 )
 LIMITS = ("“They” is the only neutral pronoun that is measured.", "Labour data are U.S. statistics.")
+BRIEFS = (
+    Brief("Asked outright, a says women 14 points more often [9 to 19].", "say", "higher"),
+    Brief("Its texts speak of women as often as labour statistics do.", "write", "equivalent"),
+    Brief("The two models show no clear difference.", "models", "no-clear-difference"),
+)
+SAID = Sentences(FINDINGS, BRIEFS[:2], BRIEFS, LIMITS, ("instructions: biaskit probe a --study x",))
+NOTHING = Sentences()
 FIGURES = (
-    Figure("lollipop", "Share of women in each job", svg()),
-    Figure("gaps", "Probe gap against represented gap", svg(60)),
+    Figure("lollipop", "Share of women in each job", svg(), column=Figure("lollipop-column", "", svg(7))),
+    Figure("gaps", "Probe gap against represented gap", svg(60), question="agree"),
+    Figure("later", "Unpacked by the script", svg(50), question="write"),
     Missing("silhouette", "How many clusters", "fewer than 4 words"),
 )
 
@@ -338,7 +347,13 @@ def poisoned(value: Any, payload: str) -> Any:
     return value
 
 
-_CLOSED = ("engine", "reference", "groups", "contrast")  # values of our own code, not of a stranger
+_CLOSED = (
+    "engine",
+    "reference",
+    "groups",
+    "contrast",
+    "question",
+)  # values of our own code, not of a stranger
 _TABLES = ("tables", "between")
 _LONG = ("text", "prompt", "sentences", "examples", "prompts", "title")
 
@@ -362,8 +377,8 @@ def _poisoned_row(row: Row, payload: str) -> Row:
     }
 
 
-def hostile(payload: str) -> tuple[Content, tuple[Finding, ...], tuple[str, ...], tuple[Any, ...]]:
-    """A small report with the payload in every text: content, findings, limits, figures."""
+def hostile(payload: str) -> tuple[Content, Sentences, tuple[Any, ...]]:
+    """A small report with the payload in every text: content, sentences, figures."""
     small = content(["a", "b"], ["nurse", "pilot"], n_words=3, letters=200, n_prompts=2)
     figures = tuple(
         replace(figure, title=figure.title + payload)
@@ -371,4 +386,4 @@ def hostile(payload: str) -> tuple[Content, tuple[Finding, ...], tuple[str, ...]
         else replace(figure, title=figure.title + payload, caption=payload, alt=payload)
         for figure in FIGURES
     )
-    return poisoned(small, payload), poisoned(FINDINGS, payload), poisoned(LIMITS, payload), figures
+    return poisoned(small, payload), poisoned(SAID, payload), figures

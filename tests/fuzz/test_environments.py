@@ -28,7 +28,7 @@ from fuzz.base_runs import probe_run
 from fuzz.environments import ENVIRONMENTS, Case, cases, check, possible
 
 N = 14
-"""Real processes of the ordinary run; some more are slow, and `long.py --only environments` tries them all."""
+"""Real processes of the ordinary run; some more are slow, and `long.py --only environments` tries all."""
 N_SLOW = 26
 
 

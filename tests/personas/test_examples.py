@@ -78,10 +78,20 @@ def test_a_word_has_the_sentences_of_its_own_list_alone() -> None:
     assert 4.0 == kind.z
 
 
-def test_a_word_without_a_sentence_stays_and_words_below_the_top_do_not() -> None:
+def test_a_word_without_a_sentence_stays_and_words_below_the_top_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(showing, "WORDS_IN_CONTEXT", 2)
     words = {word.word: word.sentences for word in show(ROWS, TABLES, {}).words}
     assert {"kind", "grey"} == set(words)
     assert () == words["grey"]
+
+
+def test_words_that_name_no_gender_come_first_and_few_others_after() -> None:
+    of_gender = [marked(word, i, is_gender_word=True) for i, word in enumerate(("she", "her", "woman"), 1)]
+    listed = [*of_gender, marked("ann", 4, is_name=True), marked("kind", 5, is_gender_word=False)]
+    found = show(ROWS, {**TABLES, "marked_words": listed}, {}).words
+    assert ["kind", "she", "her"] == [word.word for word in found]
 
 
 def test_an_honorific_ends_no_sentence() -> None:
@@ -103,7 +113,10 @@ def test_each_sentence_is_stored_once() -> None:
     assert set(kind.sentences) & set(nurse.sentences)
 
 
-def test_long_texts_are_cut_and_long_sentences_shown_around_the_word() -> None:
+def test_long_texts_are_cut_and_long_sentences_shown_around_the_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(showing, "WORDS_IN_CONTEXT", 2)
     long = "she " + "x" * 60 + " " + "word " * 2_000 + "kind " + "word " * 2_000
     tables = {**TABLES, "associations": [association("1", "nurse", "female")]}
     shown = show([{"key": "1", "text": long}], tables, {})

@@ -229,6 +229,26 @@ def between_models(
     return rows
 
 
+def words_of(lists: Sequence[Row], label: str) -> list[Row]:
+    """Three words of each list of a model, one of them a gender word."""
+    scope = ("model", "occupation", "origin", "gender", "against", "method")
+    return [
+        {
+            **{name: one[name] for name in scope},
+            "rank": rank,
+            "word": word if rank == 1 else f"{word}{i}",
+            "z": 9.0 - rank - 0.01 * i,
+            "count_target": 30,
+            "documents_target": 20 + i,
+            "is_name": False,
+            "is_gender_word": rank == 1,
+        }
+        for i, one in enumerate(lists)
+        if one["model"] == label
+        for rank, word in enumerate(("she", "kind", "strict"), 1)
+    ]
+
+
 def personas_tables(
     labels: Sequence[str],
     jobs: Sequence[tuple[str, str, float]],
@@ -238,6 +258,7 @@ def personas_tables(
 ) -> dict[str, list[Row]]:
     rnd = random.Random(2)
     names = ("representation", "deciles", "srb", "text_transfer", "word_lists", "clusters", "silhouette")
+    names = (*names, "marked_words")
     tables: dict[str, list[Row]] = {name: [] for name in names}
     for label in labels:
         tilt = rnd.uniform(0, 0.8)
@@ -255,6 +276,7 @@ def personas_tables(
                     "occupation": occupation,
                     "template_id": "all",
                     "n_texts": 200,
+                    **dict.fromkeys(("n_female", "n_male", "n_nonbinary"), 40),
                     "female_share": share,
                     "ci_low": low,
                     "ci_high": high,
@@ -290,8 +312,13 @@ def personas_tables(
                                 "method": "calibrated",
                                 "n_marked_beyond": None if undefined else rnd.randrange(0, 40),
                                 "null_p95_beyond": None if undefined else rnd.uniform(0, 9),
+                                "p_value_beyond": None
+                                if undefined
+                                else {"female": 0.0001, "male": 0.4}[gender],
+                                "n_target": 100,
                             }
                         )
+        tables["marked_words"] += words_of(tables["word_lists"], label)
         tables["text_transfer"] += areas_of(label, [name for name, *_ in jobs], undefined, rnd)
         for side in ("female-dominated", "male-dominated"):
             for decile in range(10):
@@ -491,7 +518,8 @@ def drawn(usual: Content) -> dict[str, Figure]:
 
 
 KINDS = {
-    *("jobs", "groups", "ternary", "variance", "debiasing", "models", "deciles", "scatter", "nonbinary"),
+    *("answer", "labour", "words-1", "words-2"),
+    *("jobs", "groups", "variance", "debiasing", "models", "deciles", "scatter", "nonbinary"),
     *("word-lists", "clusters", "silhouette", "srb", "srb-change", "transfer", "gaps-explicit"),
     "gaps-implicit",
 }
@@ -858,7 +886,8 @@ def test_absent_tables_give_reasons_and_no_figure() -> None:
     bare = tuple(replace(part, tables={}) for part in made.parts)
     found = draw_all(replace(made, parts=bare, between={}))
     assert {} == named(found)
-    assert KINDS - {"gaps-explicit", "gaps-implicit"} | {"gaps"} == set(absent(found))
+    silent = {"answer", "labour", "words-1", "words-2", "gaps-explicit", "gaps-implicit"}
+    assert (KINDS - silent) | {"gaps"} == set(absent(found))
     assert all(figure.reason.endswith(".") and len(figure.reason) > 20 for figure in absent(found).values())
     only = draw_all(replace(made, parts=made.parts[:1], between={}))
     assert {"debiasing", "models", "gaps"} == set(absent(only))
@@ -888,7 +917,8 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
 def test_one_model_and_one_job() -> None:
     made = draw_all(content(("only",), 1))
     assert {"models", "srb-change"} == set(absent(made))
-    assert KINDS - {"models", "srb-change"} == set(named(made))
+    two = {"models", "srb-change", "words-1", "words-2"}
+    assert (KINDS - two) | {"words"} == set(named(made))
 
 
 @pytest.mark.slow
@@ -1042,7 +1072,7 @@ def test_hostile_labels_words_and_instructions_are_only_shown() -> None:
     for figure in figures.values():
         root = ElementTree.fromstring(figure.svg)
         tags = {element.tag.rpartition("}")[2] for element in root.iter()}
-        assert tags <= {"svg", "g", "path", "use", "text", "defs", "clipPath", "rect", "pattern"}
+        assert tags <= {"svg", "g", "path", "use", "text", "title", "defs", "clipPath", "rect", "pattern"}
         assert not any(key.lower().startswith("on") for element in root.iter() for key in element.attrib)
         for said in (figure.caption, figure.alt, figure.title, *texts(figure)):
             assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x1f\x7f\ud800-\udfff]", said)
@@ -1171,10 +1201,10 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 
 def test_files_are_what_is_asked() -> None:
     one = content(("A",), 2)
-    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(probe.ternary, one).values()]
+    made: list[Figure | Missing] = [*only(probe.jobs, one).values(), *only(probe.groups, one).values()]
     made.append(Missing("models", "Models", "There is one."))
     files = files_of(made, pdf=True)
-    assert {f"{name}.{kind}" for name in ("jobs", "ternary") for kind in ("svg", "png", "pdf")} == set(files)
+    assert {f"{name}.{kind}" for name in ("jobs", "groups") for kind in ("svg", "png", "pdf")} == set(files)
     assert files["jobs.png"].startswith(b"\x89PNG")
     assert files["jobs.pdf"].startswith(b"%PDF")
     assert b"CreationDate" not in files["jobs.pdf"]

@@ -15,14 +15,15 @@ from typing import Any, get_args
 
 import pytest
 from fakes.page_contents import (
+    BRIEFS,
     EMPTY,
     FIGURES,
     FINDINGS,
     HOSTILE,
     LIMITS,
+    NOTHING,
+    SAID,
     Figure,
-    Finding,
-    Missing,
     content,
     example,
     hostile,
@@ -40,7 +41,7 @@ from biaskit.report.figures import between_models
 from biaskit.report.page import Page, labels, render_page
 from biaskit.report.page.drawing import UnfitDrawing, drawing
 from biaskit.report.page.foreign import LONGEST_TEXT, shown
-from biaskit.report.page.rendering import SECTIONS
+from biaskit.report.questions import ORDER
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.io import columns
 from biaskit.tables.schema import SCHEMAS
@@ -49,7 +50,7 @@ SMALL = content(["a", "b"], ["nurse", "pilot"], n_words=3, letters=300, n_prompt
 
 
 def page(what: Content = SMALL, **options: Any) -> Page:
-    return render_page(what, FINDINGS, LIMITS, FIGURES, **options)
+    return render_page(what, SAID, FIGURES, **options)
 
 
 def data_of(made: Page) -> dict[str, Any]:
@@ -150,7 +151,9 @@ def test_every_link_and_every_id_stand_once() -> None:
     ids = read.attributes("id")
     assert len(ids) == len(set(ids))
     assert {href[1:] for href in read.attributes("href") if href.startswith("#")} <= set(ids)
-    assert [one for one, _ in SECTIONS] == [one for one in ids if one in dict(SECTIONS)]
+    asked = [one for one in ids if one in ORDER]
+    assert asked[-1] == "sure"
+    assert asked == [href[1:] for href in read.attributes("href") if href[1:] in ORDER]
 
 
 def test_ids_of_the_parts_that_others_link_to() -> None:
@@ -160,25 +163,8 @@ def test_ids_of_the_parts_that_others_link_to() -> None:
         "table-1-probe_jobs",
         "table-2-srb",
         "figure-lollipop",
-        "figure-silhouette",
+        "figure-later",
     } <= set(ids)
-
-
-@pytest.mark.parametrize(
-    ("anchor", "found"),
-    [
-        ("table-2-srb", "table-2-srb"),
-        ("#table-2-srb", "table-2-srb"),
-        ("table-representation", "table-2-representation"),
-        ("figure-lollipop", "figure-lollipop"),
-        ("figure-nowhere", "figures"),
-        ("nowhere", "tables"),
-        ("words", "words"),
-    ],
-)
-def test_a_finding_links_to_its_numbers_or_to_their_section(anchor: str, found: str) -> None:
-    made = render_page(SMALL, [Finding("A sentence.", anchor=anchor)], LIMITS, FIGURES)
-    assert f'<a href="#{found}">See' in made.html.decode()
 
 
 # --- every heading has content or a reason -------------------------------------------------------------
@@ -206,19 +192,33 @@ CASES: Mapping[str, Content] = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("said", [True, False])
 def test_every_heading_has_content_or_a_reason(name: str, said: bool) -> None:
-    made = render_page(CASES[name], *((FINDINGS, LIMITS, FIGURES) if said else ((), (), ())))
+    made = render_page(CASES[name], *((SAID, FIGURES) if said else (NOTHING, ())))
     assert bare_headings(made) == []
 
 
-def test_no_texts_is_said_where_they_would_stand() -> None:
-    text = Reader(render_page(EMPTY, (), (), ())).said
-    assert text.count("--no-texts was given") == 3  # on top, texts, words
+def test_no_texts_is_said() -> None:
+    text = Reader(render_page(EMPTY, NOTHING, ())).said
+    assert text.count("--no-texts was given") == 1
     assert "may offend" not in text
     assert "may offend" in Reader(page()).said
 
 
-def test_a_missing_figure_says_why() -> None:
-    assert "No figure: fewer than 4 words" in Reader(page()).said
+def test_what_has_no_data_is_not_on_the_page() -> None:
+    read = Reader(page())
+    assert "figure-silhouette" not in read.attributes("id")
+    assert "fewer than 4 words" not in read.said
+    assert "No figure" not in read.said
+
+
+def test_a_question_that_nothing_answers_is_not_asked() -> None:
+    asked = Reader(page(replace(SMALL, parts=SMALL.parts[:1], between={}, words=(), examples=()))).attributes(
+        "id"
+    )
+    assert "say" in asked
+    assert "sure" in asked
+    assert "help" not in asked
+    alone = Reader(render_page(replace(SMALL, between={}), NOTHING, ())).attributes("id")
+    assert "agree" not in alone
 
 
 def test_tables_that_stay_on_disk_are_named() -> None:
@@ -228,16 +228,27 @@ def test_tables_that_stay_on_disk_are_named() -> None:
     assert not [table["id"] for table in data_of(page())["tables"] if "probe_cells" in table["id"]]
 
 
-def test_findings_come_first_then_details_then_what_was_not_measured() -> None:
+def test_the_first_screen_then_the_questions_then_what_is_behind_them() -> None:
     said = Reader(page()).said
     places = [
-        said.index(text) for text in ("Women get 58", "4 more findings", "Not measured (1)", "Fewer than 10")
+        said.index(one) for one in (BRIEFS[0].text, "Who does it say?", FINDINGS[0].text[:10], LIMITS[0])
     ]
     assert places == sorted(places)
+    assert said.count(BRIEFS[2].text) == 1  # under its question, not on the first screen
+    assert said.index("Fewer than 10 occupations") > said.index("Asked, but not measured")
+
+
+def test_the_picture_stands_once_before_few_words_and_has_one_caption() -> None:
+    html = page().html.decode()
+    before = re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<(script|style).*?</\1>", "", html[: html.index("<svg")]))
+    assert len(before.split()) <= 80
+    assert html.count('<figure id="figure-lollipop"') == 1
+    assert html.count(FIGURES[0].caption) == 3  # once for each figure; the drawings hold none
+    assert html.count("<svg") == 3, "the first two figures without scripts, the first in two widths"
 
 
 def test_how_to_read_the_findings_is_said_once() -> None:
-    made = render_page(SMALL, FINDINGS, LIMITS, FIGURES, reading="Brackets hold 95 % intervals.")
+    made = render_page(SMALL, replace(SAID, reading="Brackets hold 95 % intervals."), FIGURES)
     assert Reader(made).said.count("Brackets hold") == 1
 
 
@@ -267,7 +278,7 @@ def test_the_rules_of_the_association_are_those_explained() -> None:
 
 
 def _listed(rows_of: Sequence[Mapping[str, Any]], name: str = "srb") -> dict[str, Any]:
-    made = render_page(Content("t", (part("personas", ["a"], {name: rows_of}),), {}), (), (), ())
+    made = render_page(Content("t", (part("personas", ["a"], {name: rows_of}),), {}), NOTHING, ())
     return next(table for table in data_of(made)["tables"] if table["id"] == f"table-1-{name}")
 
 
@@ -343,7 +354,7 @@ def test_a_caption_says_with_what_its_table_was_measured() -> None:
 
 def _pieces(text: str, *spans: tuple[int, int, str]) -> list[list[str]]:
     one = ExampleText("a", "nurse", "associated", None, None, None, text, tuple(Span(*s) for s in spans), "k")
-    found = data_of(render_page(replace(SMALL, examples=(one,)), (), (), ()))["texts"]
+    found = data_of(render_page(replace(SMALL, examples=(one,)), NOTHING, ()))["texts"]
     pieces: list[list[str]] = found[0]["pieces"]
     return pieces
 
@@ -373,7 +384,7 @@ def test_spans_that_fit_no_text_are_left_out(span: tuple[int, int, str]) -> None
 
 def test_endless_texts_end() -> None:
     one = example("a", "nurse", "x" * (LONGEST_TEXT + 5))
-    found = data_of(render_page(replace(SMALL, examples=(one,)), (), (), ()))["texts"][0]
+    found = data_of(render_page(replace(SMALL, examples=(one,)), NOTHING, ()))["texts"][0]
     assert found["cut"]
     assert sum(len(piece) for piece, _ in found["pieces"]) == LONGEST_TEXT
 
@@ -438,8 +449,9 @@ INSIDE = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org
 def test_a_drawing_that_could_run_or_load_is_not_shown(evil: str) -> None:
     with pytest.raises(UnfitDrawing):
         drawing((INSIDE % evil).encode(), "f-")
-    made = render_page(SMALL, (), (), (Figure("x", "X", (INSIDE % evil).encode()),))
-    assert "No figure: its drawing was refused" in Reader(made).said
+    made = render_page(SMALL, NOTHING, (Figure("x", "X", (INSIDE % evil).encode()),))
+    assert "its drawing was refused" in Reader(made).said
+    assert b"<svg" not in made.html
     assert data_of(made)["figures"] == [""]
 
 
@@ -485,7 +497,7 @@ def test_a_small_page_holds_everything() -> None:
 
 @pytest.mark.slow
 def test_ten_models_fit() -> None:
-    made = render_page(ten_models(), FINDINGS, LIMITS, FIGURES)
+    made = render_page(ten_models(), SAID, FIGURES)
     assert len(made.html) <= 3_000_000
     assert len(made.html) > 2_000_000  # what may stay stays
     assert any("sentences" in note for note in made.notes)
@@ -517,17 +529,17 @@ def test_findings_stay_whatever_happens() -> None:
     assert all(shown(one.text).replace(" %", "\u00a0%") in read for one in FINDINGS)
     assert all(limit in read for limit in LIMITS)
     assert "over report.max_mb = 0.001" in made.notes[-1]
-    assert data_of(made)["figures"] == ["", "", ""]
+    assert data_of(made)["figures"] == ["", "", ""]  # two stand in the page itself, and stay
 
 
 def test_figures_go_the_largest_first() -> None:
-    figures = (Figure("big", "Big", svg(4000)), Figure("small", "Small", svg(10)))
-    whole = render_page(EMPTY, (), (), figures)
-    made = render_page(EMPTY, (), (), figures, max_mb=(len(whole.html) - 5_000) / 1_000_000)
-    big, small = data_of(made)["figures"]
+    figures = (*FIGURES[:2], Figure("big", "Big", svg(4000)), Figure("small", "Small", svg(10)))
+    whole = render_page(EMPTY, NOTHING, figures)
+    made = render_page(EMPTY, NOTHING, figures, max_mb=(len(whole.html) - 5_000) / 1_000_000)
+    _, _, big, small = data_of(made)["figures"]
     assert big == ""
     assert small.startswith("<svg")
-    assert "1 of 2 figures are not drawn here" in made.notes[0]
+    assert "1 of 4 figures are not drawn here" in made.notes[0]
 
 
 # --- hostile text ----------------------------------------------------------------------------------------
@@ -562,7 +574,7 @@ def test_no_hidden_character_reaches_the_page() -> None:
 def test_the_model_table_holds_what_was_measured_with() -> None:
     one = replace(model("m"), estimator="top-k(k=20)", answered_by=("x-2026",), tuning="unknown")
     probed = replace(SMALL.parts[0], models=(one,))
-    said = " ".join(Reader(render_page(replace(SMALL, parts=(probed,)), (), (), ())).said.split())
+    said = " ".join(Reader(render_page(replace(SMALL, parts=(probed,)), NOTHING, ())).said.split())
     for what in (
         "hf:m",
         "64de5f416e0f",
@@ -572,21 +584,6 @@ def test_the_model_table_holds_what_was_measured_with() -> None:
         "x-2026, 2026-11-21 to 2026-11-22",
     ):
         assert what in said
-
-
-def test_missing_has_a_reason_and_no_drawing() -> None:
-    made = render_page(EMPTY, (), (), (Missing("x", "X", "no rows"),))
-    assert data_of(made)["figures"] == [""]
-
-
-def test_a_finding_leads_to_the_figure_of_its_topic_where_there_is_one_alone() -> None:
-    from biaskit.report.page.rendering import _of_topic
-
-    assert "figure-jobs" == _of_topic("probe-explicit", "figures", ["figure-jobs", "figure-groups"])
-    assert "figures" == _of_topic("probe-explicit", "figures", ["figure-jobs", "figure-jobs-2"])
-    assert "figures" == _of_topic("srb", "figures", ["figure-jobs"])
-    assert "tables" == _of_topic("probe-explicit", "tables", ["figure-jobs"])
-    assert "figure-models" == _of_topic("models", "tables", ["figure-models"])
 
 
 def test_what_a_drawing_says_aloud_may_hold_anything() -> None:

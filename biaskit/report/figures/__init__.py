@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from biaskit.report.content import Content
 from biaskit.report.figures.as_shipped import import_matplotlib
 from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.questions import QuestionId
 
 __all__ = ["Figure", "Missing", "draw_all", "files_of"]
 
@@ -15,41 +17,58 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
     """Every figure of a report in the order of the page; one that cannot be drawn says why."""
     import_matplotlib()  # before any module that imports it
     from biaskit.report.figures import (
+        answer,
         between_models,
         both_engines,
         forest,
         groups,
+        labour,
         marked_words,
+        outcomes,
         probe,
         representation,
         said_next,
         srb,
         transfer,
+        words,
     )
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import View, views
 
-    shown: dict[str, tuple[Callable[[View], Iterator[Figure | Missing]], ...]] = {
-        "probe": (
-            *(probe.jobs, probe.groups, probe.ternary, probe.variance),
-            *(said_next.said_next, forest.debiasing, between_models.models),
-        ),
-        "personas": (
-            *(representation.deciles, representation.scatter, representation.nonbinary),
-            *(srb.heat_maps, srb.changes, transfer.areas),
-            *(marked_words.word_lists, marked_words.clusters, marked_words.silhouette),
-            groups.group_lists,
-        ),
+    shown: dict[str, dict[QuestionId, tuple[Callable[[View], Iterator[Figure | Missing]], ...]]] = {
+        "probe": {
+            "say": (probe.groups, labour.labour, probe.jobs),
+            "else": (outcomes.outcomes, said_next.said_next),
+            "models": (between_models.models,),
+            "help": (forest.debiasing,),
+            "sure": (probe.variance,),
+        },
+        "personas": {
+            "write": (representation.scatter, representation.deciles, representation.nonbinary),
+            "how": (
+                *(words.words, marked_words.word_lists, groups.group_lists, transfer.areas),
+                *(srb.heat_maps, marked_words.clusters, marked_words.silhouette),
+            ),
+            "models": (srb.changes,),
+        },
     }
     with rules():
-        drawn = [
-            one
-            for engine, kinds in shown.items()
-            for view in views(content, engine)
-            for kind in kinds
-            for one in kind(view)
-        ]
-        return (*drawn, *both_engines.figures(content))
+        return (
+            *answer.answer(content),
+            *(
+                _answering(question, one)
+                for engine, questions in shown.items()
+                for view in views(content, engine)
+                for question, kinds in questions.items()
+                for kind in kinds
+                for one in kind(view)
+            ),
+            *(_answering("agree", one) for one in both_engines.figures(content)),
+        )
+
+
+def _answering(question: QuestionId, figure: Figure | Missing) -> Figure | Missing:
+    return replace(figure, question=question) if isinstance(figure, Figure) else figure
 
 
 def files_of(figures: Sequence[Figure | Missing], *, pdf: bool) -> dict[str, bytes]:
@@ -58,6 +77,7 @@ def files_of(figures: Sequence[Figure | Missing], *, pdf: bool) -> dict[str, byt
     for figure in figures:
         if isinstance(figure, Missing):
             continue
-        made |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.png": figure.png()}
-        made |= {f"{figure.name}.pdf": figure.pdf()} if pdf else {}
+        for one in filter(None, (figure, figure.column)):
+            made |= {f"{one.name}.svg": one.svg, f"{one.name}.png": one.png()}
+            made |= {f"{one.name}.pdf": one.pdf()} if pdf else {}
     return made

@@ -108,7 +108,7 @@ def _forest(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]])
     limit = dots.widest(ends, 2 * (margin or 0.05))
     grid = forest.Grid(columns, genders, labels, 1, "difference", limit, margin)
     legend = _verdict_legend(rows, within) + ([Entry("single jobs", forest.JOB)] if between_jobs else [])
-    sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
+    sheet = Sheet(grid.block * len(genders), legend=legend)
     for axes, gender, (bias_type, group) in forest.panels(sheet, grid):
         behind = [between_jobs.get((*pair, bias_type, group, gender), []) for pair in pairs]
         forest.jobs_behind(axes, [behind], grid)
@@ -185,7 +185,7 @@ def _verdicts(view: View, rows: Sequence[Row], columns: Sequence[tuple[str, str]
         Entry("row's share smaller", Mark("#d55e00", "v")),
         *(e for e in _verdict_legend(rows, within) if e.text != "different"),
     ]
-    sheet = Sheet(block * -(-len(panels) // per_line), legend=legend, note=note)
+    sheet = Sheet(block * -(-len(panels) // per_line), legend=legend)
     for i, panel in enumerate(panels):
         x = left + 0.1 + (i % per_line) * (widths[per_line] + 0.15)
         top = (i // per_line) * block + 0.42

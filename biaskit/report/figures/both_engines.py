@@ -58,7 +58,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     legend = [Entry(shorten(model, 2.1), mark) for model, mark in marks.items()]
     head = 0.3 + LINE * len(models)
     side = WIDTH / 3 - 0.62
-    sheet = Sheet(head + side + 0.38, legend=legend, note=note)
+    sheet = Sheet(head + side + 0.38, legend=legend)
     said = []
     for i, (y_name, x_name) in enumerate(BETWEEN_ENGINES):
         x = i * WIDTH / 3 + 0.5

@@ -123,6 +123,12 @@ def share_axis(axes: Axes, label: str, *, parity: bool, above: bool = False) -> 
         axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":", zorder=1)
 
 
+def percent_axis(axes: Axes, room: float) -> None:
+    """Ticks of shares in percent, as many as `room` inches take."""
+    ticks = [0, 0.25, 0.5, 0.75, 1] if room > 1.4 else [0, 0.5, 1]
+    axes.set_xticks(ticks, [*(f"{100 * tick:.0f}" for tick in ticks[:-1]), "100\u00a0%"])
+
+
 def effect_axis(axes: Axes, limit: float, label: str, margin: float | None = None) -> None:
     """An axis around 0 with the line of no difference and the band of equivalence."""
     axes.set_xlim(-limit, limit)

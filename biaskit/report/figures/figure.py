@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from biaskit.report.questions import QuestionId
+
 if TYPE_CHECKING:
     from biaskit.report.figures.sheet import Sheet
 
@@ -23,6 +25,8 @@ class Figure:
     alt: str  # for a screen reader: what the figure shows, with numbers
     svg: bytes
     sheet: Sheet = field(repr=False, compare=False)
+    column: Figure | None = None  # the same for a column of a paper and for a phone
+    question: QuestionId = "say"  # that it answers
 
     def png(self, dpi: int = 150) -> bytes:
         """The figure on white."""

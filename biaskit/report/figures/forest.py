@@ -178,7 +178,7 @@ def _debiasing(
         f"n = {n_jobs_of(rows)} jobs per group; points: difference of shares (−1 to 1), "
         "right of the line = larger with the instruction; bars: 95\u00a0% intervals over jobs and templates."
     )
-    sheet = Sheet(grid.block * len(genders), legend=legend, note=note)
+    sheet = Sheet(grid.block * len(genders), legend=legend)
     for axes, gender, (bias_type, group) in panels(sheet, grid):
         own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
         found = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in own}

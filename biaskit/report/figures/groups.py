@@ -48,9 +48,7 @@ def _lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:  
     )
     genders = [gender for gender in _MARKS if where(shown, gender=gender)]
     legend = [Entry(*_MARKS[gender]) for gender in genders]
-    sheet = Sheet(
-        len(shown) * _PITCH + 0.55, legend=[*legend, Entry("null 95 %", Mark(_NULL, "|"))], note=note
-    )
+    sheet = Sheet(len(shown) * _PITCH + 0.55, legend=[*legend, Entry("null 95 %", Mark(_NULL, "|"))])
     labels = [_label(row) for row in shown]
     left = dots.label_width(labels, 2.6)
     dots.row_labels(sheet, labels, 0.1, _PITCH, left)

@@ -31,6 +31,14 @@ def clean(text: object) -> str:
     return "".join(c if ord(c) in _characters() else BOX for c in shown)
 
 
+ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
+
+
+def asked(bias_type: object) -> str:
+    """A bias type as readers know it: how the model was asked."""
+    return ASKED.get(str(bias_type), clean(bias_type))
+
+
 def people(group: str) -> str:
     """A gender group as readers know it; a study's own group as it is, clean."""
     return clean(PEOPLE.get(group, group))
@@ -61,21 +69,6 @@ def shorten(
 def text_width(text: str, *, size: float = SIZE, bold: bool = False) -> float:
     """Inches that clean text takes in a line."""
     return sum(_advance(c, bold) for c in text) * size / 72
-
-
-def wrap(text: str, width: float, *, size: float = SIZE) -> list[str]:
-    """Lines of at most `width` inches; a word that is wider is broken."""
-    lines: list[str] = []
-    line = ""
-    for word in (word for word in text.split(" ") if word):  # a no-break space holds its words together
-        longer = f"{line} {word}" if line else word
-        if text_width(longer, size=size) <= width:
-            line = longer
-            continue
-        if line:
-            lines.append(line)
-        line = shorten(word, width, size=size)
-    return [*lines, line] if line else lines
 
 
 @cache

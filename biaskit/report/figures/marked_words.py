@@ -54,7 +54,7 @@ def _word_lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawi
         for _, who, mark in _MARKS
         for _, text, hollow in _ORIGINS
     ]
-    sheet, _, panels = panels_of(models, legend, note)
+    sheet, _, panels = panels_of(models, legend)
     said = []
     for model, axes in panels:
         own = where(known, model=model)
@@ -119,7 +119,7 @@ def _clusters(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     pitch = dots.row_height(len(models) + joint)
     labels = [_named(of_all[c]) for c in order]
     left = dots.label_width(labels, 3.0)
-    sheet = Sheet(len(order) * pitch + 0.52, legend=legend, note=note)
+    sheet = Sheet(len(order) * pitch + 0.52, legend=legend)
     dots.row_labels(sheet, labels, 0.2, pitch, left, sentence=True)
     sheet.text(left + 0.3, 0.1, "n", ha="right")
     dots.row_labels(sheet, [str(each) for each in n], 0.2, pitch, left + 0.3)
@@ -175,7 +175,7 @@ def silhouette(view: View) -> Iterator[Figure | Missing]:
         "start per k, no interval."
     )
     legend = [Entry("chosen k", mark)] if chosen else []
-    sheet = Sheet(2.3, legend=legend, note=note)
+    sheet = Sheet(2.3, legend=legend)
     axes = sheet.axes(0.6, 0.1, WIDTH - 0.8, 1.8)
     axes.grid(color=GRID, linewidth=0.5)
     axes.plot(ks, values, color="#0072b2", marker="o", markersize=3, linewidth=1)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import clean, cut, people, shorten
-from biaskit.report.figures.sheet import LINE, WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import GRID, HATCHES, INK, Mark, look_of
+from biaskit.report.figures.lettering import asked, clean, cut, people, shorten
+from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.style import HATCHES, INK, Mark, look_of
 from biaskit.report.figures.view import Drawing, View, mean, number, short, told
+from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, distinct, in_main_setting, where
 
 if TYPE_CHECKING:
@@ -33,8 +34,12 @@ def shows(view: View, reference: str) -> bool:
 
 def by_labour(rows: Sequence[Row], item: str) -> dict[str, float | None]:
     """Items with their labour share, the highest share of women first; unknown ones last, in study order."""
-    shares = {str(row[item]): row["labour_female_share"] for row in rows}
-    return dict(sorted(shares.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
+    return by_share({str(row[item]): row["labour_female_share"] for row in rows})
+
+
+def by_share(labour: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Items with the highest labour share of women first, those without one last."""
+    return dict(sorted(labour.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
 
 
 def job_groups_of(view: View) -> list[str]:
@@ -94,15 +99,14 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     pitch = dots.row_height(len(models))
     left = dots.label_width(order)
     top = 0.36 if len(order) > 20 else 0.2
-    note = f"{n}; bars: {INTERVAL}; unit: share, 0 to 1."
-    sheet = Sheet(len(order) * pitch + top + 0.32, legend=legend, note=note)
+    sheet = Sheet(len(order) * pitch + top + 0.32, legend=legend)
     dots.row_labels(sheet, order, top, pitch, left)
     width = (WIDTH - left - 0.1 - len(bias_types) * dots.GUTTER - 0.1) / len(bias_types) - 0.05
     columns = (f"{first}_share", f"{first}_share_ci_low", f"{first}_share_ci_high")
     said = []
     for i, bias_type in enumerate(bias_types):
         x = left + 0.1 + i * (width + dots.GUTTER + 0.1)
-        sheet.title(x, 0.06, bias_type)
+        sheet.title(x, 0.06, asked(bias_type))
         axes = sheet.axes(x, top, width, len(order) * pitch)
         series = []
         for model in models:
@@ -148,17 +152,19 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     note = _note_of_groups(view, rows, job_groups, genders[0])
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     pitch = 0.34
-    block = len(models) * pitch + 0.62
-    sheet = Sheet(block * len(job_groups), legend=legend, note=note)
+    block = len(models) * pitch + 0.78
+    sheet = Sheet(block * len(job_groups), legend=legend)
     left = dots.label_width(models, 1.6)
     width = (WIDTH - left - 0.1) / len(bias_types) - 0.62
     said = []
     for k, job_group in enumerate(job_groups):
-        top = k * block + 0.3
+        top = k * block + 0.44
         dots.row_labels(sheet, models, top - 0.12 * pitch, pitch, left)
         for i, bias_type in enumerate(bias_types):
             x = left + 0.1 + i * (width + 0.62)
-            sheet.title(x, top - 0.12, " · ".join(clean(t) for t in (bias_type, job_group) if t), width + 0.2)
+            sheet.title(x, top - 0.28, asked(bias_type), width)
+            if job_group:
+                sheet.text(x, top - 0.12, shorten(jobs_of(view.part, job_group), width))
             sheet.text(x + width + 0.08, top - 0.12, "cov.")
             axes = sheet.axes(x, top, width, len(models) * pitch)
             dots.rows_axis(axes, len(models))
@@ -246,15 +252,16 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     pitch = 0.2
-    sheet = Sheet(len(lines) * pitch + 0.62, legend=legend, note=note)
-    labels = [" · ".join(clean(text) for text in line if text) for line in lines]
+    sheet = Sheet(len(lines) * pitch + 0.62, legend=legend)
+    named = [(model, jobs_of(view.part, group) if group else "") for model, group in lines]
+    labels = [", ".join(clean(text) for text in line if text) for line in named]
     left = dots.label_width(labels, 2.3)
     dots.row_labels(sheet, labels, 0.3, pitch, left)
     width = (WIDTH - left - 0.1) / len(bias_types) - 0.5
     said = []
     for i, bias_type in enumerate(bias_types):
         x = left + 0.1 + i * (width + 0.5)
-        sheet.title(x, 0.12, bias_type)
+        sheet.title(x, 0.12, asked(bias_type))
         sheet.text(x + width + 0.06, 0.12, "SD")
         axes = sheet.axes(x, 0.3, width, len(lines) * pitch)
         axes.set_ylim(len(lines) - 0.5, -0.5)
@@ -281,82 +288,3 @@ def _variance_bar(axes: Axes, own: Sequence[Row], y: int) -> tuple[str, str]:
     said = ", ".join(f"{name} {short(p / total)}" for p, (_, name, _) in zip(parts, _SOURCES, strict=True))
     sentence = f"{cut(row['model'])}, {cut(row['bias_type'])}, {cut(row['job_group'])}: {said}."
     return f"{total**0.5:.2f}".removeprefix("0"), sentence
-
-
-def ternary(view: View) -> Iterator[Figure | Missing]:
-    """Jobs by the shares of three gender groups."""
-    rows = plain(view, "probe_jobs")
-    n_groups = len(view.part.groups)
-    reason = (
-        f"A triangle takes three gender groups; this study has {n_groups}."
-        if rows
-        else "There is no table probe_jobs for this study."
-    )
-    shown = rows if n_groups == 3 else ()
-    return view.charts(shown, "ternary", "Jobs between the gender groups", reason, _ternary, size=10)
-
-
-def _ternary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
-    first, last = view.part.contrast
-    corners = (first, last, next(g for g in view.part.groups if g not in (first, last)))
-    job_groups = [g for g in job_groups_of(view) if g]
-    n_undefined = sum(row[f"{first}_share"] is None for row in rows)
-    n_jobs = len(distinct(rows, "job"))
-    note = (
-        f"n = {n_jobs} jobs, each the mean over templates (no interval is drawn: see the dot plot); every "
-        "point's three shares (0 to 1) sum to 1; grid: .25, .5 and .75 of each share."
-    )
-    if n_undefined:
-        note += f" {n_undefined} undefined points are not drawn."
-    legend = view.entries(models)
-    if len(job_groups) > 1:
-        legend += [Entry(shorten(job_groups[0], 2), Mark(INK, "o"))]
-        legend += [Entry(shorten(g, 2), Mark(INK, "o"), hollow=True) for g in job_groups[1:2]]
-    panels = [(model, bias_type) for model in models for bias_type in distinct(rows, "bias_type")]
-    per_line = len(panels) if len(panels) <= 3 else 4
-    cell = WIDTH / per_line
-    side = min(2.9, cell - 0.3)
-    block = side * 0.87 + 0.72
-    sheet = Sheet(block * -(-len(panels) // per_line) - 0.08, legend=legend, note=note)
-    said = []
-    for i, (model, bias_type) in enumerate(panels):
-        x, top = (i % per_line) * cell + 0.15, (i // per_line) * block
-        sheet.title(x, top + 0.08, model, cell - 0.2)
-        sheet.text(x, top + 0.08 + LINE, shorten(bias_type, cell / 2 - 0.4))
-        axes = sheet.axes(x, top + 0.42, side, side * 0.87)
-        _triangle(axes, [people(g) for g in corners])
-        own = where(rows, model=model, bias_type=bias_type)
-        for hollow in (False, True):
-            some = [r for r in own if (r["job_group"] in job_groups[1:]) == hollow]
-            points = [_point([number(r[f"{g}_share"]) for g in corners]) for r in some]
-            style = marker_style(view.marks[model], hollow=hollow, size=3.4)
-            axes.plot([p[0] for p in points], [p[1] for p in points], clip_on=False, zorder=3, **style)
-        means = ", ".join(
-            f"{people(g)} {short(mean([number(r[f'{g}_share']) for r in own]))}" for g in corners
-        )
-        said.append(f"{cut(model)}, {cut(bias_type)}: mean over jobs {means}.")
-    caption = (
-        f"Each point is a job; the nearer to a corner, the larger that group's share. {note} Instruction "
-        "none. Table: probe_jobs."
-    )
-    return Drawing(sheet, caption, f"Triangle plot of {n_jobs} jobs. {told(said, 'probe_jobs')}")
-
-
-def _point(shares: Sequence[float]) -> tuple[float, float]:
-    """Left corner: the contrast's first group; right: its last; top: the third."""
-    _, last, third = shares
-    return last + third / 2, third
-
-
-def _triangle(axes: Axes, corners: Sequence[str]) -> None:
-    axes.set_axis_off()
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    for level in (0.25, 0.5, 0.75):
-        ends = ((level, 1 - level, 0.0), (level, 0.0, 1 - level))
-        for turn in range(3):
-            a, b = (_point([end[(k + turn) % 3] for k in range(3)]) for end in ends)
-            axes.plot([a[0], b[0]], [a[1], b[1]], color=GRID, linewidth=0.6, zorder=1)
-    axes.plot([0, 1, 0.5, 0], [0, 0, 1, 0], color=INK, linewidth=0.8, zorder=1, clip_on=False)
-    axes.text(0, -0.03, corners[0], ha="left", va="top", fontweight="bold")
-    axes.text(1, -0.03, corners[1], ha="right", va="top", fontweight="bold")
-    axes.text(0.5, 1.02, corners[2], ha="center", va="bottom", fontweight="bold")

@@ -12,7 +12,7 @@ from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import cut, shorten, text_width
 from biaskit.report.figures.probe import by_labour, range_of, spread
-from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
+from biaskit.report.figures.sheet import COLUMN, WIDTH, Entry, Sheet, marker_style
 from biaskit.report.figures.style import FEMALE, GRID, INK, MALE
 from biaskit.report.figures.view import Drawing, View, mean, number, short, told
 from biaskit.tables.query import Row, defined, distinct, mean_over_prompts, where
@@ -34,28 +34,28 @@ def representation(view: View) -> list[Row]:
 def panels_of(
     models: Sequence[str],
     legend: Sequence[Entry],
-    note: str,
     *,
     height: float | None = None,
     left: float = 0.48,
+    width: float = WIDTH,
 ) -> tuple[Sheet, float, Iterator[tuple[str, Axes]]]:
     """A sheet, the width of a panel in inches, and a panel for each model under its name, three in a line.
 
     `height`: of a panel; without it panels are square. `left`: inches before a panel, for its axis.
     """
-    per_line = min(max(len(models), 2), 3)
-    cell = WIDTH / per_line
-    width = min(cell - 0.65, 2.2) if height is None else cell - 0.6
-    block = (width if height is None else height) + 0.75
-    sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, note=note)
+    per_line = min(max(len(models), 2), 3 if width > COLUMN else 2)
+    cell = width / per_line
+    side = min(cell - 0.65, 2.2) if height is None else cell - 0.6
+    block = (side if height is None else height) + 0.75
+    sheet = Sheet(block * -(-len(models) // per_line) - 0.15, legend=legend, width=width)
 
     def panels() -> Iterator[tuple[str, Axes]]:
         for i, model in enumerate(models):
             x, top = (i % per_line) * cell + left, (i // per_line) * block + 0.25
-            sheet.title(x, top - 0.14, model, width + (0.1 if height is None else 0))
-            yield model, sheet.axes(x, top, width, width if height is None else height)
+            sheet.title(x, top - 0.14, model, side + (0.1 if height is None else 0))
+            yield model, sheet.axes(x, top, side, side if height is None else height)
 
-    return sheet, width, panels()
+    return sheet, side, panels()
 
 
 def drawn_of(rows: Sequence[Row]) -> str:
@@ -85,7 +85,7 @@ def _deciles(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
         "occupations per tenth of the share (0 to 1), a count without interval."
     )
     legend = [Entry(f"{side} in labour statistics", patch=(colour, hatch)) for side, colour, hatch in SIDES]
-    sheet, _, panels = panels_of(models, legend, note, height=1.1, left=0.42)
+    sheet, _, panels = panels_of(models, legend, height=1.1, left=0.42)
     said = []
     for model, axes in panels:
         axes.set_xlim(0, 1)
@@ -136,7 +136,7 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     )
     if lacking:
         note += f" {lacking} undefined shares (–) are not drawn."
-    sheet, side, panels = panels_of(models, [Entry("as in labour statistics", line="-")], note)
+    sheet, side, panels = panels_of(models, [Entry("as in labour statistics", line="-")])
     said = []
     for model, axes in panels:
         dots.share_axis(axes, "labour statistics", parity=False)
@@ -209,7 +209,7 @@ def _nonbinary(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawin
     legend += [dots.UNDEFINED] if any(row["nonbinary_share"] is None for row in rows) else []
     pitch = dots.row_height(len(models))
     left = dots.label_width(order)
-    sheet = Sheet(len(order) * pitch + 0.42, legend=legend, note=note)
+    sheet = Sheet(len(order) * pitch + 0.42, legend=legend)
     dots.row_labels(sheet, order, 0.05, pitch, left)
     axes = sheet.axes(left + 0.1, 0.05, WIDTH - left - dots.GUTTER - 0.25, len(order) * pitch)
     series, said, ends = [], [], [0.05]

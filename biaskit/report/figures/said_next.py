@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import cut
+from biaskit.report.figures.lettering import asked, cut
 from biaskit.report.figures.sheet import WIDTH, Sheet
 from biaskit.report.figures.style import GRID
 from biaskit.report.figures.view import Drawing, View, told
@@ -25,7 +25,7 @@ def said_next(view: View) -> Iterator[Figure | Missing]:
     rows = where(without_instruction(view.rows("probe_next")), job_group=EVERY_GROUP, setting="plain")
     for bias_type in distinct(rows, "bias_type"):
         own = where(rows, bias_type=bias_type)
-        yield from view.charts(own, f"next-{bias_type}", f"{TITLE}, {bias_type} prompts", "", _drawing)
+        yield from view.charts(own, f"next-{bias_type}", f"{TITLE}, {asked(bias_type)}", "", _drawing)
 
 
 def _drawing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
@@ -40,9 +40,7 @@ def _drawing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     labels = [LISTED, *(cut(name, 24) for name in names)]
     pitch, left = max(0.2, dots.row_height(len(models))), dots.label_width(labels)
     note = "Mean probability at the prompts, over all jobs and templates; without an instruction."
-    sheet = Sheet(
-        len(labels) * pitch + 0.5, legend=view.entries(models) if len(models) > 1 else [], note=note
-    )
+    sheet = Sheet(len(labels) * pitch + 0.5, legend=view.entries(models) if len(models) > 1 else [])
     dots.row_labels(sheet, labels, 0.08, pitch, left)
     axes = sheet.axes(left + 0.12, 0.08, WIDTH - left - 0.2 - dots.GUTTER, len(labels) * pitch)
     series = [

@@ -1,4 +1,4 @@
-"""The paper a figure is drawn on: inches from the top left, a legend above, a note below, three formats."""
+"""The paper a figure is drawn on: inches from the top left, a legend above, three formats."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from biaskit.report.figures.lettering import FONT, SIZE, shorten, text_width, wrap
+from biaskit.report.figures.lettering import FONT, SIZE, clean, shorten, text_width
 from biaskit.report.figures.style import INK, Mark
 from biaskit.report.figures.svg import tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 WIDTH = 7.0
 """Inches: the width of a text block."""
+COLUMN = 3.4
+"""Inches: one of two columns of a paper, and a phone held upright."""
 LINE = 0.155
 """Inches from one line of 8 points to the next."""
 MARGIN = 0.06
@@ -68,23 +71,23 @@ class Sheet:
     Whatever is put on it is put on under `rules`: matplotlib reads most of them when a thing is made.
     """
 
-    def __init__(self, height: float, *, legend: Sequence[Entry] = (), note: str = "") -> None:
+    def __init__(self, height: float, *, legend: Sequence[Entry] = (), width: float = WIDTH) -> None:
         from matplotlib.figure import Figure
 
-        placed, legend_height = _flow(legend)
-        lines = wrap(note.replace(" to 1", "\u00a0to\u00a01"), WIDTH - 2 * MARGIN)
+        self.width = width
+        self.tips: dict[str, list[str]] = {}
+        placed, legend_height = _flow(legend, width)
         self.top = legend_height
-        self.height = legend_height + height + LINE * len(lines) + (0.08 if lines else 0.02)
-        self.figure = Figure(figsize=(WIDTH, self.height), facecolor="none")
+        self.height = legend_height + height + 0.02
+        self.figure = Figure(figsize=(width, self.height), facecolor="none")
         for entry, x, y in placed:
             self._draw_entry(entry, x, y)
-        for i, line in enumerate(lines):
-            self.text(MARGIN, height + 0.08 + LINE * (i + 0.5), line)
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Axes with a line on the left and below, and ticks that say where they are."""
         below = 1 - (self.top + top + height) / self.height
-        axes = self.figure.add_axes((left / WIDTH, below, width / WIDTH, height / self.height))
+        whole = self.width
+        axes = self.figure.add_axes((left / whole, below, width / whole, height / self.height))
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(length=2.5, width=0.6, pad=2)
         axes.set_axisbelow(True)
@@ -93,11 +96,23 @@ class Sheet:
     def text(self, x: float, y: float, text: str, **how: Any) -> None:
         """Clean text with its middle at `y` inches, from `x` on; `how` goes to matplotlib."""
         how = {"va": "center_baseline", "fontsize": SIZE, "color": INK, **how}
-        self.figure.text(x / WIDTH, 1 - (self.top + y) / self.height, text, **how)
+        self.figure.text(x / self.width, 1 - (self.top + y) / self.height, text, **how)
 
-    def title(self, x: float, y: float, text: object, width: float = WIDTH) -> None:
+    def title(self, x: float, y: float, text: object, width: float | None = None) -> None:
         """Foreign text as a bold line above a panel."""
-        self.text(x, y, shorten(text, width, bold=True), fontweight="bold")
+        self.text(x, y, shorten(text, width or self.width, bold=True), fontweight="bold")
+
+    def tip(self, marks: Line2D, said: Sequence[str]) -> None:
+        """What each mark of a line of markers says to whoever points at it; its clean text, in their order.
+
+        A mark whose number is not defined is not drawn, and has no tip.
+        """
+        name = f"tips-{len(self.tips)}"
+        marks.set_gid(name)
+        places: Any = marks.get_xydata()
+        self.tips[name] = [
+            clean(text) for text, (x, y) in zip(said, places, strict=True) if x == x and y == y
+        ]
 
     def line(self, x: Sequence[float], y: Sequence[float], **how: Any) -> None:
         """A line or markers in inches."""
@@ -109,7 +124,7 @@ class Sheet:
     def svg(self, name: str, alt: str) -> bytes:
         """One svg element without background."""
         absent = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        return tidy(self._saved("svg", transparent=True, metadata=absent), name, alt)
+        return tidy(self._saved("svg", transparent=True, metadata=absent), name, alt, self.tips)
 
     def png(self, dpi: int) -> bytes:
         """On white."""
@@ -156,7 +171,7 @@ def marker_style(mark: Mark, *, hollow: bool = False, size: float = 4.2) -> dict
     }
 
 
-def _flow(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, float, float]], float]:
+def _flow(entries: Sequence[Entry], room: float) -> tuple[list[tuple[Entry, float, float]], float]:
     """Entries from left to right in as many lines as they need, and the height of all in inches."""
     if not entries:
         return [], 0.04
@@ -164,7 +179,7 @@ def _flow(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, float, float]], f
     x, y = MARGIN, 0.12
     for entry in entries:
         width = 0.26 + text_width(entry.text) + 0.2
-        if x > MARGIN and x + width - 0.2 > WIDTH - MARGIN:
+        if x > MARGIN and x + width - 0.2 > room - MARGIN:
             x, y = MARGIN, y + LINE + 0.02
         placed.append((entry, x, y))
         x += width

@@ -64,7 +64,7 @@ def _heat_map(view: View, rows: Sequence[Row], models: Sequence[str], every: Seq
     )
     left = dots.label_width(order)
     width = min(0.62, (WIDTH - left - 0.1) / len(columns))
-    sheet = Sheet(len(order) * CELL + 1.0, note=note)
+    sheet = Sheet(len(order) * CELL + 1.0)
     top = 0.42
     dots.row_labels(sheet, order, top, CELL, left)
     for j, model in enumerate(models):
@@ -188,7 +188,7 @@ def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]])
     legend += [dots.UNDEFINED] if n_defined < len(rows) else []
     pitch = dots.row_height(2)
     left = dots.label_width(order)
-    sheet = Sheet(len(order) * pitch + 0.72, legend=legend, note=note)
+    sheet = Sheet(len(order) * pitch + 0.72, legend=legend)
     dots.row_labels(sheet, order, 0.4, pitch, left)
     width = (WIDTH - left - 0.1) / len(pairs) - 0.3
     said = []

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 _SVG = "http://www.w3.org/2000/svg"
+_TITLE = f"{{{_SVG}}}title"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -23,13 +25,20 @@ _FONT = "DejaVu Sans, Verdana, sans-serif"
 _DEFAULTS = {("fill-opacity", "1"), ("stroke-opacity", "1"), ("opacity", "1"), ("stroke-dashoffset", "0")}
 
 
-def tidy(raw: bytes, name: str, alt: str) -> bytes:
-    """One svg element: ids begin with `name`, no style sheet, tenths of a point, an image to a reader."""
+def tidy(raw: bytes, name: str, alt: str, tips: Mapping[str, Sequence[str]] | None = None) -> bytes:
+    """One svg element: ids begin with `name`, no style sheet, tenths of a point, an image to a reader.
+
+    `tips`: titles of the markers of a group, in their order, by the group's id.
+    """
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     root = ElementTree.fromstring(raw)  # noqa: S314 - matplotlib wrote it, a line ago
     for parent in root.iter():
         parent[:] = [c for c in parent if c.tag not in (f"{{{_SVG}}}style", f"{{{_SVG}}}metadata")]
+    for group in root.iter(f"{{{_SVG}}}g"):
+        markers = list(group.iter(f"{{{_SVG}}}use")) if group.get("id") in (tips or {}) else []
+        for marker, said in zip(markers, (tips or {}).get(group.get("id", ""), ()), strict=False):
+            ElementTree.SubElement(marker, _TITLE).text = said
     names = _new_names(root, name)
     small = {inside for defs in root.iter(f"{{{_SVG}}}defs") for inside in defs.iter()}
     for element in root.iter():
@@ -80,7 +89,7 @@ def _tidy_element(element: ElementTree.Element, names: dict[str, str], *, decima
     if "font-size" in given:
         given["font-size"] = given["font-size"].removesuffix("px")
     element.attrib = given
-    if element.tag != f"{{{_SVG}}}text":
+    if element.tag not in (f"{{{_SVG}}}text", _TITLE):
         element.text = None
     element.tail = None
 

@@ -66,7 +66,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
     legend += [dots.UNDEFINED] if len(defined(means, "auc")) < len(CELLS) * len(models) else []
     labels = list(CELLS.values())
     pitch, left = max(0.24, dots.row_height(len(models))), dots.label_width(labels)
-    sheet = Sheet(len(labels) * pitch + 0.5, legend=legend, note=note)
+    sheet = Sheet(len(labels) * pitch + 0.5, legend=legend)
     dots.row_labels(sheet, labels, 0.08, pitch, left)
     axes = sheet.axes(left + 0.12, 0.08, WIDTH - left - 0.2 - dots.GUTTER, len(labels) * pitch)
     series = []

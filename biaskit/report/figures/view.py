@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from biaskit.report.content import Content
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
-from biaskit.report.figures.sheet import Entry, Sheet
+from biaskit.report.figures.sheet import COLUMN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import Mark, marks_of
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
@@ -128,6 +128,12 @@ def views(content: Content, engine: str) -> Iterator[View]:
 def all_marks(content: Content) -> Mapping[str, Mark]:
     """One mark for each label, the same in every figure."""
     return marks_of(list(dict.fromkeys(model.label for part in content.parts for model in part.models)))
+
+
+def both_widths(name: str, title: str, draw: Callable[[float], Drawing]) -> Figure:
+    """The figure that `draw` makes of a width in inches, for a text block and for a column."""
+    column = finished(f"{name}-column", title, draw(COLUMN))
+    return replace(finished(name, title, draw(WIDTH)), column=column)
 
 
 def finished(name: str, title: str, drawing: Drawing) -> Figure:

@@ -7,10 +7,12 @@ from collections import Counter
 from biaskit.report.content import Content
 from biaskit.report.findings.between_models import between_models
 from biaskit.report.findings.both_engines import both_engines
+from biaskit.report.findings.brief import Sentences
 from biaskit.report.findings.debiasing import debiasing
 from biaskit.report.findings.finding import TOPICS, Finding, Rank, Topic
 from biaskit.report.findings.framing import framing
 from biaskit.report.findings.groups import groups
+from biaskit.report.findings.in_brief import briefs, interval_explained, leading, not_measured
 from biaskit.report.findings.limits import cannot_show
 from biaskit.report.findings.marked_words import marked_words
 from biaskit.report.findings.probe import probe
@@ -20,7 +22,17 @@ from biaskit.report.findings.representation import representation
 from biaskit.report.findings.srb import srb
 from biaskit.report.findings.transfer import transfer
 
-__all__ = ["READING", "Finding", "cannot_show", "findings"]
+__all__ = [
+    "READING",
+    "Finding",
+    "briefs",
+    "cannot_show",
+    "findings",
+    "interval_explained",
+    "leading",
+    "not_measured",
+    "say",
+]
 
 READING = (
     "Brackets hold plain 95 % intervals. A difference counts as shown when its interval excludes 0 and it "
@@ -29,6 +41,19 @@ READING = (
     "there is no clear difference."
 )
 """How to read the sentences; stands once beside them."""
+
+
+def say(content: Content, found: tuple[Finding, ...]) -> Sentences:
+    """Everything that a page says in sentences; `found`: its findings."""
+    return Sentences(
+        found,
+        leading(content),
+        briefs(content),
+        cannot_show(content),
+        not_measured(content),
+        READING,
+        interval_explained(content),
+    )
 
 
 _SAID_BY = (

@@ -39,16 +39,21 @@ IN_NUMBERS = ("srb", "srb_spread")
 
 def between_models(content: Content) -> Iterator[Ranked]:
     """Findings of rows that hold one model, or one group of models, against another."""
-    gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
-    rows = [row for row in content.between.get("tests", ()) if _is_shown(row, gender)]
-    in_setting = in_main_setting([row for row in rows if row["setting"]])
-    rows = [row for row in rows if not row["setting"] or row in in_setting]
+    rows = compared(content)
     topics: tuple[Topic, ...] = ("models", "gaps")
     for topic in topics:
         own = [row for row in rows if (row["quantity"] in GAPS) == (topic == "gaps")]
         for engine, contrast in dict.fromkeys((row["engine"], contrast_of(row)) for row in own):
             same = [row for row in where(own, engine=engine) if contrast_of(row) == contrast]
             yield from _of_contrast(content, topic, contrast, same)
+
+
+def compared(content: Content) -> list[Row]:
+    """The rows that sentences speak of: a model against another, without an instruction, in one setting."""
+    gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
+    rows = [row for row in content.between.get("tests", ()) if _is_shown(row, gender)]
+    in_setting = in_main_setting([row for row in rows if row["setting"]])
+    return [row for row in rows if not row["setting"] or row in in_setting]
 
 
 def _is_shown(row: Row, gender: str) -> bool:
@@ -176,18 +181,24 @@ def _counted(rows: Sequence[Row], verdicts: Sequence[Outcome]) -> str:
 
 def _weak(content: Content, rows: Sequence[Row]) -> str:
     """Say which of the models have a coverage under the floor, where shares are compared."""
+    weak = under_floor(content, rows)
+    if not weak:
+        return ""
+    whose = listed([short(model) for model in weak])
+    return f" Weak evidence, since their coverage is under the floor: shares of {whose}."
+
+
+def under_floor(content: Content, rows: Sequence[Row]) -> list[str]:
+    """The models of shares that are compared whose coverage is under the floor."""
     named = {row[side] for row in where(rows, quantity="share") for side in ("model_a", "model_b")}
     weak = [
-        short(model)
+        model
         for part in parts_of(content, "probe")
         for block in blocks_of(part)
         for model in block.models
         if model in named and below_floor(block, model)
     ]
-    if not weak:
-        return ""
-    whose = listed(list(dict.fromkeys(weak)))
-    return f" Weak evidence, since their coverage is under the floor: shares of {whose}."
+    return list(dict.fromkeys(weak))
 
 
 def _quantities(rows: Sequence[Row]) -> list[str]:

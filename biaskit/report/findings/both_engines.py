@@ -29,19 +29,12 @@ from biaskit.wording import count, listed, people, short
 
 MEASURED: tuple[Outcome, ...] = ("higher", "lower", "equivalent", "no-clear-difference")
 DIRECTED: tuple[Outcome, ...] = ("higher", "lower")
+Measured = tuple[ProbeBlock, Part, str]
 
 
 def both_engines(content: Content) -> Iterator[Ranked]:
     """One sentence per model that both engines measured; above four models, one for all."""
-    pairs = [
-        (block, part, model)
-        for probe_part in parts_of(content, "probe")
-        for block in blocks_of(probe_part)
-        for part in parts_of(content, "personas")
-        if not is_control(part)
-        for model in block.models
-        if group_verdict(block, model) in MEASURED and _of_texts(part, model) in MEASURED
-    ]
+    pairs = measured_by_both(content)
     if len({model for *_, model in pairs}) > MANY_MODELS:
         yield from _of_many(pairs)
         return
@@ -49,14 +42,27 @@ def both_engines(content: Content) -> Iterator[Ranked]:
         yield _of_one(block, part, model)
 
 
-def _of_texts(part: Part, model: str) -> Outcome:
+def measured_by_both(content: Content) -> list[Measured]:
+    """The models that both engines came to a verdict on, with the probe's block and the texts' part."""
+    return [
+        (block, part, model)
+        for probe_part in parts_of(content, "probe")
+        for block in blocks_of(probe_part)
+        for part in parts_of(content, "personas")
+        if not is_control(part)
+        for model in block.models
+        if group_verdict(block, model) in MEASURED and of_texts(part, model) in MEASURED
+    ]
+
+
+def of_texts(part: Part, model: str) -> Outcome:
     """What the texts come to: SRB of content, or where it shows nothing, what carries over to the texts."""
     content, over = (outcome_of(row) for row in (women_minus_men(part, model), carried_over(part, model)))
     return over if content not in DIRECTED and (over == "higher" or content not in MEASURED) else content
 
 
 def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
-    probe, texts = group_verdict(block, model), _of_texts(part, model)
+    probe, texts = group_verdict(block, model), of_texts(part, model)
     (one, other), who = block.groups()[:2], people(block.gender)
     groups = difference(block.between_groups(model))
     text = f"{_contrast(short(model), block.bias_type, probe, texts)} In {block.bias_type} prompts {who} "
@@ -70,17 +76,18 @@ def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
     if below_floor(block, model):
         text += " The probe's part is weak evidence: its coverage is below the floor."
     # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
-    rank = Rank.HEADLINE if _even_but_apart(probe, texts) else Rank.DETAIL
+    rank = Rank.HEADLINE if even_but_apart(probe, texts) else Rank.DETAIL
     return rank, Finding(text, "relations", texts, _using(block, part, short(model)), "figures")
 
 
-def _even_but_apart(probe: Outcome, texts: Outcome) -> bool:
+def even_but_apart(probe: Outcome, texts: Outcome) -> bool:
+    """Whether the headline holds: the probe's groups are shown to be equal, and the texts to differ."""
     return probe == "equivalent" and texts in DIRECTED
 
 
 def _contrast(name: str, bias_type: str, probe: Outcome, texts: Outcome) -> str:
     asked = f"{bias_type} prompts"
-    if _even_but_apart(probe, texts):
+    if even_but_apart(probe, texts):
         return f"{name} looks even in the probe ({asked}) and still describes women and men differently."
     if texts in DIRECTED and probe not in DIRECTED:
         return f"The texts of {name} describe women and men apart; its probe ({asked}) shows neither."
@@ -96,14 +103,14 @@ def _using(block: ProbeBlock, part: Part, who: str) -> str:
     return ", ".join(bit for bit in (f"{block.form} prompts against texts", vectors, who) if bit)
 
 
-def _of_many(pairs: list[tuple[ProbeBlock, Part, str]]) -> Iterator[Ranked]:
+def _of_many(pairs: list[Measured]) -> Iterator[Ranked]:
     for bias_type, form in dict.fromkeys((block.bias_type, block.form) for block, *_ in pairs):
         same = [pair for pair in pairs if (pair[0].bias_type, pair[0].form) == (bias_type, form)]
         own = [pair for pair in same if not below_floor(pair[0], pair[2])]
         if not own:
             continue
-        kinds = [(group_verdict(block, model), _of_texts(part, model), model) for block, part, model in own]
-        even = [short(model) for probe, texts, model in kinds if _even_but_apart(probe, texts)]
+        kinds = [(group_verdict(block, model), of_texts(part, model), model) for block, part, model in own]
+        even = [short(model) for probe, texts, model in kinds if even_but_apart(probe, texts)]
         open_ = sum(texts in DIRECTED for _, texts, _ in kinds) - len(even)
         both = sum(probe in DIRECTED and texts in DIRECTED for probe, texts, _ in kinds)
         alone = sum(probe in DIRECTED and texts not in DIRECTED for probe, texts, _ in kinds)

@@ -32,7 +32,7 @@ def debiasing(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the prober that asked under instructions."""
     for part in parts_of(content, "probe"):
         for block in blocks_of(part):
-            rows = _effects(block, "instructions")
+            rows = effects(block, "instructions")
             own = {model: where(rows, model_a=model) for model in block.models}
             models = [model for model in block.models if own[model]]
             if len(models) > MANY_MODELS:
@@ -45,7 +45,7 @@ def debiasing(content: Content) -> Iterator[Ranked]:
                 yield from _dialogue(block, model)
 
 
-def _effects(block: ProbeBlock, contrast: str, setting: str = "", quantity: str = "share") -> list[Row]:
+def effects(block: ProbeBlock, contrast: str, setting: str = "", quantity: str = "share") -> list[Row]:
     """Crossed rows of the share of women, between instructions, levels or settings."""
     rows = where(
         block.part.tables.get("tests", ()),
@@ -124,7 +124,7 @@ def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> F
 
 def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     """How far the two groups of jobs lie apart under each instruction."""
-    rows = defined(where(_effects(block, "groups"), model_a=model), "estimate")
+    rows = defined(where(effects(block, "groups"), model_a=model), "estimate")
     none, under = where(rows, instruction_a="0"), [row for row in rows if row["instruction_a"] != "0"]
     if not none or len({row["estimate"] for row in under}) < 2:
         return
@@ -139,7 +139,7 @@ def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
 
 
 def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
-    rows = defined(where(_effects(block, "levels"), model_a=model), "estimate")
+    rows = defined(where(effects(block, "levels"), model_a=model), "estimate")
     if not rows:
         return
     sentences = [
@@ -153,7 +153,7 @@ def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
 
 
 def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
-    rows = where(_effects(block, "settings", "dialogue-plain"), model_a=model)
+    rows = where(effects(block, "settings", "dialogue-plain"), model_a=model)
     known = defined(where(rows, instruction_a="0"), "estimate")
     if not known:
         return
@@ -161,8 +161,8 @@ def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     clauses = [f"{difference(row)} for {jobs_of(block.part, row['group_a'])}" for row in known]
     text = f"In a dialogue, without an instruction, {short(model)} gives {who} {listed(clauses)}, against "
     text += f"plain prompts ({block.bias_type})."
-    effects = _effects(block, "settings", "dialogue-plain", "instruction_effect")
-    own = defined(where(effects, model_a=model), "estimate")
+    changes = effects(block, "settings", "dialogue-plain", "instruction_effect")
+    own = defined(where(changes, model_a=model), "estimate")
     if own:
         shown = sum(direction_of(row) is not None for row in own)
         text += f" What an instruction changes clearly differs between dialogue and plain in {shown} of "

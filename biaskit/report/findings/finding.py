@@ -14,7 +14,15 @@ from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.quantities import OF_FACTORS
 from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
-from biaskit.wording import listed, plain_number, points, points_range, short
+from biaskit.wording import (
+    fine_points,
+    fine_points_range,
+    listed,
+    plain_number,
+    points,
+    points_range,
+    short,
+)
 
 Topic = Literal[
     "probe-explicit",
@@ -123,6 +131,7 @@ class Unit:
 
 
 POINTS = Unit(points, points_range, points)
+FINE = Unit(fine_points, fine_points_range, points)
 NUMBER = Unit(plain_number, lambda low, high: f"{plain_number(low)} to {plain_number(high)}", plain_number)
 
 

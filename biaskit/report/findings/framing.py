@@ -36,15 +36,27 @@ def framing(content: Content) -> Iterator[Ranked]:
 
 def _factors(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     """A sentence for each factor and each interaction; its verdict is that of the groups' difference."""
-    scope = {name: value for name, value in block.scope.items() if name != "instruction_id"}
-    rows = where(block.part.tables.get("tests", ()), **scope, gender=block.gender, model_a=model)
     for contrast in OF_FACTORS:
-        own = [row for row in tests(rows, "share", "crossed", contrast) if ": " not in row["instruction_a"]]
+        own = factor_rows(block, model, contrast)
         for (a, b), effect in grouped(own, "instruction_a", "instruction_b").items():
             what = f"{a} against {b}"
             if contrast == "interactions":
                 what = f"the effect of {a} against that of {b}"
             yield _rank(block), _effect(block, model, what, effect)
+
+
+def factor_rows(block: ProbeBlock, model: str, contrast: str) -> list[Row]:
+    """Rows of the factors or of their interactions, without an instruction."""
+    scope = {name: value for name, value in block.scope.items() if name != "instruction_id"}
+    rows = where(block.part.tables.get("tests", ()), **scope, gender=block.gender, model_a=model)
+    return [row for row in tests(rows, "share", "crossed", contrast) if ": " not in row["instruction_a"]]
+
+
+def over_paraphrases(block: ProbeBlock, model: str) -> list[Row]:
+    """Rows of two groups of jobs over every frame's paraphrases."""
+    table = block.part.tables.get("probe_wording", ())
+    rows = where(table, **block.scope, model=model, gender=block.gender, frame=EVERY_FRAME)
+    return [row for row in rows if row["group_b"]]
 
 
 def _rank(block: ProbeBlock) -> Rank:
@@ -70,9 +82,7 @@ def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Fi
 
 def _wording(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     """One sentence for each pair of job groups: how far wordings differ, and how often they agree."""
-    table = block.part.tables.get("probe_wording", ())
-    rows = where(table, **block.scope, model=model, gender=block.gender, frame=EVERY_FRAME)
-    for row in (row for row in rows if row["group_b"]):
+    for row in over_paraphrases(block, model):
         pair = f"{jobs_of(block.part, row['group_a'])} and {jobs_of(block.part, row['group_b'])}"
         text = f"Wording ({block.bias_type} prompts, {short(model)}): the difference in the share of "
         text += f"{people(block.gender)} between {pair} "

@@ -103,13 +103,18 @@ def _held_against(lists: Sequence[Row]) -> str:
 
 
 def _top(part: Part, row: Row) -> str:
-    """The first words of a list that are neither gender words nor names of persons or groups."""
-    scope = {name: row[name] for name in ("model", "column", "group", "against", "gender", "method")}
-    plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
-    words = [one["word"] for one in where(part.tables.get("group_words", ()), **scope, **plain)]
+    """The first words of a list."""
+    words = plain_words(part, row)
     first = listed([f"“{short(word, 40)}”" for word in words[:N_WORDS]])
     more = f" and {len(words) - N_WORDS} more" if len(words) > N_WORDS else ""
     return f"for {group_name(row)}: {first.replace(' and ', ', ') if more else first}{more}"
+
+
+def plain_words(part: Part, row: Row) -> list[str]:
+    """The words of a list that are neither gender words nor names of persons or groups."""
+    scope = {name: row[name] for name in ("model", "column", "group", "against", "gender", "method")}
+    plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
+    return [one["word"] for one in where(part.tables.get("group_words", ()), **scope, **plain)]
 
 
 def _missing(lists: Sequence[Row]) -> str:

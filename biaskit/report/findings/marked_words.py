@@ -27,16 +27,19 @@ OLD_TABLES = "tables of an older biaskit; biaskit analyze makes them again"
 def marked_words(content: Content) -> Iterator[Ranked]:
     """Findings of every part of the generation engine: words of texts without a gender in the prompt."""
     for part in parts_of(content, "personas"):
-        table = part.tables.get("word_lists", ())
-        lists = [
-            row for row in where(table, method="calibrated", origin="associated") if row["against"] != "all"
-        ]
+        lists = lists_of(part) or lists_of(part, "specified")  # texts that all name a gender on request
         models = distinct(lists, "model")
         if len(models) > MANY_MODELS:
             yield Rank.LEAD, _of_many(part, models, lists)
         else:
             for model in models:
                 yield Rank.LEAD, _of_one(part, model, where(lists, model=model))
+
+
+def lists_of(part: Part, origin: str = "associated") -> list[Row]:
+    """Rows of the lists that sentences speak of: calibrated, of texts without a gender in the prompt."""
+    table = part.tables.get("word_lists", ())
+    return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != "all"]
 
 
 def longer_than_null(row: Row) -> bool:
@@ -56,7 +59,8 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     if not known:
         text = f"Words that mark a gender in {name}'s texts: not measured ({_why_not(lists)})."
         return Finding(text, "words", "not-measured", using, "words")
-    text = f"{longer(known)} of words that mark a gender in {name}'s texts (gender not in the prompt, one "
+    asked = "in" if known[0]["origin"] == "specified" else "not in"
+    text = f"{longer(known)} of words that mark a gender in {name}'s texts (gender {asked} the prompt, one "
     text += f"list per occupation and gender) {more_than_chance(known)}."
     sure = surely_longer(known)
     if not sure:
@@ -91,31 +95,33 @@ def _why_not(lists: Sequence[Row]) -> str:
 
 
 def _top(part: Part, longer: Sequence[Row], gender: str) -> str:
-    """The words of a gender's longer lists, those of most occupations first, then by z."""
-    own = {row["occupation"]: row for row in longer if row["gender"] == gender}
-    if not own:
+    """The words of a gender's longer lists as a sentence names them."""
+    if not any(row["gender"] == gender for row in longer):
         return ""
-    model, against = next((row["model"], row["against"]) for row in own.values())
-    scope = {
-        "model": model,
-        "origin": "associated",
-        "gender": gender,
-        "against": against,
-        "method": "calibrated",
-    }
-    found: dict[str, list[Row]] = {}
-    for row in where(part.tables.get("marked_words", ()), **scope, is_name=False, is_gender_word=False):
-        if row["occupation"] in own:
-            found.setdefault(row["word"], []).append(row)
+    found = words_of(part, longer, gender)
     if not found:
         return f"for {people(gender)} no word"
-    ordered = sorted(found, key=lambda word: (-len(found[word]), -max(r["z"] for r in found[word]), word))
-    words = [_with_occupations(word, found[word]) for word in ordered[:N_WORDS]]
+    words = [_with_occupations(word, rows) for word, rows in list(found.items())[:N_WORDS]]
     rows = [row for word in found.values() for row in word]
     sure = sum(row["q_value"] is not None and row["q_value"] <= 0.05 for row in rows)
     more = f" and {len(found) - N_WORDS} more" if len(found) > N_WORDS else ""
     alone = f"{sure} of {len(rows)}" if sure else "none"
     return f"for {people(gender)} {', '.join(words)}{more}, {alone} with q ≤ 0.05"
+
+
+def words_of(part: Part, longer: Sequence[Row], gender: str) -> dict[str, list[Row]]:
+    """The words of a gender's longer lists with their rows, those of most occupations first, then by z."""
+    own = {row["occupation"]: row for row in longer if row["gender"] == gender}
+    if not own:
+        return {}
+    one = next(iter(own.values()))
+    scope = {name: one[name] for name in ("model", "origin", "gender", "against", "method")}
+    found: dict[str, list[Row]] = {}
+    for row in where(part.tables.get("marked_words", ()), **scope, is_name=False, is_gender_word=False):
+        if row["occupation"] in own:
+            found.setdefault(row["word"], []).append(row)
+    ordered = sorted(found, key=lambda word: (-len(found[word]), -max(r["z"] for r in found[word]), word))
+    return {word: found[word] for word in ordered}
 
 
 def _with_occupations(word: str, rows: Sequence[Row]) -> str:
@@ -139,7 +145,8 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
     text = (
         f"{longer(known)} of words that mark a gender in the texts of {count(len(models), 'model')} (gender "
     )
-    text += f"not in the prompt) {more_than_chance(known)}. Judged together (false discovery rate 5 %), "
+    asked = "in" if known[0]["origin"] == "specified" else "not in"
+    text += f"{asked} the prompt) {more_than_chance(known)}. Judged together (false discovery rate 5 %), "
     text += f"{sum(counts.values()):,} {agreeing(sum(counts.values()), 'stay')} longer, from {ends[0]} to "
     text += f"{ends[1]}."
     if len(known) < len(lists):

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, above_floor, are_fields, blocks_of, jobs_of, measured
 from biaskit.report.findings.finding import (
+    FINE,
     MANY_MODELS,
     Finding,
     Rank,
     Ranked,
-    Unit,
     apart,
     difference,
     noted,
@@ -29,19 +29,14 @@ from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row, defined, extremes, first, undefined, where
 from biaskit.wording import (
     count,
-    fine_points,
-    fine_points_range,
     listed,
     people,
     percent,
     percent_range,
     point_number,
-    points,
     points_range,
     short,
 )
-
-FINE = Unit(fine_points, fine_points_range, points)
 
 
 def references(content: Content) -> Iterator[Ranked]:

@@ -286,6 +286,14 @@ def _refusals(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
 
 def _declined(part: Part, model: str, outcome: str) -> list[str]:
     """How many texts about each gender have an outcome, in words; empty where none has."""
+    return [
+        f"{n:,} of {m:,} about {people(gender)} ({percent(n / m)} %)"
+        for gender, (n, m) in declined(part, model, outcome).items()
+    ]
+
+
+def declined(part: Part, model: str, outcome: str) -> dict[str, tuple[int, int]]:
+    """How many of how many texts about each gender have an outcome; empty where none has."""
     rows = defined(where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome), "n")
     asked = where(part.tables.get("association_validation", ()), model=model)
     n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
@@ -294,11 +302,7 @@ def _declined(part: Part, model: str, outcome: str) -> list[str]:
         for (gender,), own in grouped(rows, "specified_gender").items()
         if n_texts.get(gender)
     }
-    if not any(n for n, _ in counts.values()):
-        return []
-    return [
-        f"{n:,} of {m:,} about {people(gender)} ({percent(n / m)} %)" for gender, (n, m) in counts.items()
-    ]
+    return counts if any(n for n, _ in counts.values()) else {}
 
 
 ASKED_FOR = {"female": "a woman", "male": "a man", "nonbinary": "a non-binary person"}

@@ -18,7 +18,7 @@ ELEMENTS = frozenset(
 )
 """What a drawing is made of. `metadata` goes silently, anything else is refused."""
 
-COLOURS = {"#222222": "var(--ink)", "#dddddd": "var(--line)"}
+COLOURS = {"#222222": "var(--ink)", "#dddddd": "var(--line)", "#fefefe": "var(--paper)"}
 """Colours that the figures leave to the page, so that they suit light and dark."""
 
 _LOADING = re.compile(r"@import|expression\s*\(|javascript:|\\|url\s*\((?!\s*[\"']?#)", re.IGNORECASE)
@@ -30,8 +30,10 @@ class UnfitDrawing(ValueError):
     """An SVG that the page will not hold; the message says what stands in it."""
 
 
-def drawing(svg: bytes, prefix: str) -> str:
-    """The SVG with every id prefixed (figures share a page) and the two colours as CSS variables.
+def drawing(svg: bytes, prefix: str, alt: str = "") -> str:
+    """The SVG with every id prefixed (figures share a page) and its colours as CSS variables.
+
+    To a screen reader it is an image that says `alt`.
 
     Raises `UnfitDrawing` for what could run or load something: scripts, handlers, foreign objects, links.
     """
@@ -57,6 +59,9 @@ def drawing(svg: bytes, prefix: str) -> str:
             element.text = ""
         element.attrib = dict(_attributes(element, prefix))
     root.set("xmlns", SVG)
+    if alt:
+        root.set("role", "img")
+        root.set("aria-label", alt)
     for size in ("width", "height"):  # points of a paper; the page scales by the view box
         root.attrib.pop(size, None)
     return ET.tostring(root, encoding="unicode")

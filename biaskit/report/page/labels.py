@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from biaskit.report.questions import QuestionId
 from biaskit.wording import PEOPLE
 
 ENGINES: Mapping[str, str] = {
     "probe": "Probe: probabilities of gendered words",
     "personas": "Personas: generated texts",
 }
+
+QUESTION_OF_TOPIC: Mapping[str, QuestionId] = {
+    **dict.fromkeys(("probe-explicit", "probe-implicit"), "say"),
+    "representation": "write",
+    **dict.fromkeys(("srb", "words", "groups", "transfer"), "how"),
+    "models": "models",
+    **dict.fromkeys(("gaps", "relations"), "agree"),
+    "debiasing": "help",
+}
+"""Which question a finding's topic answers."""
 
 TOPICS: Mapping[str, str] = {
     "probe-explicit": "Probe, asked for the gender",
@@ -163,6 +174,20 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "silhouette": ("How many clusters", "Silhouette for each number of clusters tried."),
     "calibration": ("Calibration of the prior", "C and alpha tried, and the words each would mark."),
 }
+
+QUESTION_OF_TABLE: Mapping[str, QuestionId] = {
+    **dict.fromkeys(
+        ("probe_groups", "probe_jobs", "probe_templates", "probe_factors", "probe_wording"), "say"
+    ),
+    **dict.fromkeys(("representation", "deciles", "association_validation"), "write"),
+    **dict.fromkeys(("marked_words", "word_lists", "word_overlap", "word_methods", "text_transfer"), "how"),
+    **dict.fromkeys(("group_lists", "group_words", "srb", "clusters", "silhouette"), "how"),
+    **dict.fromkeys(("probe_next", "probe_outcomes", "text_outcomes"), "else"),
+    **dict.fromkeys(("srb_change",), "models"),
+    **dict.fromkeys(("gaps",), "agree"),
+    **dict.fromkeys(("probe_levels", "instruction_words"), "help"),
+}
+"""Which question a table answers; another one stands with how sure the numbers are."""
 
 NOT_ON_PAGE: Mapping[str, str] = {
     "probe_cells": "one line per template and occupation",

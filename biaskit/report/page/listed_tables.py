@@ -46,6 +46,7 @@ class ListedTable:
     """A public table on the page: `anchor` is its id, `files` say where all of it lies."""
 
     name: str
+    number: int  # of its part, from 1; BETWEEN for those between models and engines
     anchor: str
     title: str
     what: str
@@ -125,6 +126,7 @@ def _tables(
         title = title.replace("{column}", f"“{rows[0].get('column')}”")
         yield ListedTable(
             table,
+            number,
             f"table-{number}-{table}",
             title,
             what,

@@ -3,8 +3,6 @@
 (() => {
   const PAGE_ROWS = 50;
   const MORE_ROWS = 500;
-  const PRINTED_ROWS = 500; // of each table; the tables of ten models are 200 sheets with that
-  const PRINTED_CARDS = 12;
   const MOST_CHOICES = 120;
   const CARDS = 8;
   const OPEN_CHOICES = 3; // filters in the open; the others are one click away
@@ -13,7 +11,6 @@
   const collator = new Intl.Collator("en", { numeric: true });
   const data = {};
   const builders = new Map(); // mount → what fills it
-  const printers = []; // what makes a thing whole before it is printed, and gives back how to undo it
 
   // --- elements ---------------------------------------------------------------------------------
 
@@ -115,8 +112,8 @@
           element("table", {}, caption, element("thead", {}, this.head), this.body)),
       );
       this.more = element("p", { class: "more" });
-      mount.append(this.more, this.#glossary());
-      printers.push(() => this.#print());
+      const save = element("p", { class: "more" }, button("Download as CSV", () => this.#download()));
+      mount.append(this.more, save, this.#glossary());
     }
 
     #tools() {
@@ -240,6 +237,22 @@
       }
     }
 
+    // The rows that are chosen, in their order, with every digit that the page holds.
+    #download() {
+      const { same, id } = this.table;
+      // A spreadsheet would run a text that begins like a formula.
+      const text = (value) => (/^[\s\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(value) ? `'${value}` : value);
+      const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+      const shown = (column, i) => (column.kind === "text" ? text(column.value(i) ?? "") : String(column.value(i) ?? ""));
+      const fixed = same.map(([, value]) => text(value));
+      const lines = [[...this.columns.map((column) => column.name), ...same.map(([label]) => label)]];
+      for (const i of this.#rows()) lines.push([...this.columns.map((column) => shown(column, i)), ...fixed]);
+      const csv = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+      const address = URL.createObjectURL(new Blob([csv], { type: "text/csv" }));
+      element("a", { href: address, download: `${id}.csv` }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 60000);
+    }
+
     #row(i) {
       const cells = this.columns.map((column, j) => {
         const number = column.kind !== "text";
@@ -252,18 +265,6 @@
           : element("td", attributes, text);
       });
       return element("tr", {}, ...cells);
-    }
-
-    #print() {
-      const before = this.limit;
-      const n = this.#rows().length;
-      this.limit = PRINTED_ROWS;
-      this.update();
-      const rest = n - PRINTED_ROWS;
-      const note = element("p", { class: "note" },
-        `Printed: the first ${count(PRINTED_ROWS)} of ${count(n)} rows; ${this.table.file} holds all.`);
-      if (rest > 0) this.more.before(note);
-      return () => { note.remove(); this.limit = before; this.update(); };
     }
   }
 
@@ -306,23 +307,15 @@
     if (entries.length > 1) mount.append(tools);
     mount.append(list, more);
     show();
-    printers.push(() => {
-      const before = limit;
-      limit = Math.min(entries.length, PRINTED_CARDS);
-      show();
-      const note = element("p", { class: "note" }, `Printed: ${limit} of ${count(entries.length)}; the page holds all.`);
-      if (limit < entries.length) more.before(note);
-      return () => { note.remove(); limit = before; show(); };
-    });
   }
 
   function prompts(mount) {
-    const entries = data.prompts.map((one) => ({
+    const { engine } = mount.dataset;
+    const entries = data.prompts.filter((one) => !engine || one.engine === engine).map((one) => ({
       ...one,
       haystack: `${one.what} ${one.model} ${one.prompt} ${one.system ?? ""}`.toLowerCase(),
     }));
-    const fields = [["model", "model"], ["kind", "asked"], ["engine", "engine"], ["study", "study"],
-      ["form", "prompt form"]];
+    const fields = [["model", "model"], ["kind", "asked"], ["study", "study"], ["form", "prompt form"]];
     cards(mount, entries, fields, "prompt", (one) => {
       const body = element("div", { class: "body" });
       if (one.system !== null) {
@@ -456,6 +449,29 @@
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", alt);
     mount.replaceChildren(document.importNode(svg, true));
+    explain(mount);
+  }
+
+  // A mark says its job, share, interval and n: to the pointer by its title, to a tap and the arrow keys below.
+  function explain(drawing) {
+    const tip = drawing.parentElement.querySelector(".tip");
+    const marks = () => [...drawing.querySelectorAll("title")].map((title) => title.parentNode)
+      .filter((mark) => mark.getClientRects().length);
+    let at = -1;
+    const say = (mark) => {
+      drawing.querySelectorAll("[data-now]").forEach((one) => { delete one.dataset.now; });
+      if (mark) mark.dataset.now = "";
+      tip.textContent = mark ? mark.querySelector("title").textContent : "";
+    };
+    drawing.addEventListener("click", (event) => say(marks().find((mark) => mark.contains(event.target))));
+    drawing.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const all = step ? marks() : [];
+      if (!all.length) return;
+      event.preventDefault();
+      at = (at + step + all.length) % all.length;
+      say(all[at]);
+    });
   }
 
   // --- when things are built ---------------------------------------------------------------------------
@@ -490,7 +506,7 @@
   function plan() {
     const tables = new Map(data.tables.map((table) => [table.id, table]));
     const lists = { prompts, texts, words };
-    document.querySelectorAll(".mount, .drawing").forEach((mount) => {
+    document.querySelectorAll(".mount, .drawing[data-figure]").forEach((mount) => {
       const { table, list } = mount.dataset;
       if (table !== undefined) builders.set(mount, () => new Table(mount, tables.get(table)));
       else if (list !== undefined) builders.set(mount, lists[list]);
@@ -505,16 +521,7 @@
     });
   }
 
-  let undo = [];
-  window.addEventListener("beforeprint", () => {
-    buildAll();
-    undo = printers.map((print) => print());
-    document.querySelectorAll("details:not([open], .glossary, .filters)").forEach((one) => {
-      one.open = true;
-      undo.push(() => { one.open = false; });
-    });
-  });
-  window.addEventListener("afterprint", () => { undo.forEach((back) => back()); undo = []; });
+  window.addEventListener("beforeprint", () => document.querySelectorAll(".drawing").forEach(build));
   window.addEventListener("hashchange", () => reveal(location.hash));
 
   // The section that is read now is the last one that begins in the upper quarter of the window.
@@ -551,6 +558,7 @@
 
   async function start() {
     follow();
+    document.querySelectorAll(".drawing:not([data-figure])").forEach(explain);
     try {
       await Promise.all([...document.querySelectorAll("script[data-part]")].map(async (packed) => {
         data[packed.dataset.part] = await unpack(packed.textContent);

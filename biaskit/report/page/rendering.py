@@ -12,42 +12,38 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.report.content import Content
+from biaskit.report.content import Content, Gate
 from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.report.findings.finding import Finding
 from biaskit.report.page import fitting, labels, listed_tables
 from biaskit.report.page.drawing import UnfitDrawing, drawing
 from biaskit.report.page.foreign import LONGEST_SENTENCE, LONGEST_TEXT, all_shown, cut, shown
+from biaskit.report.questions import QUESTIONS, QuestionId
+from biaskit.wording import count, listed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _HERE = Path(__file__).resolve().parent
 _MEGABYTE = 1_000_000
-LEADING = 8
-"""Findings that stand in the open; the others are one click away."""
 _ROOM = 2_000
 """Bytes kept free for the sentences that say what was left out."""
-
-SECTIONS: tuple[tuple[str, str], ...] = (
-    ("findings", "Findings"),
-    ("limits", "What these numbers cannot show"),
-    ("models", "Models"),
-    ("figures", "Figures"),
-    ("tables", "Tables"),
-    ("prompts", "Prompts"),
-    ("texts", "Example texts"),
-    ("words", "Marked words in context"),
-    ("deviations", "Deviations from the papers"),
-    ("provenance", "Provenance"),
-)
-"""Ids and headings, in the order of the page."""
+MOST_BRIEFS = 3
+"""Sentences that stand in the open under a question."""
+HERO = "figure-answer"
+REPEATS = ("figure-jobs", "figure-scatter")
+"""Figures of the numbers that the first picture holds: they stand in the fold."""
+FOLDED = ("deciles", "nonbinary", "word-lists", "clusters", "silhouette")
+"""Figures for readers of the methods."""
+WITHOUT_SCRIPT = 2
+"""The first figures stand in the page itself; the others are unpacked by its script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +56,62 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Plate:
-    """A figure on the page: drawn where there is no reason against it."""
+    """A figure on the page; `column` is the same for a phone, empty where it has none."""
 
     id: str
+    place: int  # among the page's drawings
+    question: QuestionId
     title: str
-    caption: str = ""
-    alt: str = ""
-    svg: str = ""
-    reason: str = ""
+    caption: str
+    alt: str
+    svg: str
+    column: str = ""
+    reason: str = ""  # why it is not drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A question with all that answers it: one figure and short sentences in the open, the rest in a fold."""
+
+    id: QuestionId
+    heading: str
+    open: tuple[Plate, ...]
+    briefs: list[dict[str, str]]
+    findings: list[dict[str, str]]
+    plates: list[Plate]
+    tables: list[tuple[str, listed_tables.ListedTable]]  # with the name of their part where there are several
+    asked: list[dict[str, Any]]
+    prompts: str  # engine
+    texts: bool
+    words: bool
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.open or self.briefs or self.findings or self.id == "sure")
+
+    @property
+    def answered(self) -> bool:
+        """Whether it says something in the open, and not only that nothing was measured."""
+        return bool(self.open) or any(one["kind"] != "not-measured" for one in self.briefs)
 
 
 def render_page(
     content: Content,
-    findings: Sequence[Finding],
-    cannot_show: Sequence[str],
+    said: Sentences,
     figures: Sequence[Figure | Missing],
     *,
     max_mb: float = 3.0,
-    reading: str = "",
 ) -> Page:
     """Make the page; over `max_mb` megabytes (10^6 bytes) it leaves things out and says which.
 
-    `reading` says once how the findings are to be read.
-    Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so.
+    Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so; one that
+    has no data is not on the page.
     """
-    plates = [_plate(figure, number) for number, figure in enumerate(figures)]
-    drawings = [plate.svg for plate in plates]
-    whole = {**_whole(content, findings, cannot_show, plates), "reading": reading}
+    drawn = [figure for figure in figures if not isinstance(figure, Missing)]
+    plates = [_plate(figure, number) for number, figure in enumerate(drawn)]
+    drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg for plate in plates]
+    whole = _whole(content, said, plates)
     fixed = len(_html(whole, {}, {}))
     packed: dict[tuple[object, ...], str] = {}
     for extent in fitting.smaller(content, drawings):
@@ -175,59 +200,146 @@ def _finalized(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _whole(
-    content: Content, findings: Sequence[Finding], cannot_show: Sequence[str], plates: Sequence[Plate]
-) -> dict[str, Any]:
-    tables = listed_tables.list_tables(content)
-    anchors = [table.anchor for table in tables] + [plate.id for plate in plates]
-
-    def of(number: int) -> list[listed_tables.ListedTable]:
-        return [table for table in tables if table.anchor.startswith(f"table-{number}-")]
-
+def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[str, Any]:
+    every = [*_sections(content, said, plates)]
+    sections = [one for one in every if one.stands]
+    sections.sort(key=lambda one: (one.id == "sure", not one.answered))
+    for one in every:  # the last section keeps the tables and figures of a question that has no answer
+        if not one.stands:
+            sections[-1].tables.extend(one.tables)
+            sections[-1].plates.extend(one.plates)
     return {
         "content": content,
         "title": cut(content.title) or "Report",
-        "sections": SECTIONS,
-        "engines": labels.ENGINES,
-        "findings": _findings(findings, anchors),
-        "cannot_show": [_typeset(cut(one, LONGEST_SENTENCE)) for one in cannot_show],
+        "measured_line": measured_line(content),
+        "hero": next(iter(plates), None),
+        "leading": [_brief(one) for one in said.leading],
+        "sections": sections,
+        "gate": _gate(content.gate),
+        "interval": _typeset(cut(said.interval, LONGEST_SENTENCE)),
+        "reading": said.reading,
+        "limits": [_typeset(cut(one, LONGEST_SENTENCE)) for one in said.limits],
+        "not_measured": [cut(one, LONGEST_SENTENCE) for one in said.not_measured],
+        "unmeasured": [_finding(one) for one in said.findings if one.verdict == "not-measured"],
         "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
         "models": [(part, model) for part in content.parts for model in part.models],
-        "plates": plates,
-        "between": of(listed_tables.BETWEEN),
-        "tables": [(part, of(number)) for number, part in enumerate(content.parts, 1)],
-        "asked": fitting.questions(content),
         "on_disk": [
             (name, why)
             for name, why in labels.NOT_ON_PAGE.items()
             if any(part.tables.get(name) for part in content.parts)
         ],
         "classes": labels.CLASSES,
-        "measured": [(part, listed_tables.measured_with(part.models, ())) for part in content.parts],
+        "without_script": WITHOUT_SCRIPT,
+        "drawn": _markup,  # a drawing that `drawing` let through
         "cut": cut,
         "longest": {"sentence": LONGEST_SENTENCE, "text": LONGEST_TEXT},
     }
 
 
-def _findings(findings: Sequence[Finding], anchors: Sequence[str]) -> dict[str, list[dict[str, str]]]:
-    """The first ones in the open, the rest and what was not measured one click away, in the order given."""
-    found = [
-        {
-            "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
-            "topic": labels.TOPICS.get(one.topic, cut(one.topic)),
-            "verdict": labels.VERDICTS.get(one.verdict, cut(one.verdict)),
-            "kind": one.verdict if one.verdict in labels.VERDICTS else "shown",
-            "measured_with": cut(one.measured_with, LONGEST_SENTENCE),
-            "anchor": (anchor := _of_topic(one.topic, _resolved(one.anchor, anchors), anchors)),
-            "where": dict(SECTIONS).get(anchor, "the table" if anchor.startswith("table-") else "the figure"),
-        }
-        for one in findings
+def _markup(svg: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(svg)  # noqa: S704
+
+
+def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Iterator[Section]:
+    tables = listed_tables.list_tables(content)
+    asked = fitting.questions(content)
+    of_texts, of_prompts = bool(content.examples), {one.engine for one in content.prompts}
+    for question in QUESTIONS:
+        own = [plate for plate in plates[1:] if plate.question == question.id]
+        hero = plates[0].id if plates else ""
+        folded = (*(f"figure-{name}" for name in FOLDED), *(REPEATS if hero == HERO else ()))
+        shown = [plate for plate in own if not (plate.reason or plate.id.startswith(folded))][:1]
+        engine = {"say": "probe", "write": "personas"}.get(question.id, "")
+        yield Section(
+            id=question.id,
+            heading=question.heading,
+            open=tuple(shown),
+            briefs=[_brief(one) for one in said.briefs if one.question == question.id][:MOST_BRIEFS],
+            findings=[
+                _finding(one)
+                for one in said.findings
+                if labels.QUESTION_OF_TOPIC.get(one.topic, "sure") == question.id
+                and one.verdict != "not-measured"
+            ],
+            plates=[plate for plate in own if plate not in shown],
+            tables=[(_part_of(content, one), one) for one in tables if _question_of(one) == question.id],
+            asked=[one for one in asked if _engine_of(content, one["id"]) == engine],
+            prompts=engine if engine in of_prompts else "",
+            texts=question.id == "write" and of_texts,
+            words=question.id == "how" and bool(content.words),
+        )
+
+
+def _question_of(table: listed_tables.ListedTable) -> QuestionId:
+    if table.name == "tests" and table.number == listed_tables.BETWEEN:
+        return "models"
+    return labels.QUESTION_OF_TABLE.get(table.name, "sure")
+
+
+def _part_of(content: Content, table: listed_tables.ListedTable) -> str:
+    """Which part a table is of, where that has to be said."""
+    if table.number == listed_tables.BETWEEN or len(content.parts) < 2:
+        return ""
+    part = content.parts[table.number - 1]
+    return f"{part.engine}, {cut(part.study)}"
+
+
+def _engine_of(content: Content, anchor: str) -> str:
+    """The engine whose questions a table of templates or instructions holds."""
+    return content.parts[int(anchor.split("-")[1]) - 1].engine
+
+
+def measured_line(content: Content) -> str:
+    """What was measured, in one line: models, studies, how many answers, when."""
+    labels_ = list(dict.fromkeys(model.label for part in content.parts for model in part.models))
+    bits = [listed([cut(label, 40) for label in labels_]) if len(labels_) < 3 else f"{len(labels_)} models"]
+    for part in content.parts[:3]:
+        n_cells = len(part.tables.get("probe_cells", ()))
+        n_texts = len(part.tables.get("associations", ()))
+        n = count(n_cells, "prompt") if part.engine == "probe" else count(n_texts, "text")
+        bits.append(f"{cut(part.study, 40)}: {n}" if n_cells or n_texts else cut(part.study, 40))
+    days = [
+        day
+        for part in content.parts
+        for m in part.models
+        for day in (m.first_answered, m.last_answered)
+        if day
     ]
-    measured = [one for one in found if one["kind"] != "not-measured"]
+    if days:
+        first, last = min(days), max(days)
+        bits.append(first if first == last else f"{first} to {last}")
+    return " · ".join(bits)
+
+
+def _gate(gate: Gate | None) -> dict[str, str] | None:
+    """The badge of a comparison of two models, as a release manager asks for it."""
+    if gate is None:
+        return None
+    if gate.holds:
+        return {"kind": "holds", "text": f"Equivalent in all {gate.n_rows:,} differences"}
+    if not gate.n_rows:
+        return {"kind": "fails", "text": "Not shown to be equivalent: nothing was compared"}
+    said = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
+    return {"kind": "fails", "text": said}
+
+
+def _brief(one: Brief) -> dict[str, str]:
     return {
-        "lead": measured[:LEADING],
-        "more": measured[LEADING:],
-        "not_measured": [one for one in found if one["kind"] == "not-measured"],
+        "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
+        "verdict": labels.VERDICTS.get(one.verdict, cut(one.verdict)),
+        "kind": one.verdict if one.verdict in labels.VERDICTS else "shown",
+    }
+
+
+def _finding(one: Finding) -> dict[str, str]:
+    return {
+        "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
+        "topic": labels.TOPICS.get(one.topic, cut(one.topic)),
+        "verdict": labels.VERDICTS.get(one.verdict, cut(one.verdict)),
+        "kind": one.verdict if one.verdict in labels.VERDICTS else "shown",
+        "measured_with": cut(one.measured_with, LONGEST_SENTENCE),
     }
 
 
@@ -236,44 +348,14 @@ def _typeset(sentence: str) -> str:
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", sentence)
 
 
-TOPIC_FIGURES = {
-    "probe-explicit": "jobs",
-    "probe-implicit": "jobs",
-    "debiasing": "debiasing",
-    "representation": "scatter",
-    "srb": "srb",
-    "transfer": "transfer",
-    "groups": "groups",
-    "models": "models",
-    "gaps": "gaps-explicit",
-    "relations": "gaps-explicit",
-}
-"""The figure that shows what a topic's findings say; where two parts have one, the whole section is meant."""
-
-
-def _of_topic(topic: str, anchor: str, anchors: Sequence[str]) -> str:
-    figure = f"figure-{TOPIC_FIGURES.get(topic)}"
-    alone = figure in anchors and f"{figure}-2" not in anchors
-    meant = anchor == "figures" or (topic, anchor) == ("models", "tables")
-    return figure if meant and alone else anchor
-
-
-def _resolved(anchor: str, anchors: Sequence[str]) -> str:
-    """The anchor where the page has it; else a table of the same name; else the section of its kind."""
-    anchor = anchor.removeprefix("#")
-    if anchor in anchors or anchor in dict(SECTIONS):
-        return anchor
-    table = anchor.rpartition("-")[2]
-    alike = (other for other in anchors if other.startswith("table-") and other.endswith(f"-{table}"))
-    return next(alike, "figures" if anchor.startswith("figure-") else "tables")
-
-
-def _plate(figure: Figure | Missing, number: int) -> Plate:
+def _plate(figure: Figure, place: int) -> Plate:
     anchor, title = f"figure-{figure.name}", cut(figure.title)
-    if isinstance(figure, Missing):
-        return Plate(anchor, title, reason=cut(figure.reason, LONGEST_SENTENCE))
-    caption, alt = cut(figure.caption, LONGEST_SENTENCE), cut(figure.alt, LONGEST_SENTENCE)
+    told = (cut(figure.caption, LONGEST_SENTENCE), cut(figure.alt, LONGEST_SENTENCE))
     try:
-        return Plate(anchor, title, caption, alt, drawing(figure.svg, f"f{number}-"))
+        svg = drawing(figure.svg, f"f{place}-", shown(told[1]))
+        column = drawing(figure.column.svg, f"f{place}c-", shown(told[1])) if figure.column else ""
     except UnfitDrawing as error:
-        return Plate(anchor, title, caption, alt, reason=f"its drawing was refused: {error}")
+        return Plate(
+            anchor, place, figure.question, title, *told, "", reason=f"its drawing was refused: {error}"
+        )
+    return Plate(anchor, place, figure.question, title, *told, svg, column)

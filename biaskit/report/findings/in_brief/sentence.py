@@ -1,0 +1,179 @@
+"""How a short sentence is made: within the limit, foreign names cut, no direction without a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from biaskit.report.findings.blocks import SPLIT, are_fields
+from biaskit.report.findings.brief import MOST_WORDS, Brief
+from biaskit.report.findings.finding import (
+    POINTS,
+    Outcome,
+    Unit,
+    margin_of,
+    possible_ends,
+    reason_of,
+)
+from biaskit.report.questions import QuestionId
+from biaskit.runs.collection import Part
+from biaskit.stats.verdict import interval_side
+from biaskit.tables.query import Row
+from biaskit.wording import PEOPLE, short
+
+LONGEST_NAME = 12
+SHORTEST_NAME = 3
+"""A foreign text is cut to so many words before a shorter sentence is taken."""
+NAME_LENGTH = 40
+
+STRENGTH: Mapping[Outcome, int] = {
+    "higher": 1,
+    "lower": 1,
+    "equivalent": 2,
+    "no-clear-difference": 3,
+    "shown": 3,
+    "not-identified": 4,
+    "no-verdict": 4,
+    "not-measured": 5,
+}
+ALL_COUNTED = ", all comparisons considered"
+"""Said of a row whose interval would show a difference if it stood alone."""
+HEADLINE, CLEAR, WEAKER = 0, STRENGTH["higher"], STRENGTH["equivalent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A short sentence with what it is about, how much it says (0 most), and its first number."""
+
+    brief: Brief
+    about: str
+    strength: int
+    number: str = ""
+
+
+def said(
+    text: str, question: QuestionId, verdict: Outcome, *, about: str = "", number: str = "", strength: int = 9
+) -> Said:
+    """A sentence; its strength follows from its verdict where none is given."""
+    given = strength if strength != 9 else STRENGTH[verdict]
+    return Said(Brief(text, question, verdict), about or question, given, number)
+
+
+# --- the sentence ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A name or word that is not ours: short, and cut where the sentence is too long."""
+
+    text: object
+    before: str = ""
+    after: str = ""
+
+    def at_most(self, words: int) -> str:
+        """The text with no more words than these."""
+        own = short(self.text, NAME_LENGTH).split(" ")
+        cut = " ".join(own) if len(own) <= words else " ".join(own[:words]).rstrip("…") + "…"
+        return f"{self.before}{cut}{self.after}"
+
+
+Piece = str | Foreign
+
+
+def sentence(*templates: str, **pieces: Piece) -> str:
+    """The first of these templates that stays within the limit, foreign names cut as little as it takes."""
+    tries = [
+        (template, n)
+        for most, least in ((LONGEST_NAME, SHORTEST_NAME), (SHORTEST_NAME - 1, 1))
+        for template in templates
+        for n in range(most, least - 1, -1)
+    ]
+    text = ""
+    for template, n in tries:
+        filled = {
+            name: piece.at_most(n) if isinstance(piece, Foreign) else piece for name, piece in pieces.items()
+        }
+        text = template.format(**filled)
+        text = text[:1].upper() + text[1:] if template.startswith(("{opening}", "{weak}")) else text
+        if len(text.split()) <= MOST_WORDS:
+            return text
+    return " ".join(text.split()[: MOST_WORDS - 1]) + " …"
+
+
+# --- pieces of it ------------------------------------------------------------------------------------
+
+OPENINGS = {"explicit": "asked outright", "implicit": "finishing a sentence"}
+
+
+def opening(bias_type: str, *, weak: bool = False) -> str:
+    """How the model was asked, and that little stands behind it where it does."""
+    return f"{'weak evidence: ' if weak else ''}{OPENINGS.get(bias_type, 'asked')}"
+
+
+def who(gender: str) -> Piece:
+    """A gender, or the study's own group in quotation marks."""
+    return PEOPLE[gender] if gender in PEOPLE else Foreign(gender, "“", "”")
+
+
+def one_group(part: Part, group: str) -> Piece:
+    """A group of jobs; none is all of them."""
+    noun = "fields" if are_fields(part) else "jobs"
+    if not group:
+        return f"all {noun}"
+    if group in SPLIT:
+        people = "women" if group == SPLIT[0] else "men"
+        return f"fields with mostly {people}" if are_fields(part) else f"jobs mostly held by {people}"
+    return Foreign(group, "the group “", "”")
+
+
+def other_group(part: Part, group: str, beside: str) -> Piece:
+    """A group of jobs after another, shorter."""
+    if group in SPLIT and beside in SPLIT:
+        people = "women" if group == SPLIT[0] else "men"
+        return f"mostly {people}" if are_fields(part) else f"{people}’s"
+    return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
+
+
+def amount(row: Row, unit: Unit = POINTS) -> str:
+    """How much, without a sign: the words beside it say the direction."""
+    return unit.amount(abs(row["estimate"]))
+
+
+def ends(row: Row, unit: Unit = POINTS) -> str:
+    """The interval beside a directed amount, turned where the words say less; empty where there is none."""
+    if row["ci_low"] is None:
+        return ""
+    low, high = possible_ends(row)
+    return f" [{unit.ends(low, high) if row['estimate'] >= 0 else unit.ends(-high, -low)}]"
+
+
+def span(row: Row) -> str:
+    """The interval alone, beside no direction; words where it alone would show one."""
+    if row["ci_low"] is None:
+        return ""
+    return ALL_COUNTED if interval_side(row) else f" [{POINTS.ends(*possible_ends(row))} points]"
+
+
+def number(row: Row, verdict: Outcome) -> str:
+    """'14 points [9 to 19]', as the page explains it once; beside no direction the interval alone."""
+    if row["ci_low"] is None:
+        return ""
+    if verdict in ("higher", "lower"):
+        return f"{amount(row)}{ends(row)}"
+    return span(row).strip() if verdict == "no-clear-difference" and not interval_side(row) else ""
+
+
+def within(rows: Sequence[Row]) -> str:
+    """' (within ±5 points)', what "about the same" means."""
+    margin = margin_of(rows).strip()
+    return f" ({margin})" if margin else ""
+
+
+def why(row: Row | None) -> Foreign:
+    """The reason for what a row does not hold."""
+    return Foreign("no test was made" if row is None else reason_of(row))
+
+
+def strength_of(verdicts: Sequence[Outcome]) -> int:
+    """How much a sentence about several verdicts says: as its clearest one."""
+    return min(STRENGTH[verdict] for verdict in verdicts)

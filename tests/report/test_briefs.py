@@ -1,0 +1,742 @@
+"""The short sentences: what each says of rows whose verdict is known, and that they claim no more.
+
+`conftest.py` holds every content of the tests of the long findings to the rules of `fakes/brief_rules.py`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import brief_rules
+from fakes.findings_rows import (
+    HOSTILE,
+    MENS,
+    REPRESENTED,
+    SCORES,
+    SHARES,
+    Rows,
+    area,
+    area_test,
+    block,
+    content,
+    contrast_row,
+    group_rows,
+    labour_test,
+    many,
+    occupation,
+    of_groups,
+    pair,
+    personas_part,
+    probe_part,
+    row,
+    slope,
+    srb_test,
+)
+from fakes.worlds import ProbeWorld, TextWorld
+from hypothesis import given
+from hypothesis import strategies as st
+from places import BENCHMARKS
+from scipy.stats import binom
+
+from biaskit.report.content import Content
+from biaskit.report.findings import briefs, findings, interval_explained, leading, not_measured
+from biaskit.report.findings.brief import MOST_WORDS, Brief
+from biaskit.report.findings.in_brief.sentence import Foreign, sentence
+from biaskit.report.findings.labour import against_labour_force, p_against_one
+from biaskit.stats.correlation import level_test, slope_test
+from biaskit.stats.crossed import p_of_interval
+from biaskit.stats.welch import mean_distance
+
+EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
+
+
+def texts_of(made: Content, question: str, *, foreign: bool = False) -> list[str]:
+    return [one.text for one in brief_rules.hold(made, foreign=foreign) if one.question == question]
+
+
+def asked(test: dict[str, Any] | None, **more: Any) -> Content:
+    return content(probe_part({"probe_groups": group_rows(SHARES, **more), "tests": [test] if test else []}))
+
+
+def models_of(*tests: dict[str, Any], **below: float) -> Content:
+    """One model m0, m1, … for each test."""
+    rows: Rows = []
+    for i in range(len(tests)):
+        rows += group_rows(SHARES, model=f"m{i}", coverage_median=below.get(f"m{i}", 0.3))
+    own = [{**one, "model_a": f"m{i}", "model_b": f"m{i}"} for i, one in enumerate(tests)]
+    return content(probe_part({"probe_groups": rows, "tests": own}, *(f"m{i}" for i in range(len(tests)))))
+
+
+# --- whom it says --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict", "sentence"),
+    [
+        (
+            of_groups(0.14, (0.09, 0.19)),
+            "higher",
+            "Asked outright, m says women 14 points more often for jobs mostly held by women than for men’s "
+            "[9 to 19].",
+        ),
+        (
+            of_groups(-0.14, (-0.19, -0.09)),
+            "lower",
+            "Asked outright, m says women 14 points less often for jobs mostly held by women than for men’s "
+            "[9 to 19].",
+        ),
+        (
+            EVEN,
+            "equivalent",
+            "Asked outright, m says women about as often for jobs mostly held by women as for men’s (within "
+            "±5 points).",
+        ),
+        (
+            of_groups(0.1, (-0.02, 0.22)),
+            "no-clear-difference",
+            "Asked outright, no clear difference in how often m says women for jobs mostly held by women and "
+            "for men’s [−2 to 22 points].",
+        ),
+        (
+            of_groups(
+                0.26,
+                (-0.28, 0.58),
+                ci90_low=-0.26,
+                ci90_high=0.56,
+                bound_low=-0.2,
+                bound_high=0.5,
+                p_value=1.0,
+            ),
+            "not-identified",
+            "Asked outright, the difference between jobs mostly held by women and men’s in m’s answers is "
+            "not identified.",
+        ),
+        (
+            of_groups(0.26, None, reason="one job and one template"),
+            "shown",
+            "Asked outright, no verdict on jobs mostly held by women against men’s for m: one job and one "
+            "template.",
+        ),
+    ],
+)
+def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str, sentence: str) -> None:
+    made = asked(test)
+    assert texts_of(made, "say") == [sentence]
+    assert [one.verdict for one in briefs(made) if one.question == "say"] == [verdict]
+
+
+def test_an_interval_that_would_show_a_difference_alone_is_not_printed_beside_no_difference() -> None:
+    one = {**of_groups(0.1, (0.01, 0.19)), "verdict": "no-clear-difference"}
+    assert texts_of(asked(one), "say")[0].endswith("and for men’s, all comparisons considered.")
+
+
+def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> None:
+    rows = [*group_rows(SHARES, coverage_median=0.004), *group_rows(SHARES, bias_type="implicit")]
+    tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
+    found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
+    assert found[0].startswith("Finishing a sentence, m says")
+    assert found[1].startswith("Weak evidence: asked outright, m says women 40 points more often")
+
+
+def test_one_group_of_jobs_has_its_share_and_a_share_not_measured_its_reason() -> None:
+    made = content(probe_part({"probe_groups": group_rows({MENS: (0.34, 0.5, 0.16)}), "tests": []}))
+    assert texts_of(made, "say") == [
+        "Asked outright, m says women 34 % of the time for jobs mostly held by men [24–44]."
+    ]
+    two = [*group_rows({MENS: (0.34, 0.5, 0.16)}), *group_rows({MENS: (0.6, 0.2, 0.2)}, model="n")]
+    made = content(probe_part({"probe_groups": two, "tests": []}, "m", "n"))
+    assert texts_of(made, "say") == [
+        "Asked outright, 2 models say women 34 to 60 % of the time for jobs mostly held by men."
+    ]
+    rows = group_rows({MENS: (None, None, None)}, reason="no complete template")
+    made = content(probe_part({"probe_groups": rows, "tests": []}))
+    assert texts_of(made, "say") == [
+        "Asked outright, how often m says women is not measured (no complete template)."
+    ]
+
+
+def test_models_that_agree_share_a_sentence_and_others_are_counted() -> None:
+    more, less = of_groups(0.14, (0.09, 0.19)), of_groups(-0.14, (-0.19, -0.09))
+    unclear = of_groups(0.1, (-0.02, 0.22))
+    often = "often for jobs mostly held by women than for men’s"
+    assert texts_of(models_of(*[more] * 4), "say") == [
+        f"Asked outright, all 4 models say women more {often}."
+    ]
+    assert texts_of(models_of(less, less), "say") == [f"Asked outright, both models say women less {often}."]
+    assert texts_of(models_of(more, more, less, unclear), "say") == [
+        f"Asked outright, 2 of 4 models say women more {often}; 1 less often, 1 unclear."
+    ]
+    assert texts_of(models_of(more, unclear, less, less, m3=0.001), "say") == [
+        f"Asked outright, 1 of 4 models says women more {often}; 1 less often, 2 unclear."
+    ]
+    assert texts_of(models_of(EVEN, EVEN), "say") == [
+        "Asked outright, both models say women about as often for jobs mostly held by women as for men’s."
+    ]
+
+
+def test_a_studys_own_groups_keep_their_names() -> None:
+    rows = group_rows({"blue": (0.6, 0.3, 0.1), "green": (0.3, 0.5, 0.2)})
+    for one in rows:
+        one["gender"] = {"female": "elder", "male": "younger", "diverse": "diverse"}[one["gender"]]
+    test = of_groups(0.3, (0.2, 0.4), group_a="blue", group_b="green", gender="elder")
+    part = probe_part({"probe_groups": rows, "tests": [test]}, study="own")
+    assert texts_of(content(replace(part, contrast=("elder", "younger"))), "say") == [
+        "Asked outright, m says “elder” 30 points more often for the group “blue” than for “green” [20 to "
+        "40]."
+    ]
+
+
+# --- labour force --------------------------------------------------------------------------------------
+
+
+def ends(kind: str, estimate: float, half: float, **more: Any) -> dict[str, Any]:
+    ci = (estimate - half, estimate + half)
+    narrow = {"ci90_low": estimate - 0.83 * half, "ci90_high": estimate + 0.83 * half}
+    family = f"probe/female_share~labour_female_share/{kind}/labour"
+    return contrast_row(family, estimate, ci, **{**narrow, **more})
+
+
+def line(at: float, half: float, level: float = 0.0, distance: float = 0.05, **more: Any) -> Rows:
+    return [
+        ends("slope", at, half, **more),
+        ends("level", level, 0.03, **more),
+        ends("distance", distance, 0.02, **more),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "word", "verdict"),
+    [
+        (line(0.3, 0.1), "flattens", "lower"),
+        (line(1.5, 0.2), "exaggerates", "higher"),
+        (line(-0.5, 0.2), "reverses", "lower"),
+        (line(-0.1, 0.2), "flattens", "lower"),
+        (line(1.0, 0.15), "mirrors", "equivalent"),
+        (line(0.9, 0.05), "mirrors", "equivalent"),
+        (line(1.0, 0.15, level=0.2), "unclear", "no-clear-difference"),
+        (line(1.0, 0.15, distance=0.3), "unclear", "no-clear-difference"),
+        (line(1.0, 0.15)[:1], "unclear", "no-clear-difference"),
+        (line(1.0, 0.5), "unclear", "no-clear-difference"),
+        (line(0.7, 0.1, p_value=None), "unclear", "no-clear-difference"),
+        (line(0.5, 0.6, bound_low=0.2, bound_high=0.8), "unclear", "no-clear-difference"),
+    ],
+)
+def test_words_for_a_slope_on_the_labour_force(rows: Rows, word: str, verdict: str) -> None:
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows}))
+    assert [(one.word, one.verdict) for one in against_labour_force(made)] == [(word, verdict)]
+    found = [one for one in brief_rules.hold(made) if "labour force" in one.text]
+    assert [one.verdict for one in found] == [verdict]
+    assert word in found[0].text or "no clear verdict" in found[0].text
+    assert against_labour_force(replace(made, reference="parity")) == []
+
+
+def test_the_claim_against_one_is_that_of_the_interval_and_of_the_nearer_bound() -> None:
+    assert p_against_one(slope(1.0, (0.5, 1.5))) == pytest.approx(1.0)
+    assert p_against_one(slope(0.5, (0.0, 1.0))) == pytest.approx(0.05)
+    assert p_against_one(slope(0.4, (0.2, 0.6))) == pytest.approx(p_of_interval(0.6, 0.4, 0.8, 10.0))
+    wide = slope(0.4, (0.1, 1.0), bound_low=0.2, bound_high=0.9)
+    assert p_against_one(wide) == pytest.approx(0.05)
+    assert p_against_one(slope(0.9, (0.1, 1.7), bound_low=0.2, bound_high=1.1)) == 1.0
+    assert p_against_one(slope(0.4, None)) is None
+
+
+def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> None:
+    alone = line(0.9, 0.08)[:1]
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": alone}))
+    assert [one.word for one in against_labour_force(made)] == ["flattens"]
+    labels = [f"m{i}" for i in range(6)]
+    rows = [one for label in labels for one in group_rows(SHARES, model=label)]
+    tests = [{**alone[0], "model_a": label, "model_b": label} for label in labels]
+    tests[1:] = [{**one, **ends("slope", 1.0, 0.5), "model_a": one["model_a"]} for one in tests[1:]]
+    made = content(probe_part({"probe_groups": rows, "tests": tests}, *labels))
+    assert {one.word for one in against_labour_force(made)} == {"unclear"}
+
+
+def test_texts_have_the_slope_of_the_gaps_where_both_engines_are_compared() -> None:
+    family = "compare/represented_gap~labour_gap/slope/labour"
+    gaps = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", setting="", prompt_form="")
+    made = content(personas_part({"representation": REPRESENTED}), between={"tests": [gaps]})
+    assert [one.word for one in against_labour_force(made)] == ["flattens"]
+    assert (
+        "In its texts, m flattens the U.S. labour force: where jobs hold 10 points more women, it shows 2.0 "
+        "points more [1.0 to 3.0]." in texts_of(made, "write")
+    )
+
+
+LABOUR = np.r_[np.linspace(0.74, 0.98, 20), np.linspace(0.02, 0.25, 20)]
+
+
+def world(steepness: float, rng: np.random.Generator, lift: float = 0.0) -> Content:
+    """A page of two models in both ways of asking, whose jobs lie about a line on the labour force."""
+    rows, tests = [], []
+    for label in ("m0", "m1"):
+        for bias_type in ("explicit", "implicit"):
+            spread = 0.04 + 0.12 * np.abs(LABOUR - 0.5)
+            shares = 0.5 + lift + steepness * (LABOUR - 0.5) + rng.normal(0, spread)
+            rows += group_rows(SHARES, model=label, bias_type=bias_type)
+            made = {
+                "slope": slope_test(LABOUR, shares),
+                "level": level_test(LABOUR, shares, 0.5),
+                "distance": mean_distance(shares, LABOUR),
+            }
+            for kind, one in made.items():
+                family = f"probe/female_share~labour_female_share/{kind}/labour"
+                assert one.ci90 is not None
+                ci90 = dict(zip(("ci90_low", "ci90_high"), one.ci90, strict=True))
+                own = {"p_value": one.p_value, "dof": one.dof, **ci90, "bias_type": bias_type}
+                tests.append(
+                    contrast_row(family, one.estimate, one.ci95, model_a=label, model_b=label, **own)
+                )
+    return content(probe_part({"probe_groups": rows, "tests": tests}, "m0", "m1")).judged()
+
+
+N_WORLDS = 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("steepness", "lift", "false"),
+    [
+        (1.0, 0.0, {"flattens", "exaggerates", "reverses"}),
+        (1.2, 0.0, {"flattens", "reverses"}),
+        (1.0, 0.15, {"mirrors", "flattens", "exaggerates", "reverses"}),
+    ],
+)
+def test_pages_of_worlds_name_a_false_word_in_at_most_one_of_twenty(
+    steepness: float, lift: float, false: set[str]
+) -> None:
+    rng = np.random.default_rng(15)
+    pages = [{one.word for one in against_labour_force(world(steepness, rng, lift))} for _ in range(N_WORLDS)]
+    assert sum(bool(words & false) for words in pages) <= binom.ppf(0.999, N_WORLDS, 0.05)
+
+
+@pytest.mark.slow
+def test_slopes_that_are_not_one_are_found_and_a_mirror_is_seen() -> None:
+    rng = np.random.default_rng(16)
+    for steepness, word in ((0.3, "flattens"), (1.5, "exaggerates"), (-0.4, "reverses"), (1.0, "mirrors")):
+        found = Counter(one.word for _ in range(50) for one in against_labour_force(world(steepness, rng)))
+        assert found[word] >= 0.9 * found.total(), (steepness, found)
+
+
+# --- texts ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "sentence"),
+    [
+        (
+            labour_test(0.12, (0.05, 0.19)),
+            "m’s texts speak of women 12 points more often than U.S. labour statistics would, on average [5 "
+            "to 19].",
+        ),
+        (
+            labour_test(-0.12, (-0.19, -0.05)),
+            "m’s texts speak of women 12 points less often than U.S. labour statistics would, on average [5 "
+            "to 19].",
+        ),
+        (
+            labour_test(0.01, (-0.03, 0.05), equivalent=True, margin=0.05, ci90_low=-0.02, ci90_high=0.04),
+            "m’s texts speak of women about as often as U.S. labour statistics would (within ±5 points).",
+        ),
+        (
+            labour_test(0.1, (-0.1, 0.3)),
+            "m’s texts show no clear difference from U.S. labour statistics in speaking of women [−10 to 30 "
+            "points].",
+        ),
+    ],
+)
+def test_texts_against_labour_statistics(test: dict[str, Any], sentence: str) -> None:
+    tables = {"representation": REPRESENTED, "tests": [test]}
+    assert texts_of(content(personas_part(tables)), "write")[0] == sentence
+    yours = content(personas_part(tables, where="texts"))
+    assert texts_of(yours, "write")[0] == sentence.replace("m’s texts", "Your texts")
+
+
+def test_without_labour_statistics_the_range_stands_and_texts_without_a_gender_are_counted() -> None:
+    rows = [occupation("nurse", 0.9, None, n_unassociated=60), occupation("cook", 0.2, None)]
+    found = texts_of(content(personas_part({"representation": rows})), "write")
+    assert found == [
+        "Of m’s texts that name a gender, 20 % (cook) to 90 % (nurse) are about women.",
+        "35 % of m’s 200 texts name no gender; the shares leave them out.",
+    ]
+    one = content(personas_part({"representation": rows[1:]}, where="texts"))
+    assert texts_of(one, "write") == [
+        "Your texts speak of women in 20 % [15–25] of those that name a gender."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"),
+    [
+        (0, "None of m’s 900 texts that name a gender is about a non-binary person."),
+        (40, "40 of m’s 940 texts that name a gender are about a non-binary person."),
+        (14, None),
+    ],
+)
+def test_non_binary_people_stand_only_where_it_says_something(n: int, sentence: str | None) -> None:
+    rows = [occupation("cook", 0.2, None, n_female=400, n_male=500, n_nonbinary=n, n_texts=1000)]
+    found = texts_of(content(personas_part({"representation": rows})), "write")
+    assert [one for one in found if "non-binary" in one] == ([sentence] if sentence else [])
+
+
+def word_list(gender: str, n: int, p: float, **more: Any) -> dict[str, Any]:
+    scope = {"model": "m", "occupation": "nurse", "origin": "associated", "gender": gender}
+    against = "male" if gender == "female" else "female"
+    numbers = {"n_marked": n + 4, "null_mean": 15.0, "n_marked_beyond": n, "null_p95_beyond": 20.0}
+    return row(
+        "word_lists",
+        **{**scope, "against": against, "method": "calibrated", "p_value_beyond": p, **numbers, **more},
+    )
+
+
+def word(gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
+    scope = {"model": "m", "occupation": "nurse", "origin": "associated", "gender": gender}
+    against = "male" if gender == "female" else "female"
+    plain = {"is_name": False, "is_gender_word": False, "is_pronoun": False}
+    return row(
+        "marked_words",
+        **{**scope, "against": against, "method": "calibrated", "word": text, "z": z, **plain, **more},
+    )
+
+
+def test_words_lead_a_page_of_texts_that_were_brought_along() -> None:
+    words = [word("female", text, z) for text, z in (("latina", 4.0), ("delicate", 5.0), ("grace", 3.0))]
+    words.append(word("female", "her", 9.0, is_gender_word=True))
+    tables = {
+        "representation": [occupation("nurse", 0.5, None)],
+        "word_lists": [word_list("female", 130, 0.001), word_list("male", 12, 0.6)],
+        "marked_words": words,
+    }
+    made = content(personas_part(tables, where="texts"))
+    sentence = "130 words mark women in your texts where chance gives 15: “delicate”, “latina”, “grace”."
+    assert texts_of(made, "how") == [sentence]
+    assert leading(made)[0].text == sentence
+    given = {
+        name: [{**one, "origin": "specified"} for one in tables[name]]
+        for name in ("word_lists", "marked_words")
+    }
+    assert texts_of(content(personas_part(given, where="texts")), "how") == [sentence]
+    tables["word_lists"][0]["p_value_beyond"] = 0.2
+    assert texts_of(content(personas_part(tables)), "how") == [
+        "No clear sign of words, beyond gender words, that mark women or men in m’s texts."
+    ]
+
+
+def test_groups_of_the_users_own_column_are_named() -> None:
+    scope = {"model": "m", "column": "race", "against": "others", "gender": "", "method": "calibrated"}
+    numbers = {"n_marked": 40, "n_marked_beyond": 38, "null_mean": 12.0, "null_p95_beyond": 20.0}
+    lists = [
+        row("group_lists", **scope, **numbers, group="Latine", p_value_beyond=0.001),
+        row("group_lists", **scope, **{**numbers, "n_marked_beyond": 3}, group="White", p_value_beyond=0.9),
+    ]
+    plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
+    words = [row("group_words", **scope, **plain, group="Latine", word=text) for text in ("warm", "spices")]
+    made = content(personas_part({"group_lists": lists, "group_words": words}, where="texts"))
+    assert texts_of(made, "how") == [
+        "38 words mark “Latine” (race) in your texts where chance gives 12: “warm”, “spices”."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("over", "ci", "verdict", "beginning"),
+    [
+        (0.62, (0.55, 0.69), "higher", "Without gender words, women’s and men’s texts among m’s texts are "
+         "told apart in 62 of 100 pairs [55 to 69]; a coin gives 50."),
+        (0.52, (0.502, 0.538), "higher", "Without gender words, women’s and men’s texts among m’s texts are "
+         "told apart in 52 of 100 pairs [50.2 to 54]"),
+        (0.55, (0.45, 0.65), "no-clear-difference", "Without gender words, no clear sign that m’s texts on "
+         "women and on men can be told apart [45 to 65 of 100 pairs]."),
+        (0.4, (0.35, 0.45), "lower", "Words that mark women in texts with a given gender mark men in the"),
+    ],
+)  # fmt: skip
+def test_texts_told_apart(over: float, ci: tuple[float, float], verdict: str, beginning: str) -> None:
+    tables = {
+        "text_transfer": [area("specified", "associated", over, ci)],
+        "tests": [area_test("auc_transfer", over, ci)],
+    }
+    found = [one for one in brief_rules.hold(content(personas_part(tables))) if one.question == "how"]
+    assert [(one.verdict, one.text.startswith(beginning)) for one in found] == [(verdict, True)]
+
+
+# --- what else -----------------------------------------------------------------------------------------
+
+
+def test_little_coverage_is_said_with_what_comes_instead() -> None:
+    token = {"job_group": "all", "rank": 1, "probability": 0.31, "beyond": 0.31}
+    scope = block(instruction_id=0)
+    tables = {
+        "probe_groups": group_rows(SHARES, coverage=0.03),
+        "tests": [EVEN],
+        "probe_next": [row("probe_next", **scope, **token, token='"\\n"')],
+    }
+    assert texts_of(content(probe_part(tables)), "else") == [
+        "Asked outright, the listed words hold 3 % of m’s probability; the likeliest other start is a line "
+        "break (31 %)."
+    ]
+    assert texts_of(asked(EVEN, coverage=0.7), "else") == []
+
+
+# --- models, both engines, instructions ----------------------------------------------------------------
+
+
+def compared(*rows: dict[str, Any], labels: tuple[str, ...] = ("A", "B")) -> Content:
+    shares = [one for label in labels for one in group_rows(SHARES, model=label)]
+    tests = [of_groups(0.4, (0.3, 0.5), model_a=label, model_b=label) for label in labels]
+    part = probe_part({"probe_groups": shares, "tests": tests}, *labels)
+    return content(part, between={"tests": [*rows]})
+
+
+def test_a_comparison_of_a_pair_starts_with_the_pair() -> None:
+    made = compared(
+        pair("B", "A", 0.05, (0.01, 0.09)), pair("B", "A", -0.2, (-0.3, -0.1), group_a=MENS, group_b=MENS)
+    )
+    assert texts_of(made, "models") == [
+        "Asked outright, the share of women for jobs mostly held by men is 20 points less for B than for A "
+        "[10 to 30].",
+        "Of 2 comparisons between B and A, 2 differ clearly.",
+        "Asked outright, the share of women for jobs mostly held by women is 5 points more for B than for A "
+        "[1 to 9].",
+    ]
+    assert leading(made)[0].question == "models"
+    same = pair("B", "A", 0.01, (-0.03, 0.05), equivalent=True, ci90_low=-0.02, ci90_high=0.04)
+    made = compared(same, {**same, "group_a": MENS, "group_b": MENS})
+    assert texts_of(made, "models") == [
+        "All 2 comparisons between B and A come out about the same (within ±5 points)."
+    ]
+    assert leading(made)[0].verdict == "equivalent"
+    unclear = pair("B", "A", 0.1, (-0.1, 0.3))
+    found = texts_of(compared(unclear, {**unclear, "group_a": MENS, "group_b": MENS}), "models")
+    assert found == ["No clear difference between B and A in any of 2 comparisons."]
+
+
+def test_the_headline_of_both_engines_stands_first_of_all() -> None:
+    probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [EVEN]})
+    made = content(probe, personas_part({"tests": [srb_test(-0.3, (-0.4, -0.2))]}))
+    assert (
+        leading(made)[0].text
+        == "Asked outright, m looks even, and still its texts describe women and men differently."
+    )
+    unclear = content(probe, personas_part({"tests": [srb_test(-0.3, (-0.7, 0.1))]}))
+    assert not any("looks even" in one.text for one in briefs(unclear))
+
+
+def effect(number: int, estimate: float, half: float) -> dict[str, Any]:
+    family = "probe/share/crossed/instructions"
+    scope = {"instruction_a": str(number), "group_a": MENS, "group_b": MENS, "margin": 0.05}
+    return contrast_row(family, estimate, (estimate - half, estimate + half), **scope)
+
+
+def test_instructions_are_counted_and_the_largest_clear_change_is_named() -> None:
+    rows = [effect(1, 0.1, 0.02), effect(2, 0.3, 0.05), effect(3, 0.5, 0.6)]
+    tables = {"probe_groups": group_rows(SHARES), "tests": rows}
+    assert texts_of(content(probe_part(tables)), "help") == [
+        "Asked outright, instruction 2 makes m say women 30 points more often for jobs mostly held by men "
+        "[25 to 35].",
+        "Asked outright, 2 of 3 changes by 3 instructions to m’s answers are clear.",
+    ]
+    made = content(probe_part({**tables, "tests": [effect(1, 0.1, 0.3), effect(2, 0.2, 0.3)]}))
+    assert texts_of(made, "help") == [
+        "Asked outright, no clear change of m’s answers by any of 2 instructions."
+    ]
+
+
+# --- the first screen, the interval, what is missing ---------------------------------------------------
+
+
+def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
+    rows = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit")]
+    tests = [
+        of_groups(0.1, (-0.1, 0.3)),
+        of_groups(0.4, (0.3, 0.5), bias_type="implicit"),
+        *line(0.3, 0.1),
+        *line(0.3, 0.1, bias_type="implicit"),
+    ]
+    made = content(probe_part({"probe_groups": rows, "tests": tests}))
+    found = [one.text for one in leading(made)]
+    assert [text.split(",")[0] for text in found] == [
+        *("Finishing a sentence", "Asked outright", "Asked outright")
+    ]
+    assert "points more often" in found[0]
+    assert "no clear difference" in found[1]
+    assert "listed words" in found[2]
+
+
+def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
+    lists = [word_list("female", 130, 0.001), word_list("male", 90, 0.001)]
+    made = content(personas_part({"word_lists": lists}, where="texts"))
+    assert "not measured" in texts_of(made, "write")[0]
+    assert [one.text for one in leading(made)] == [
+        f"{n} words mark {who} in your texts where chance gives 15."
+        for n, who in ((130, "women"), (90, "men"))
+    ]
+
+
+def test_the_interval_is_explained_with_the_pages_first_number() -> None:
+    assert interval_explained(asked(of_groups(0.14, (0.09, 0.19)))) == (
+        "“14 points [9 to 19]” means: 14 points in what was measured; the true number most likely lies "
+        "between 9 and 19, for such ranges hold it 95 times in 100."
+    )
+    assert interval_explained(asked(of_groups(0.1, (-0.02, 0.22)))).startswith(
+        "“[−2 to 22 points]” means: the true number most likely lies between −2 and 22 points"
+    )
+    assert interval_explained(content()) == ""
+
+
+def test_what_was_not_measured_names_the_command() -> None:
+    commands = [text.split("`")[1] for text in not_measured(asked(EVEN))]
+    assert commands == [
+        "biaskit personas MODEL",
+        "biaskit probe MODEL --study occugender-debias",
+        "biaskit probe MODEL OTHER",
+    ]
+    yours = not_measured(content(personas_part({"representation": REPRESENTED}, where="texts")))
+    assert any(text.startswith("No likeness of descriptions (SRB): only one kind of text") for text in yours)
+    assert not any("compare" in text for text in not_measured(compared(pair("B", "A", 0.1, (-0.1, 0.3)))))
+
+
+# --- what holds for every sentence ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_names_that_are_long_or_hostile_leave_the_sentence_whole(label: str) -> None:
+    for name in (label, f"{label} " * 30, " ".join("abcdefghijklmnop")):
+        rows = group_rows(SHARES, model=name, coverage_median=0.001)
+        test = of_groups(0.14, (0.09, 0.19), model_a=name, model_b=name)
+        made = content(probe_part({"probe_groups": rows, "tests": [test]}, name))
+        text = texts_of(made, "say", foreign=True)[0]
+        assert text.startswith("Weak evidence: asked outright, ")
+        assert "says women 14 points more often for jobs mostly held by women" in text
+
+
+@given(st.lists(st.text(), min_size=1, max_size=3))
+def test_a_sentence_never_goes_over_the_limit(names: list[str]) -> None:
+    template = (
+        "In what {a} says, this is about twenty words long, so that not much is left for {b} and {c} here."
+    )
+    pieces = {key: Foreign(names[i % len(names)]) for i, key in enumerate("abc")}
+    assert len(sentence(template, **pieces).split()) <= MOST_WORDS
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> Rows:
+    """Tests of one to six models, with any verdict between any two groups."""
+    kinds = ("higher", "lower", "equivalent", "no-clear-difference", "not-identified", "no-verdict")
+    rows = []
+    for i in range(draw(st.integers(1, 6))):
+        verdict = draw(st.sampled_from(kinds))
+        estimate = draw(st.floats(0.01, 0.4)) * (-1 if verdict == "lower" else 1)
+        half = abs(estimate) * (0.5 if verdict in ("higher", "lower") else 2)
+        ends = (estimate - half, estimate + half)
+        own = {"model_a": f"m{i}", "model_b": f"m{i}", "verdict": verdict}
+        rows.append(of_groups(estimate, ends, ci90_low=ends[0], ci90_high=ends[1], **own))
+    return rows
+
+
+@given(verdicts(), st.sets(st.integers(0, 5)), st.sampled_from(["explicit", "implicit"]))
+def test_whatever_the_verdicts_no_sentence_claims_more(rows: Rows, weak: set[int], bias_type: str) -> None:
+    labels = [str(one["model_a"]) for one in rows]
+    shares = [
+        one
+        for i, label in enumerate(labels)
+        for one in group_rows(
+            SHARES, model=label, bias_type=bias_type, coverage_median=0.001 if i in weak else 0.3
+        )
+    ]
+    tests = [{**one, "bias_type": bias_type} for one in rows]
+    found = brief_rules.hold(content(probe_part({"probe_groups": shares, "tests": tests}, *labels)))
+    text = next(one.text for one in found if one.question == "say")
+    judged = [one for i, one in enumerate(rows) if i not in weak] or rows
+    assert ("more often" in text) == any(one["verdict"] == "higher" for one in judged)
+    assert ("less often" in text) == any(one["verdict"] == "lower" for one in judged)
+    assert ("weak evidence" in text.lower()) == (len(weak & {*range(len(rows))}) == len(rows)) or len(
+        rows
+    ) > 1
+
+
+@given(verdicts(), st.sampled_from(["local", "texts"]))
+def test_whatever_the_verdicts_of_texts_and_pairs_no_sentence_claims_more(rows: Rows, where: str) -> None:
+    labels = [str(one["model_a"]) for one in rows]
+    tests, between = [], []
+    for one in rows:
+        names = ("model_a", "model_b", "verdict", "estimate", "ci90_low", "ci90_high", "margin")
+        own = {name: one[name] for name in names}
+        ci = (one["ci_low"], one["ci_high"])
+        made = [labour_test(one["estimate"], ci), area_test("auc_transfer", 0.5, ci)]
+        made += [srb_test(one["estimate"], ci)]
+        tests += [{**test, **own} for test in made]
+        between.append({**pair("x", "y", one["estimate"], ci), **own, "model_b": "other"})
+    representation = [occupation("nurse", 0.5, 0.6, label) for label in labels]
+    tables = {"representation": representation, "tests": tests}
+    tables["text_transfer"] = [
+        {**area("specified", "associated", 0.5, (0.4, 0.6)), "model": label} for label in labels
+    ]
+    tables["srb"] = [{**one, "model": label} for one in SCORES for label in labels]
+    made = content(personas_part(tables, *labels, where=where), between={"tests": between})
+    found = brief_rules.hold(made)
+    assert {one.question for one in found} == {"write", "how", "models"}
+    clear = {"higher", "lower"} & {one["verdict"] for one in rows}
+    assert bool(clear) == bool(brief_rules.false_directions(found))
+
+
+def test_sentences_of_many_models_hold_the_rules() -> None:
+    for made in (many(2), many(3), many(8, m1=0.001), many(1, m0=0.001), content()):
+        brief_rules.hold(made)
+    assert briefs(content()) == ()
+
+
+def test_rules_find_a_sentence_that_claims_too_much() -> None:
+    made = asked(of_groups(0.1, (-0.02, 0.22)))
+    too_much = Brief("Asked outright, m says women 10 points more often [1 to 22].", "say", "higher")
+    assert not brief_rules.claimed(too_much, findings(made))
+    assert brief_rules.said_direction(replace(too_much, verdict="no-clear-difference")) == "higher"
+    assert brief_rules.false_directions([too_much])
+    assert not brief_rules.false_directions(briefs(made))
+
+
+# --- worlds in which nothing differs -------------------------------------------------------------------
+
+
+def load_benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("worlds", BENCHMARKS / "worlds.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault("worlds", module)  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+KINDS = {
+    "exact 10+10 jobs, 10 templates": 20,
+    "exact, explicit and implicit": 15,
+    "exact, three models": 10,
+    "top-k, 5 listed, three models": 6,
+    "texts, equal": 2,
+    "both engines": 2,
+}
+
+
+@pytest.mark.slow
+def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
+    worlds, false = load_benchmark(), []
+    for name, n in KINDS.items():
+        kind = worlds.KINDS[name].at("null")
+        for number in range(n):
+            seed = (zlib.crc32(name.encode()), 0, number)
+            probe = ProbeWorld.draw(kind.probe, *seed) if kind.probe else None
+            texts = TextWorld(kind.texts, seed) if kind.texts else None
+            with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+                made = worlds.content_of(Path(folder), probe, texts)
+            if found := brief_rules.false_directions(brief_rules.hold(made)):
+                false.append((name, number, found))
+    assert len(false) <= binom.ppf(0.999, sum(KINDS.values()), 0.05), false
