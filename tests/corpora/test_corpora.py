@@ -284,9 +284,9 @@ def test_a_wrong_corpus_toml_is_an_error_of_one_line(
         ),
         ("There is no file mine.csv. Check the path.", load_items, "mine.csv"),
         (
-            "mine.xlsx: a file of items ends in .csv or .txt or .toml, not in '.xlsx'.",
+            "mine.ods: a file of items ends in .csv or .txt or .toml or .xlsx, not in '.ods'.",
             load_items,
-            "mine.xlsx",
+            "mine.ods",
         ),
         ("mine.csv: a file of dialogue ends in .toml, not in '.csv'.", load_dialogue, "mine.csv"),
         ("mine: a file of expressions ends in .toml, not in ''.", load_expression_sets, "mine"),
