@@ -19,8 +19,8 @@ from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.frames import frame_layouts, notes_of_frames
 from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
 from biaskit.probe.next_tokens import SaidNext
+from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
-from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.probe.ways import LOW, mean_coverage
@@ -228,7 +228,7 @@ def _places(
         requests = (
             request
             for label, entry in manifest["models"].items()
-            for request in plan_cells(
+            for request in PlannedCells(
                 design, label, entry["prompt_form"], entry["fingerprint"], entry.get("estimator", "exact")
             ).requests
         )

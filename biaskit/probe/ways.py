@@ -13,7 +13,7 @@ from typing import Any
 from biaskit.errors import ModelError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.design import ProbeDesign, build_prompt
-from biaskit.probe.scoring import row_of
+from biaskit.probe.rows import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.provenance import key_of
 from biaskit.records import (
