@@ -24,6 +24,7 @@ from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
+from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
 from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.claims import GASP
@@ -58,7 +59,7 @@ class Report:
     Attributes:
         page: the HTML page.
         figures: the SVG, PNG and, where asked for, PDF files.
-        latex: the tables of the papers, a file each, and one document that holds them all.
+        latex: the tables of the papers and of own groups, a file each, and one document that holds them all.
         findings: the page's sentences, most important first; each has `topic`, `verdict` (higher, lower,
             equivalent, no-clear-difference, not-identified, not-measured, shown), `text` and
             `measured_with`.
@@ -327,7 +328,7 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 
 
 def _latex(content: Content) -> dict[str, bytes]:
-    """The papers' tables of every part, a file each, and one document that holds them all."""
+    """The papers' tables of every part and those of own groups, a file each, and a document of them all."""
     tables: list[PaperTable] = []
     for part in content.parts:
         own = (
@@ -336,6 +337,7 @@ def _latex(content: Content) -> dict[str, bytes]:
             else persona_tables(part.tables, content.between, claim=part.claim(GASP))
         )
         tables += own
+        tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
     signature = "; ".join(one for part in content.parts for one in part.signatures)
     return latex_files(tables, signature)
 
