@@ -210,6 +210,23 @@ def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> N
     assert not only(words.words, replace(made, parts=(part,)), "personas")
 
 
+def test_numbers_of_texts_in_the_thousands_stay_on_the_sheet() -> None:
+    made = alone(content(("A",), 3), "personas")
+    tables = dict(made.parts[0].tables)
+    tables["word_lists"] = [{**row, "n_target": 12_345} for row in rows_of(made, "word_lists")]
+    tables["marked_words"] = [{**row, "documents_target": 11_890} for row in rows_of(made, "marked_words")]
+    drawn = only(words.words, replace(made, parts=(replace(made.parts[0], tables=tables),)), "personas")[
+        "words"
+    ]
+    for figure in (drawn, drawn.column):
+        assert figure is not None
+        paper = figure.sheet.figure
+        paper.draw_without_rendering()  # the last extents are those of the SVG, of another resolution
+        beside = [text for text in paper.texts if "of 12,345 texts" in text.get_text()]
+        assert beside
+        assert max(text.get_window_extent().x1 for text in beside) <= paper.bbox.x1
+
+
 def test_where_every_text_names_its_gender_on_request_those_words_are_shown() -> None:
     made = alone(content(("A",), 3), "personas")
     tables = dict(made.parts[0].tables)
