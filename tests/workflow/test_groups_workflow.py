@@ -115,8 +115,8 @@ def test_the_page_speaks_of_the_column_and_its_groups(run: Path) -> None:
     known = lists[(lists["method"] == "calibrated") & lists["null_p95_beyond"].notna()]
     n = int((known["n_marked_beyond"] > known["null_p95_beyond"]).sum())
     assert said.text.startswith(f"{n} of {len(known)} lists ")
-    assert any(path.name == "groups.svg" for path in (run / "figures").iterdir())
-    drawn = (run / "figures" / "groups.svg").read_text("utf-8")
+    assert any(path.name == "group-lists.svg" for path in (run / "figures").iterdir())
+    drawn = (run / "figures" / "group-lists.svg").read_text("utf-8")
     assert f"Dot plot of {len(known)} lists; {n} are longer than their null." in drawn
     assert all(f">{label}</text>" in drawn for label in ("Black", "Black, women", "Asian, men"))
     page = Path(made.page).read_text("utf-8")
