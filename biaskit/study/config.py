@@ -40,8 +40,10 @@ def study_names() -> list[str]:
 
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
-    path = expanded(name)
-    if name.strip() and path.is_dir():
+    path, known = expanded(name), study_names()
+    if (
+        name.strip() and name not in known and path.is_dir()
+    ):  # a folder called like a shipped study hides none
         inside = ", ".join(one_line(str(file)) for file in sorted(path.glob("*.toml"))[:5])
         raise StudyError(
             f"{one_line(name)} is a folder, and a study is a .toml file. Give its path"
@@ -49,7 +51,6 @@ def read_study_file(name: str) -> dict[str, Any]:
         )
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
-        known = study_names()
         if name not in known:
             raise StudyError(
                 f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"

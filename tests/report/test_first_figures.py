@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from report.test_figures import content, markers, named, only, panels, texts
+from report.test_figures import content, data_lines, markers, named, only, panels, texts
 
 from biaskit.report.content import Content
 from biaskit.report.figures import Figure, answer, labour, outcomes, words
@@ -155,6 +155,23 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
         drawn = {(round(x[0], 12), y[0]) for *_, x, y in markers(axes)}
         rows = rows_of(made, "probe_groups", bias_type=bias_type, gender="female", **MAIN)
         assert drawn == {(round(row["share"], 12), float("AB".index(row["model"]))) for row in rows}
+
+
+def test_three_groups_of_jobs_have_three_fills_in_dots_and_legend() -> None:
+    made = alone(content(("A", "B"), 6), "probe")
+    tables = dict(made.parts[0].tables)
+    names = {"female-dominated": "blue", "male-dominated": "green"}
+    for table in ("probe_jobs", "probe_groups"):
+        rows = [{**row, "job_group": names[row["job_group"]]} for row in rows_of(made, table)]
+        tables[table] = rows + [{**row, "job_group": "red"} for row in rows if row["job_group"] == "blue"]
+    figure = first_picture(replace(made, parts=(replace(made.parts[0], tables=tables),)))
+    assert figure is not None
+    fills = {
+        line.get_fillstyle() if line.get_markerfacecolor() != "none" else "none"
+        for line in data_lines(panels(figure)[0])
+    }
+    assert fills == {"full", "none", "left"}
+    assert {f"jobs of the group “{name}”" for name in ("blue", "green", "red")} <= set(texts(figure))
 
 
 def test_at_most_eight_models_and_it_says_so() -> None:
