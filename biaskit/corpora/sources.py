@@ -180,7 +180,7 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
         content = _read_shipped(*_find_shipped(source, kind))
     elif suffix in formats:
         content = _read_bytes(expanded(source), where)
-    elif expanded(source).is_dir():
+    elif os.path.isdir(expanded(source)):
         raise CorpusError(f"{where} is a folder, not a file of {kind}. Give the path of a file in it.")
     else:
         raise CorpusError(

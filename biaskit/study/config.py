@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -41,9 +42,8 @@ def study_names() -> list[str]:
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
     path, known = expanded(name), study_names()
-    if (
-        name.strip() and name not in known and path.is_dir()
-    ):  # a folder called like a shipped study hides none
+    # A folder called like a shipped study hides none; a name too long for a path is no folder.
+    if name.strip() and name not in known and os.path.isdir(path):
         inside = ", ".join(one_line(str(file)) for file in sorted(path.glob("*.toml"))[:5])
         raise StudyError(
             f"{one_line(name)} is a folder, and a study is a .toml file. Give its path"

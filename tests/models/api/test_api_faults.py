@@ -358,13 +358,13 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 @pytest.mark.parametrize(
     ("told", "reason"),
     [
-        (HEAD + b"content-length: 1000000000000000\r\n\r\n{", "no answer within 0.15 s"),
+        (HEAD + b"content-length: 1000000000000000\r\n\r\n{", "no answer within 0"),
         (HEAD + b"content-length: -7\r\n\r\n{}", ""),
         (HEAD + b"content-length: 99999999999999999999999999\r\n\r\n{}", ""),
-        (HEAD + b"transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFF\r\n{", "no answer within 0.15 s"),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFF\r\n{", "no answer within 0"),
         (HEAD + b"transfer-encoding: chunked\r\n\r\nnonsense\r\n{", ""),
         (b"HTTP/1.1 200 OK\r\n" + b"x" * 10_000_000, ""),
-        (b"".join(b"HTTP/1.1 103 Early Hints\r\n\r\n" for _ in range(2000)), "no answer within 0.15 s"),
+        (b"".join(b"HTTP/1.1 103 Early Hints\r\n\r\n" for _ in range(2000)), "no answer within 0"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", ""),
         (b"HTTP/1.1 999 What\r\ncontent-length: 2\r\n\r\n{}", "status 999"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
