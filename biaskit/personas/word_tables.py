@@ -83,8 +83,8 @@ def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> Tit
 
 _NOTE = (
     "Calibrated Marked Words: z, the weighted log-odds ratio of a word in units of its standard deviation; a"
-    " word is marked at z > 1.96. q: adjusted over the words of its list (Benjamini-Hochberg). Lists that hold"
-    " more words than lists with shuffled genders do, judged together (false discovery rate 5 %)."
+    " word is marked at z > 1.96. q: adjusted over the words of its list (Benjamini-Hochberg). Of lists that"
+    " hold more words than lists with shuffled genders, judged together (false discovery rate 5 %)."
 )
 
 
