@@ -65,7 +65,8 @@ for (let node = before.nextNode(); node && !first.contains(node); node = before.
   if (seen(node.parentElement) && !node.parentElement.closest("script, style")) words += " " + node.data;
 }
 const {top, bottom, left, right} = first.getBoundingClientRect();
-return {top, bottom, left, right, words: words.trim().split(/\\s+/), scroll: document.documentElement.scrollWidth};
+const scroll = document.documentElement.scrollWidth;
+return {top, bottom, left, right, scroll, words: words.trim().split(/\\s+/)};
 """
 )
 
@@ -134,9 +135,10 @@ def test_no_caption_stands_twice_and_no_figure_is_empty(
 
 OPEN_TEXT = """
 const closed = "details, figcaption, .limits, svg, nav, script, style, noscript, .mount, .tip, [hidden]";
-const blocks = [...document.querySelectorAll("h1, h2, h3, p, li, td, dd")].filter((one) => !one.closest(closed));
-return blocks.map((one) => [one.parentElement.className, [...one.childNodes].map((part) =>
-  (part.nodeType === 1 && part.matches(".verdict, .badge") ? " · " : "") + part.textContent).join("")]);
+const blocks = [...document.querySelectorAll("h1, h2, h3, p, li, td, dd")];
+const apart = (part) => part.nodeType === 1 && part.matches(".verdict, .badge");
+const text = (part) => (apart(part) ? " · " : "") + part.textContent;
+return blocks.filter((one) => !one.closest(closed)).map((one) => [...one.childNodes].map(text).join(""));
 """
 
 
@@ -154,7 +156,7 @@ def test_sentences_outside_the_folds_are_short(window: Browser, pages: Mapping[s
         "return document.querySelector('.answer > .note:not([hidden])')?.textContent ?? ''"
     )
     assert len(interval.split()) <= MOST_EXPLAINING, interval
-    said = [text for _, text in browser.run(OPEN_TEXT) if text != interval]
+    said = [text for text in browser.run(OPEN_TEXT) if text != interval]
     assert len(said) > 5
     long = [s for text in said for s in sentences(text) if len(s.split()) > MOST_WORDS]
     assert [] == long
@@ -194,7 +196,8 @@ const titles = [...first.querySelectorAll("title")].filter((one) => seen(one.par
 for (const title of titles.reverse()) { // what is drawn last lies on top
   const box = title.parentNode.getBoundingClientRect();
   const at = {x: box.x + box.width / 2, y: box.y + box.height / 2};
-  if (title.parentNode.contains(document.elementFromPoint(at.x, at.y))) return {...at, says: title.textContent};
+  const top = document.elementFromPoint(at.x, at.y);
+  if (title.parentNode.contains(top)) return {...at, says: title.textContent};
 }
 """
 
