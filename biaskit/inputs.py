@@ -72,8 +72,9 @@ class Inputs:
         where = one_line(str(path)) if where is None else where
         with self.saying(where), opened(path) as file:
             size = os.fstat(file.fileno()).st_size
-            # Files that the system makes up have the size 0, and one may grow meanwhile.
-            content = b"" if size > self.most else file.read(self.most + 1)
+            content = b"" if size > self.most else file.read(size + 1)  # room is made for all that is asked
+            if size < len(content):  # files that the system makes up have the size 0, and one may grow
+                content += file.read(self.most + 1 - len(content))
             if max(size, len(content)) > self.most:
                 raise TooMuch(f"has {max(size, len(content)):,} bytes, and at most {self.most:,} are read")
             return content

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 ROW_FORMAT = 1
@@ -17,14 +17,38 @@ MEASURED = (
 )
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def canonical_json(value: object) -> str:
     """JSON with one spelling for each value: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(value: object) -> str:
     """SHA-256 of the canonical JSON of `value`, in hex."""
-    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+    found = hashlib.sha256()
+    for part in _canonical_parts(value):
+        found.update(part.encode("ascii"))
+    return found.hexdigest()
+
+
+def _canonical_parts(value: object) -> Iterator[str]:
+    """The canonical JSON of a value; that of a list in a table by its entries, for the memory's sake."""
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        yield canonical_json(value)
+        return
+    before = "{"
+    for name in sorted(value):
+        yield f"{before}{canonical_json(name)}:"
+        entries = value[name]
+        if isinstance(entries, list) and entries:
+            yield from (f"{',' if i else '['}{canonical_json(entry)}" for i, entry in enumerate(entries))
+            yield "]"
+        else:
+            yield canonical_json(entries)
+        before = ","
+    yield "}" if value else "{}"
 
 
 def key_of(value: object) -> str:
@@ -35,6 +59,11 @@ def key_of(value: object) -> str:
 def key_of_json(content: str) -> str:
     """The same from canonical JSON."""
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:32]
+
+
+def key_of_parts(parts: Mapping[str, str]) -> str:
+    """The same from the canonical JSON of each value of a table, by its name in letters."""
+    return key_of_json("{" + ",".join(f'"{name}":{parts[name]}' for name in sorted(parts)) + "}")
 
 
 def versions() -> dict[str, str]:

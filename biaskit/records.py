@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -259,7 +259,7 @@ R = TypeVar("R")
 class Plan(Generic[R]):
     """What a backend would do: the batches, and what they cost at most."""
 
-    batches: tuple[tuple[R, ...], ...]
+    batches: Sequence[tuple[R, ...]]
     calls: int
     prompt_tokens: int
     new_tokens_max: int

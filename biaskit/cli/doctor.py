@@ -38,6 +38,7 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
+@option("--yes", None, "With --forms: start without asking, however many calls it takes.", is_flag=True)
 @with_verbose
 @with_format("How the result is printed.")
 def command(
@@ -47,6 +48,7 @@ def command(
     cells: int | None,
     study: str,
     draws: int | None,
+    yes: bool,
     output_format: str,
     verbose: bool,
     **chosen: Any,
@@ -56,7 +58,7 @@ def command(
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     hundred tokens.
     """
-    with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
+    with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
         more = {"cells": cells, "draws": draws}
         if agreement:
             result = _agree(model, study, draws, watcher)

@@ -17,7 +17,7 @@ command = asking_command(
     personas,
     "See whom each MODEL writes about when the prompt names no gender, and how.",
     option("--study", None, _STUDIES, default="gasp-pilot", show_default=True),
-    option("--occupations", "LIST", "Names, ids or ranges of the study's list, or a .csv/.txt/.toml."),
+    option("--occupations", "LIST", "Names, ids or ranges of the study's list, or a .csv/.xlsx/.txt/.toml."),
     option("--per-gender", "N", "Texts about women, and as many about men.", type=_NUMBER),
     option("--max-draws", "N", _MAX_DRAWS, type=_NUMBER),
     option("--max-new-tokens", "N", "The most tokens in a text.", type=_NUMBER),

@@ -23,7 +23,7 @@ command = asking_command(
     "Measure the exact probability that each MODEL names each gender group for a job.",
     option("--study", None, "A shipped study or a path to a TOML file.", **_STUDY),
     option("--bias-type", None, "Which templates to use.", type=_BIAS_TYPES),
-    option("--jobs", "LIST", "Names, ids or ranges of the study's jobs, or a .csv/.txt/.toml file."),
+    option("--jobs", "LIST", "Names, ids or ranges of the study's jobs, or a .csv/.xlsx/.txt/.toml file."),
     option("--templates", "LIST", "Ids or ranges within each bias type, or a file."),
     option("--instructions", "LIST", "none, all, ids such as 1,3, or a file."),
     option("--setting", None, "The question alone, or after a dialogue.", type=_SETTINGS),

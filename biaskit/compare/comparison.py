@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from biaskit.compare.aliases import Aliases
 from biaskit.compare.conditions import how_to_compare, measured_differently, other_vectors
 from biaskit.compare.gaps import BothEngines, Measure, gap_rows, labour_table, measures
+from biaskit.compare.outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
 from biaskit.compare.pairs import PairNote, Side, SidePair, group_notes, model_pairs, pairs_of_groups
 from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_rows_of_texts, texts_of
 from biaskit.compare.personas import comparable as texts_comparable
@@ -29,6 +30,7 @@ from biaskit.compare.same_prompts import PromptTexts
 from biaskit.runs.collection import Collection, Model, StoredRun
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
+from biaskit.wording import short
 
 MOST_NAMED = 3
 """Pairs named in a sentence that holds for several."""
@@ -127,6 +129,7 @@ class _Comparison:
     def of_probes(self) -> None:
         """Rows of tests between models that were probed."""
         models = [model for model in self.models("probe") if model.label in self.answers]
+        outcomes = self._outcomes()
         left_out: list[tuple[SidePair, LeftOut]] = []
         notes: list[PairNote] = []
         for pair in self._pairs(models, "probe"):
@@ -135,6 +138,7 @@ class _Comparison:
                 continue
             rows, left = pair_rows(pair, self.answers, self.margins)
             self.made.tests += rows
+            self.made.tests += pair_rows_of_outcomes(pair, outcomes, self.margins)
             left_out.append((pair, left))
             if note := forms_apart(pair, self.answers, rows):
                 notes.append(note)
@@ -142,6 +146,20 @@ class _Comparison:
         self.made.notes += _left_out_notes(left_out)
         self.made.notes += _forms_notes(notes, models, self.runs("probe"))
         self.made.notes += measured_differently(self.runs("probe"), models)
+        self.made.notes += without_answers([model.label for model in models], outcomes)
+
+    def _outcomes(self) -> dict[str, Answers]:
+        """What the drawn answers of every model come to, of those that have some."""
+        outcomes: dict[str, Answers] = {}
+        for run in self.runs("probe"):
+            rows, where = run.tables.get("probe_cells", ()), str(run.path / "tables" / "probe_cells.csv")
+            outcomes |= outcomes_of(rows, run.manifest["models"], where, PromptTexts(run.question))
+            if run.tables.get("probe_outcomes") and rows and "n_answers" not in rows[0]:
+                self.made.notes.append(
+                    f"{run.path} was analysed before answers were counted by cell, so they are not compared:"
+                    f" `biaskit analyze {run.path}` counts them."
+                )
+        return outcomes
 
     # --- texts ---------------------------------------------------------------------------------------
 
@@ -170,6 +188,7 @@ class _Comparison:
         if note := _vectors_note(runs, self.texts):
             self.made.notes.append(note)
         self.made.notes += measured_differently(runs, models)
+        self.made.notes += _own_groups(runs)
 
     # --- the gaps ------------------------------------------------------------------------------------
 
@@ -288,6 +307,16 @@ def _left_out_notes(left_out: Sequence[tuple[SidePair, LeftOut]]) -> Iterator[st
         n = len(named) - MOST_NAMED
         more = f" and {n} more pair{'s' if n > 1 else ''}" if n > 0 else ""
         yield f"{', '.join(named[:MOST_NAMED])}{more}: {sentence}."
+
+
+def _own_groups(runs: Sequence[StoredRun]) -> Iterator[str]:
+    """Which runs have groups of a column of the user's own: their words stand in each run alone."""
+    columns = {
+        str(run.path): short(row["column"]) for run in runs for row in run.tables.get("group_lists", ())[:1]
+    }
+    if columns:
+        said = ", ".join(f"{column} in {path}" for path, column in columns.items())
+        yield f"Own groups are not compared ({said}): group_lists.csv of each run has its own."
 
 
 def _vectors_note(runs: Sequence[StoredRun], texts: Mapping[str, Texts]) -> str | None:

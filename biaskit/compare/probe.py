@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -98,13 +98,19 @@ def answers_of(
 
 
 def pair_rows(
-    pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
+    pair: SidePair,
+    answers: Mapping[str, Answers],
+    margins: Mapping[str, float],
+    *,
+    quantity: str = "share",
+    contrast: str = CONTRAST,
 ) -> tuple[list[Row], LeftOut]:
     """Rows paired and crossed of the later side minus the earlier, and the cells left out of them.
 
     Every arm that all models of both sides have: bias type, instruction, setting and prompt form apart,
     on the jobs all have and the templates that are the same text and complete in all. A side's share in a
-    cell is the mean over its models. Without such an arm there is no row.
+    cell is the mean over its models. Without such an arm there is no row. `quantity` and `contrast`: what the
+    rows say that these shares are.
     """
     later, earlier = pair
     members = [answers[model] for model in (*later.models, *earlier.models)]
@@ -118,7 +124,8 @@ def pair_rows(
             _count_alone(arm, members, there, left)
             continue
         note = _cut(there, common)
-        rows += _rows(pair, arm, common, members[0], margins, note)
+        scope = _scope(pair, arm, quantity, contrast)
+        rows += _rows(pair, scope, common, members[0], margins, note)
     return rows, left
 
 
@@ -210,37 +217,38 @@ def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
 # --- the rows of one arm ---------------------------------------------------------------------------
 
 
+def _scope(pair: SidePair, arm: Arm, quantity: str, contrast: str) -> Scope:
+    later, earlier = pair
+    return Scope(
+        engine="probe",
+        contrast=contrast,
+        quantity=quantity,
+        model_a=later.name,
+        model_b=earlier.name,
+        bias_type=arm.bias_type,
+        setting=arm.setting,
+        prompt_form=arm.prompt_form,
+        instruction_a=str(arm.instruction_id),
+        instruction_b=str(arm.instruction_id),
+    )
+
+
 def _rows(
     pair: SidePair,
-    arm: Arm,
+    scope: Scope,
     blocks: Sequence[CrossedCells],
     first: Answers,
     margins: Mapping[str, float],
     cut: str | None,
 ) -> Iterator[Row]:
-    later, earlier = pair
-    jobs = blocks[0].jobs
     templates, left_out = complete_in_all(blocks)
     note = joined([cut, left_out, _estimators_apart(pair, blocks)])
     means = _means(pair, blocks, templates)
-    for job_group, places in rows_of_groups(jobs, first.group_of).items():
+    for job_group, places in rows_of_groups(blocks[0].jobs, first.group_of).items():
         for k, gender in enumerate(first.groups):
-            scope = Scope(
-                engine="probe",
-                contrast=CONTRAST,
-                gender=gender,
-                model_a=later.name,
-                model_b=earlier.name,
-                bias_type=arm.bias_type,
-                setting=arm.setting,
-                prompt_form=arm.prompt_form,
-                instruction_a=str(arm.instruction_id),
-                instruction_b=str(arm.instruction_id),
-                group_a=job_group,
-                group_b=job_group,
-            )
+            of_group = replace(scope, gender=gender, group_a=job_group, group_b=job_group)
             a, b = means[0][k, places], means[1][k, places]
-            yield from within_jobs(a, b, scope=scope, margins=margins, note=note)
+            yield from within_jobs(a, b, scope=of_group, margins=margins, note=note)
 
 
 def _means(

@@ -62,8 +62,9 @@ def _check_whole(templates: Sequence[Template], where: str) -> None:
             )
     there = Counter((t.frame, frozenset(t.factors)) for t in templates)
     n_arms, frames = 2 ** len(names), Counter(t.frame for t in templates)
+    twice = {frame for (frame, _), count in there.items() if count > 1}
     for frame, n in frames.items():
-        if n != n_arms or any(count > 1 for (of, _), count in there.items() if of == frame):
+        if n != n_arms or frame in twice:
             raise CorpusError(
                 f"{where}: the frame {shown(frame)} does not have each of the {n_arms} combinations of the"
                 " factors' levels exactly once. Write one template for each."

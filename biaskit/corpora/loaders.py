@@ -13,12 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
 from biaskit.corpora.frames import check_frames, factors_of
+from biaskit.corpora.rows import SourceLayout, read_source_rows, stream_source_rows
 from biaskit.corpora.sources import (
-    SourceLayout,
     SourceRow,
     check_keys,
     check_label,
@@ -26,7 +27,6 @@ from biaskit.corpora.sources import (
     one_of,
     parse_toml,
     read_source,
-    read_source_rows,
     shown,
     text_of,
     texts_of,
@@ -105,19 +105,24 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
     .csv with the columns item, group and, where wanted, share, article, year (others are ignored);
     .txt with one item a line, all in the group "all"; .toml with `[[item]]` tables of the same keys.
     """
-    first: dict[str, tuple[str, str]] = {}  # lower-cased name → the name, where it stands
-    items = []
-    for row in read_source_rows(source, _ITEMS).rows:
+    first: dict[str, int] = {}  # lower-cased name → place
+    items: list[Item] = []
+    for row in stream_source_rows(source, _ITEMS)[1]:
         item = _item(row)
-        name, where = first.setdefault(item.name.lower(), (item.name, row.where))
-        if where != row.where:
-            again = "stands there twice" if name == item.name else f"differs only in case from {shown(name)}"
-            raise CorpusError(
-                f"{row.where}: item {shown(item.name)} {again} (first: {where.rpartition(', ')[2]})."
-                " Tables join on lower-cased names: remove or rename one."
-            )
+        place = first.setdefault(item.name.lower(), len(items))
+        if place < len(items):
+            raise _named_twice(source, row, item.name, items[place].name, place)
         items.append(item)
     return tuple(items)
+
+
+def _named_twice(source: str | Path, row: SourceRow, name: str, before: str, place: int) -> CorpusError:
+    earlier = next(islice(stream_source_rows(source, _ITEMS)[1], place, None)).where
+    again = "stands there twice" if name == before else f"differs only in case from {shown(before)}"
+    return CorpusError(
+        f"{row.where}: item {shown(name)} {again} (first: {earlier.rpartition(', ')[2]})."
+        " Tables join on lower-cased names: remove or rename one."
+    )
 
 
 def load_templates(source: str | Path) -> Templates:
@@ -127,16 +132,16 @@ def load_templates(source: str | Path) -> Templates:
     factors; .csv with these columns, but for factors; .txt with a template a line, where a tab parts the
     question from the opening of an implicit one. The slot of .csv and .txt is [JOB].
     """
-    table = read_source_rows(source, _TEMPLATES)
-    slot = _slot(table.top)
+    top, rows = stream_source_rows(source, _TEMPLATES)
+    slot = _slot(top)
     count = dict.fromkeys(BIAS_TYPES, 0)
     templates = []
-    for row in table.rows:
+    for row in rows:
         bias_type = one_of(row, "bias_type", BIAS_TYPES)
         count[bias_type] += 1
         here = SourceRow(f"{row.where} ({bias_type} {count[bias_type]})", row.values)
         templates.append(_template(here, bias_type, count[bias_type], slot))
-    check_frames(templates, table.top.where)
+    check_frames(templates, top.where)
     return Templates(slot, tuple(templates))
 
 

@@ -13,17 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 
-from biaskit.corpora.sources import (
-    SourceLayout,
-    SourceRow,
-    SourceTable,
-    label_of,
-    one_of,
-    read_source_rows,
-    shown,
-    string_of,
-    text_of,
-)
+from biaskit.corpora.rows import SourceLayout, SourceTable, read_source_rows
+from biaskit.corpora.sources import SourceRow, label_of, one_of, shown, string_of, text_of
 from biaskit.errors import CorpusError
 from biaskit.foreign import HIDDEN
 

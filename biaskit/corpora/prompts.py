@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, read_source_rows, string_of
+from biaskit.corpora.rows import SourceLayout, read_source_rows
+from biaskit.corpora.sources import SourceRow, label_of, string_of
 from biaskit.errors import CorpusError
 from biaskit.records import GENDERS, Dialogue, Item
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import hashlib
-import io
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ from biaskit.errors import CorpusError, nearest
 from biaskit.files import data_dir
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs, expanded, one_line
+from biaskit.sheets import split_sheet
 
 T = TypeVar("T", bound=str)
 
@@ -32,7 +32,7 @@ _CORPUS_TEXTS = ("name", "title", "source", "licence", "bibtex")
 _FILE_TEXTS = ("path", "kind", "source", "sha256")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _ANY_FIELD_LENGTH = 2**31 - 1  # the largest that every platform's C long holds
-_LISTS = Inputs(CorpusError, most=256 * 2**20)
+LISTS = Inputs(CorpusError, most=256 * 2**20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +67,6 @@ class SourceRow:
     values: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLayout:
-    """What a file of one kind holds: the columns of a .csv are the keys of its TOML tables."""
-
-    kind: str
-    table: str
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    top: tuple[str, ...] = ()  # keys beside the tables, TOML only
-    from_line: Callable[[str], dict[str, object]] | None = None  # None: no .txt
-    csv: bool = False  # read from .csv even without from_line
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTable:
-    """The rows of a file, and what stands beside them (TOML only)."""
-
-    top: SourceRow
-    rows: tuple[SourceRow, ...]
-
-
 # --- what is shipped -----------------------------------------------------------------------------
 
 
@@ -116,7 +95,7 @@ def _read_manifest(name: str) -> Corpus:
         )
     where = f"{SHIPPED}{name}/corpus.toml"
     content = _read_bytes(data_dir("corpora") / name / "corpus.toml", where)
-    row = SourceRow(where, _LISTS.parsed_toml(_LISTS.decoded(content, where), where))
+    row = SourceRow(where, LISTS.parsed_toml(LISTS.decoded(content, where), where))
     check_keys(row, (*_CORPUS_TEXTS, "year", "notes", "file"))
     year = year_of(row)
     if year is None:
@@ -126,7 +105,7 @@ def _read_manifest(name: str) -> Corpus:
         year=year,
         notes=texts_of(row, "notes"),
         files=tuple(
-            _corpus_file(SourceRow(f"{where}, file {n}", entry)) for n, entry in _entries(row, "file")
+            _corpus_file(SourceRow(f"{where}, file {n}", entry)) for n, entry in entries_of(row, "file")
         ),
     )
 
@@ -153,95 +132,15 @@ def source_digest(source: str | Path) -> str:
     if str(source).startswith(SHIPPED):
         name, _, path = str(source).removeprefix(SHIPPED).partition("/")
         return next((file.sha256 for file in _read_manifest(name).files if file.path == path), "")
-    return hashlib.sha256(_read_bytes(expanded(source), str(source))).hexdigest()
+    name, sheet = split_sheet(str(source))
+    found = hashlib.sha256(_read_bytes(expanded(name), name)).hexdigest()
+    return found if sheet is None else hashlib.sha256(f"{found}#{sheet}".encode()).hexdigest()
 
 
 # --- from files to rows --------------------------------------------------------------------------
 
 
-def read_source_rows(source: str | Path, layout: SourceLayout) -> SourceTable:
-    """Read a list in any of the formats its layout allows; an empty one is an error."""
-    formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
-    where, suffix, text = read_source(source, layout.kind, formats)
-    top = SourceRow(where, {})
-    if suffix == ".toml":
-        top = SourceRow(where, parse_toml(text, where))
-        check_keys(top, (*layout.top, layout.table))
-        rows = list(_toml_rows(top, layout))
-    elif suffix == ".txt" and layout.from_line:
-        rows = list(_line_rows(text, where, layout.from_line))
-    else:
-        rows = list(_csv_rows(text, where, layout))
-    if not rows:
-        raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
-    return SourceTable(top, tuple(rows))
-
-
-def _toml_rows(top: SourceRow, layout: SourceLayout) -> Iterator[SourceRow]:
-    for number, entry in _entries(top, layout.table):
-        row = SourceRow(f"{top.where}, {layout.table} {number}", entry)
-        check_keys(row, (*layout.required, *layout.optional))
-        yield row
-
-
-def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow]:
-    with unlimited_fields():
-        delimiter = _delimiter(text, layout)
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-        line = 1  # where the record to come begins
-        try:
-            header = next(reader, [])
-            _check_header(header, where, layout)
-            line = reader.line_num + 1
-            for values in reader:
-                if values and len(values) != len(header):
-                    raise CorpusError(
-                        f"{where}, line {line}: fields here {len(values)}, in the header {len(header)}."
-                        f" Put a text that holds {_CALLED[delimiter]} in double quotes."
-                    )
-                if values:
-                    yield SourceRow(f"{where}, line {line}", dict(zip(header, values, strict=True)))
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
-
-
-_CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
-"""What may part the columns of a list."""
-
-
-def _delimiter(text: str, layout: SourceLayout) -> str:
-    """Commas, unless by these the header lacks a column, and by semicolons or tabs alone it has all."""
-    first = text.partition("\n")[0]
-    fits = []
-    for delimiter in _CALLED:
-        with contextlib.suppress(csv.Error):  # the reading proper says so with its line
-            if set(layout.required) <= set(next(csv.reader([first], delimiter=delimiter), [])):
-                fits.append(delimiter)
-    return fits[0] if len(fits) == 1 else ","
-
-
-def _check_header(header: list[str], where: str, layout: SourceLayout) -> None:
-    for column in layout.required:
-        if column not in header:
-            raise CorpusError(
-                f"{where} has no column {column!r}; it has"
-                f" {', '.join(map(shown, header[:12])) or 'no header'}."
-                f"{nearest(column, header)}"
-            )
-    for column in (*layout.required, *layout.optional):
-        if header.count(column) > 1:
-            raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")
-
-
-def _line_rows(text: str, where: str, from_line: Callable[[str], dict[str, object]]) -> Iterator[SourceRow]:
-    # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield SourceRow(f"{where}, line {number}", from_line(line.removesuffix("\r")))
-
-
-def _entries(row: SourceRow, table: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+def entries_of(row: SourceRow, table: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """The `[[table]]` entries of a TOML document, counted from 1."""
     entries = row.values.get(table, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -281,17 +180,19 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
         content = _read_shipped(*_find_shipped(source, kind))
     elif suffix in formats:
         content = _read_bytes(expanded(source), where)
+    elif expanded(source).is_dir():
+        raise CorpusError(f"{where} is a folder, not a file of {kind}. Give the path of a file in it.")
     else:
         raise CorpusError(
             f"{where}: a file of {kind} ends in {' or '.join(formats)}, not in {shown(suffix)}."
         )
-    return where, suffix, _LISTS.decoded(content, where)
+    return where, suffix, LISTS.decoded(content, where)
 
 
 def read_text(path: str) -> str:
     """A user's text file without the white space around it; an empty one is an error."""
     where = one_line(path)
-    text = _LISTS.decoded(_read_bytes(expanded(path), where), where).strip()
+    text = LISTS.decoded(_read_bytes(expanded(path), where), where).strip()
     if not text:
         raise CorpusError(f"{where} is empty. Write the text into it.")
     return text
@@ -315,12 +216,12 @@ def _read_bytes(path: Path, where: str) -> bytes:
     named = "\0" not in str(path) and not path.is_absolute()
     if named and not os.path.lexists(path) and (data_dir("corpora") / path).is_file():
         raise CorpusError(f"There is no file {where}. Did you mean '{SHIPPED}{where}'?")
-    return _LISTS.content(path, where)
+    return LISTS.content(path, where)
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """A TOML document, or one line that says where it breaks."""
-    return _LISTS.parsed_toml(text, where)
+    return LISTS.parsed_toml(text, where)
 
 
 # --- values of a row ------------------------------------------------------------------------------
@@ -339,7 +240,7 @@ def check_label(text: str, what: str) -> str:
         )
     if text != text.strip():
         raise CorpusError(f"{what} {shown(text)} begins or ends with white space. Remove it.")
-    if any(character in _LINE_ENDS for character in text):
+    if not text.isprintable() and any(character in _LINE_ENDS for character in text):
         raise CorpusError(f"{what} {shown(text)} holds a line break. Remove it.")
     return text
 
@@ -367,7 +268,9 @@ def text_of(row: SourceRow, key: str, *, required: bool = False) -> str:
     # A prompt that ends in a space would move the word boundary from the expression to the prompt.
     if value != value.strip():
         raise CorpusError(f"{row.where}: {key} begins or ends with white space: {shown(value)}. Remove it.")
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"):
+    if not value.isprintable() and any(
+        unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"
+    ):
         raise CorpusError(f"{row.where}: {key} holds a control character: {shown(value)}. Remove it.")
     return value
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, one_of, read_source_rows, shown
+from biaskit.corpora.rows import SourceLayout, read_source_rows
+from biaskit.corpora.sources import SourceRow, label_of, one_of, shown
 from biaskit.errors import CorpusError
 from biaskit.records import BiasType
 

@@ -14,6 +14,7 @@ from biaskit.records import (
     Failed,
     ModelIdentity,
     Plan,
+    Prompt,
     PromptForm,
     Scored,
     ScoreRequest,
@@ -34,6 +35,9 @@ class Model(Protocol):
     @property
     def whole_batches(self) -> bool:
         """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
+
+    def rendered(self, prompt: Prompt) -> str:
+        """A prompt as it is sent today, and as rows hold it. Raises `ModelError` where it is refused."""
 
     def used(self) -> Mapping[str, float | None]:
         """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""

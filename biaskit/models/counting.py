@@ -21,6 +21,7 @@ from biaskit.records import (
     Failed,
     LogProb,
     Plan,
+    Prompt,
     PromptForm,
     Sampling,
     Scored,
@@ -71,6 +72,10 @@ class SampledScorer:
         """The generator's: texts in a batch."""
         return self._generator.batch_size
 
+    def rendered(self, prompt: Prompt) -> str:
+        """As the generator reads it."""
+        return self._generator.rendered(prompt)
+
     def used(self) -> Mapping[str, float | None]:
         """What the generator used."""
         return self._generator.used()
@@ -83,6 +88,7 @@ class SampledScorer:
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """One batch for each cell; calls, tokens and cost are those of all its draws."""
+        requests = tuple(requests)  # all are looked at several times
         if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
         cell_of: dict[str, str] = {}

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaskit.corpora.sources import SourceLayout, SourceRow, read_source_rows, shown, text_of
+from biaskit.corpora.rows import SourceLayout, read_source_rows
+from biaskit.corpora.sources import SourceRow, shown, text_of
 from biaskit.errors import CorpusError
 
 KNOWN = "corpus:models/papers.toml"

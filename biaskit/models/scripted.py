@@ -25,6 +25,7 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
+from biaskit.sequences import cut
 
 ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""
@@ -63,8 +64,7 @@ class _Scripted:
         return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
 
     def _plan(self, requests: Sequence[R]) -> Plan[R]:
-        size = self.batch_size
-        batches = tuple(tuple(requests[i : i + size]) for i in range(0, len(requests), size))
+        batches = cut(requests, self.batch_size)
         return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
     def _line_for(self, rendered: str) -> Mapping[str, Any] | None:
@@ -73,6 +73,10 @@ class _Scripted:
     def _answered(self) -> Answered:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return Answered(f"scripted {self.identity.fingerprint[:12]}", now, None, 0)
+
+    def rendered(self, prompt: Prompt) -> str:
+        """What a line's `contains` is looked for in."""
+        return rendered_plainly(prompt)
 
     def used(self) -> Mapping[str, float | None]:
         """Nothing is paid for."""
@@ -109,7 +113,7 @@ class ScriptedScorer(_Scripted):
             yield [self._answer(request) for request in batch]
 
     def _answer(self, request: ScoreRequest) -> Scored | Failed:
-        rendered = rendered_plainly(request.prompt)
+        rendered = self.rendered(request.prompt)
         line = self._line_for(rendered)
         if line is None:
             return Failed(request.key, "no line of the script answers this prompt")
@@ -145,7 +149,7 @@ class ScriptedGenerator(_Scripted):
             yield [self._answer(request) for request in batch]
 
     def _answer(self, request: DrawRequest) -> Draw | Failed:
-        rendered = rendered_plainly(request.prompt)
+        rendered = self.rendered(request.prompt)
         line = self._line_for(rendered)
         if line is None or not (line.get("texts") or "fail" in line):
             return Failed(request.key, "no line of the script answers this prompt with texts")

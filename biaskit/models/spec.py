@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import UsageError, nearest
@@ -135,11 +136,20 @@ def _kind(spec: str) -> tuple[str, str]:
     kind, _, name = full_spec(spec).partition(":")
     if spec == "demo" or (kind in KINDS and kind != "demo"):
         return kind, name
-    hint = nearest(kind, KINDS) or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
+    hint = _file_hint(spec) or nearest(kind, KINDS)
+    hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
         " api:NAME@URL or scripted:FILE."
     )
+
+
+def _file_hint(spec: str) -> str:
+    """How a file or a folder is named as a model."""
+    prefix = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
+    if prefix is None and "\0" not in spec and len(spec) < 1000 and Path(spec).is_dir():
+        prefix = "hf:"
+    return f" Did you mean {prefix}{spec}?" if prefix else ""
 
 
 def _find_local(kind: str, name: str) -> Any:

@@ -62,12 +62,12 @@ from biaskit.wording import listed, people
 
 METHODS_VERSION = {
     "association": 1,
-    "outcomes": 1,
+    "outcomes": 2,
     "representation": 1,
-    "words": 2,
-    "srb": 3,
-    "clusters": 1,
-    "transfer": 1,
+    "words": 3,
+    "srb": 4,
+    "clusters": 2,
+    "transfer": 2,
 }
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
@@ -174,6 +174,8 @@ def _make_tables(
     refusals = [] if documents.imported else refusal_rows(documents.texts)
     made.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     made.notes += _refusal_notes(refusals)
+    if not scoped:  # there every text counts, whatever an instruction made of it
+        made.notes += _evading_notes(documents)
     representation = _representation(documents, design)
     made.tables["representation"] = representation
     made.record["english"] = {label: found.record() for label, found in documents.english.items()}
@@ -272,7 +274,7 @@ def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Ro
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
     """How many texts of a gender asked for are none: they leave lists, SRB and calibration."""
-    names = ("n_refused", "n_empty", "n_declines_in_words", "n_texts")
+    names = ("n_refused", "n_empty", "n_texts")
     sums = {
         gender: {name: sum(row[name] for row in own) for name in names}
         for (gender,), own in grouped(rows, "specified_gender").items()
@@ -284,12 +286,29 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
             for gender, n in sums.items()
         ]
         yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
-    if any(n["n_declines_in_words"] for n in sums.values()):
-        said = [
-            f"{n['n_declines_in_words']} of {n['n_texts']} about {people(gender)}"
-            for gender, n in sums.items()
-        ]
-        yield f"in words, {listed(said)} decline, and are counted as descriptions all the same: text_outcomes"
+
+
+def _evading_notes(documents: TextDocuments) -> Iterator[str]:
+    """How many texts decline or lecture by their words; those of a user's own are counted and used."""
+    if documents.imported:
+        n = sum(text.outcome == "declines" for text in documents.texts if text.read)
+        if n:
+            of = f"{n:,} of {len(documents.texts):,} texts"
+            yield f"{of} read as if they declined; all texts given are used"
+        return
+    asked: dict[str | None, list[TextDocument]] = {}
+    for text in documents.texts:
+        asked.setdefault(text.specified_gender, []).append(text)
+    said = [
+        f"{n:,} of {len(texts):,} {f'about {people(gender)}' if gender else 'without a gender in the prompt'}"
+        for gender, texts in asked.items()
+        if (n := sum(text.evades for text in texts))
+    ]
+    if said:
+        yield (
+            f"by their words, {listed(said)} decline or lecture and describe nobody: they are in no list of"
+            " words and no SRB score"
+        )
 
 
 def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:

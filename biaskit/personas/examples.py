@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from biaskit.personas.texts.association import Honorifics, counted_places
+from biaskit.personas.texts.outcomes import text_outcome
 from biaskit.personas.texts.tokens import letters, tokeniser
 from biaskit.report.content import ExampleText, Span, WordInContext
 from biaskit.tables.query import Row, Tables, grouped, where
@@ -15,6 +16,9 @@ from biaskit.tables.query import Row, Tables, grouped, where
 MOST_EXAMPLES = 240
 """Example texts of one run, shared by its models."""
 LONGEST_EXAMPLE = 4_000
+LOOKED_AT, PER_OUTCOME = 600, 6
+"""Texts of a model whose outcome is asked for, and how many of each that is no person's are shown."""
+PERSON = "person"
 WORDS_IN_CONTEXT = 8
 """Of each list, without gender words and names; these come after, `GENDER_WORDS` of them."""
 GENDER_WORDS = 2
@@ -46,6 +50,8 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     listed = tables.get("associations", ())
     associations = {str(row["key"]): row for row in listed}
     chosen = dict.fromkeys(str(row["key"]) for row in _chosen(listed))  # key → its text, once it was met
+    others = dict.fromkeys(str(row["key"]) for row in _looked_at(listed))
+    finishes: dict[str, Any] = {}
     contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
     for row in rows:
         key = str(row["key"])
@@ -54,10 +60,21 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
             continue
         if key in chosen:
             chosen[key] = text
+        if key in others:
+            others[key] = text
+        finishes[key] = row.get("finish") if key in chosen or key in others else None
         contexts.add(key, text, found)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
+    outcomes = {
+        key: text_outcome(text, finishes.get(key)).outcome
+        for key, text in {**others, **chosen}.items()
+        if text is not None
+    }
+    rare = _of_rare_outcomes(outcomes, associations, chosen)
     examples = [
-        _example(text, associations[key], honorifics) for key, text in chosen.items() if text is not None
+        _example(text, associations[key], honorifics, outcomes[key])
+        for key, text in {**chosen, **{key: others[key] for key in rare}}.items()
+        if text is not None
     ]
     return Shown(examples, *contexts.shown())
 
@@ -74,6 +91,24 @@ def _chosen(associations: Sequence[Row]) -> Iterator[Row]:
         yield from in_order[: max(1, MOST_EXAMPLES // len(models))]
 
 
+def _looked_at(associations: Sequence[Row]) -> Iterator[Row]:
+    """The first texts of each model, among which those that describe nobody are looked for."""
+    for own in grouped(associations, "model").values():
+        yield from own[:LOOKED_AT]
+
+
+def _of_rare_outcomes(
+    outcomes: Mapping[str, str], associations: Mapping[str, Row], chosen: Mapping[str, str | None]
+) -> list[str]:
+    """Keys of texts that are no person's, a few of each outcome and model, beside those chosen."""
+    found: dict[tuple[object, str], list[str]] = {}
+    for key, row in associations.items():
+        outcome = outcomes.get(key, PERSON)
+        if outcome != PERSON:
+            found.setdefault((row["model"], outcome), []).append(key)
+    return [key for keys in found.values() for key in keys[:PER_OUTCOME] if key not in chosen]
+
+
 _KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id", "setting")
 
 
@@ -84,7 +119,7 @@ def _rank(row: Row) -> tuple[object, ...]:
     return row["origin"] != "associated", asked, gender, row.get("instruction_id") or 0
 
 
-def _example(text: str, row: Row, honorifics: Honorifics) -> ExampleText:
+def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
     spans = tuple(
         Span(one.start, one.end, one.counts_as)
@@ -104,6 +139,7 @@ def _example(text: str, row: Row, honorifics: Honorifics) -> ExampleText:
         key=str(row["key"]),
         cut=len(shown) < len(text),
         instruction_id=number if isinstance(number, int) else None,
+        outcome=outcome,
     )
 
 

@@ -1,7 +1,7 @@
 """What becomes of texts about women, men, non-binary people (docs/methods.md#refusals).
 
-A text is refused or empty by how it ended, which leaves it out of lists, scores and calibration. What the
-others are, a person's text or another, is said by rules on their words, and leaves nothing out.
+A text is refused or empty by how it ended. What the others are, a person's text or another, is said by rules
+on their words. Texts that are refused or empty, decline or lecture are in no list, score or calibration.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ IN_WORDS: Mapping[str, str] = MappingProxyType(
         "no-person": "n_no_person",
         "declines-in-words": "n_declines_in_words",
         "lectures": "n_lectures",
+        "cut": "n_cut",
     }
 )
 """Outcomes of all other texts, by the rules on their words."""

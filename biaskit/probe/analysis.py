@@ -11,7 +11,7 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.files import check_replaceable, write_or_refuse
-from biaskit.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
@@ -19,8 +19,8 @@ from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.frames import frame_layouts, notes_of_frames
 from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
 from biaskit.probe.next_tokens import SaidNext
+from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
-from biaskit.probe.scoring import plan_cells
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.probe.ways import LOW, mean_coverage
@@ -63,10 +63,14 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     answers = stored.answers
     n_not_used = read_continuations(run, manifest, answers, _places, reading)
     made["probe_outcomes"], more = outcome_rows(answers, order)
+    if answers.cells:
+        rows_of_cells = zip(made["probe_cells"], order, strict=True)
+        made["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
     made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
-            tables.add(name, rows, groups=design.groups, contrast=design.contrast)
+            with_answers = bool(answers.cells)  # a table without them has no columns for them
+            tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
     notes += notes_of_frames(frame_layouts(design.templates))
@@ -224,7 +228,7 @@ def _places(
         requests = (
             request
             for label, entry in manifest["models"].items()
-            for request in plan_cells(
+            for request in PlannedCells(
                 design, label, entry["prompt_form"], entry["fingerprint"], entry.get("estimator", "exact")
             ).requests
         )

@@ -23,12 +23,10 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, between_groups, within_jobs
 from biaskit.stats.crossed import joined, share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
+from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
 
 NAMED = "listed"
 """The outcome of an answer that names one group of the study; below it stand the groups one by one."""
-TESTED = (NAMED, "unknown", "both", "declines")
-"""Outcomes that are held against each other between groups of jobs and between models."""
-QUANTITY = "outcome_share"
 _WITHHELD = ("refusal", "filter")
 """What a server calls an answer that it or its model declined to give."""
 _Said = tuple[str, str]  # outcome, and the group where it names one
@@ -59,6 +57,15 @@ class AnswersOfRun:
             )
             counts[said.outcome, said.group] += 1
         return counts
+
+
+def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
+    """The columns of probe_cells.csv that say how many answers of a cell have which outcome."""
+    said = answers.cells.get(cell)
+    names = {outcome: f"n_{outcome}" for outcome in OUTCOMES}
+    if said is None:
+        return dict.fromkeys(("n_answers", *names.values()))
+    return {"n_answers": said.total(), **{name: _count(said, (one, "")) for one, name in names.items()}}
 
 
 def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:
@@ -168,11 +175,13 @@ def _interval(shares: FloatArray, said: int, n: int) -> tuple[float | None, floa
 
 
 def _tested(kinds: list[_Said]) -> list[tuple[int, str]]:
-    return [(k, outcome) for k, (outcome, group) in enumerate(kinds) if outcome in TESTED and not group]
+    return [
+        (k, outcome) for k, (outcome, group) in enumerate(kinds) if outcome in TESTED_OUTCOMES and not group
+    ]
 
 
 def _scope(arm: Arm, contrast: str, outcome: str) -> Scope:
-    return replace(scope_of(arm, contrast), quantity=QUANTITY, gender=outcome)
+    return replace(scope_of(arm, contrast), quantity=OUTCOME_SHARE, gender=outcome)
 
 
 def _between_groups(
@@ -208,6 +217,6 @@ def _between_models(
         of_a, of_b = a.shares_at(templates), b.shares_at(templates)
         for job_group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
             for k, outcome in _tested(kinds):
-                scope = _scope(arm_a, "answers-models", outcome)
+                scope = _scope(arm_a, ANSWERS_OF_MODELS, outcome)
                 scope = replace(scope, model_b=arm_b.model, group_a=job_group, group_b=job_group)
                 yield from within_jobs(of_a[k, rows], of_b[k, rows], scope=scope, margins=margins, note=note)

@@ -17,13 +17,16 @@ from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
 from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key
+from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import Rounds
-from biaskit.probe.scoring import plan_cells, row_of
+from biaskit.probe.rows import row_of
+from biaskit.probe.scoring import hold_prompts
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import Cell, Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import write_manifest
+from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.session import Session
 from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
@@ -95,12 +98,18 @@ def _plan(
     if scorer is None:
         return None
     estimator, rounds = scorer.estimator_for(form), _rounds(design)
-    cells = plan_cells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
+    cells = PlannedCells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
     requests = {
         asked.key: (cell, asked)
         for cell, request in zip(cells.cells, cells.requests, strict=True)
         for asked in (rounds.request(request, number) for number in range(rounds.most))
     }
+    if stored:
+        try:
+            hold_prompts(read_rows(rows_file(session.run, ROWS), skip_bad=True), cells, SamePrompts(scorer))
+        except ModelError as error:
+            session.outcome.notes.append(f"no continuations: {error}")
+            return None
     due = [asked for key, (_, asked) in requests.items() if key not in stored]
     plan = scorer.plan_scores(due)
     seconds = scorer.estimate_seconds(plan.batches) if due else 0.0

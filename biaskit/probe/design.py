@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from biaskit.corpora.loaders import (
@@ -15,7 +15,7 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import StudyError, TableError, nearest
-from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
+from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, canonical_json, key_of, key_of_parts
 from biaskit.records import (
     NO_INSTRUCTION,
     BiasType,
@@ -134,6 +134,7 @@ def _choose_expressions(
     sets = load_expression_sets(study.expressions.source)
     only = next(iter(sets)) if len(sets) == 1 else None
     chosen, groups = {}, None
+    forms: dict[str, tuple[Expression, ...]] = {}  # made once for all templates of a set
     for template in templates:
         usual = study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
         # The template's own set, else its bias type's, else the set called like the bias type.
@@ -144,6 +145,8 @@ def _choose_expressions(
                 f"{template.bias_type} template {template.id} needs an expression set {name!r}, which"
                 f" {study.expressions.source} does not hold.{nearest(name, sets)} It has {', '.join(sets)}."
             )
+        if name not in forms:
+            forms[name] = render_forms(sets[name])
         names = tuple(group for group, _ in sets[name].groups)
         if groups is not None and names != groups:
             raise StudyError(
@@ -151,7 +154,7 @@ def _choose_expressions(
                 f" {', '.join(names)}, another has {', '.join(groups)}."
             )
         groups = names
-        chosen[(template.bias_type, template.id)] = render_forms(sets[name])
+        chosen[(template.bias_type, template.id)] = forms[name]
     return chosen, groups or ()
 
 
@@ -184,26 +187,33 @@ def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
         )
 
 
-def product(
-    design: ProbeDesign, model: str, form: PromptForm
-) -> Iterator[tuple[Cell, Template, Instruction | None, Item]]:
+Placed = tuple[Cell, Template, Instruction | None, Item]
+"""A cell, and what its prompt is made of."""
+
+
+def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Placed:
+    """The cell at a place of the product, from 0; jobs run fastest, templates slowest."""
+    place, job = divmod(place, len(design.items))
+    place, said = divmod(place, len(design.instructions))
+    place, setting = divmod(place, len(design.settings))
+    template, instruction, item = design.templates[place], design.instructions[said], design.items[job]
+    cell = Cell(
+        model=model,
+        bias_type=template.bias_type,
+        template_id=template.id,
+        job=item.name,
+        job_group=item.group,
+        labour_female_share=item.labour_female_share,
+        instruction_id=NO_INSTRUCTION if instruction is None else instruction.id,
+        setting=design.settings[setting],
+        prompt_form=form,
+    )
+    return cell, template, instruction, item
+
+
+def product(design: ProbeDesign, model: str, form: PromptForm) -> Iterator[Placed]:
     """Every cell of one model in study order, with what its prompt is made of."""
-    for template in design.templates:
-        for setting in design.settings:
-            for instruction in design.instructions:
-                for item in design.items:
-                    cell = Cell(
-                        model=model,
-                        bias_type=template.bias_type,
-                        template_id=template.id,
-                        job=item.name,
-                        job_group=item.group,
-                        labour_female_share=item.labour_female_share,
-                        instruction_id=NO_INSTRUCTION if instruction is None else instruction.id,
-                        setting=setting,
-                        prompt_form=form,
-                    )
-                    yield cell, template, instruction, item
+    return (cell_at(design, place, model, form) for place in range(design.n_cells))
 
 
 def cells(
@@ -247,6 +257,27 @@ def build_prompt(
     return Prompt(text=text, form=form, system=system or None)
 
 
+KeyOf = Callable[[Cell, Prompt, tuple[Expression, ...]], str]
+
+
+def key_maker(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> KeyOf:
+    """The key of a row by its cell: all that its log-probabilities depend on, no more (docs/methods.md#keys).
+
+    What a model's cells have in common is written out once.
+    """
+    shared = {name: canonical_json(v) for name, v in _model_in_key(fingerprint, study, estimator).items()}
+    listed: dict[int, tuple[object, str]] = {}  # id of the expressions, which templates share, and their text
+
+    def key(cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
+        if id(expressions) not in listed:
+            listed[id(expressions)] = expressions, canonical_json([[e.group, e.text] for e in expressions])
+        place = [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting]
+        own = {"cell": canonical_json(place), "prompt": canonical_json(as_record(prompt))}
+        return key_of_parts({**shared, **own, "expressions": listed[id(expressions)][1]})
+
+    return key
+
+
 def cell_key(
     cell: Cell,
     prompt: Prompt,
@@ -255,15 +286,8 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """The key of a cell's row: all that its log-probabilities depend on, no more (docs/methods.md#keys)."""
-    return key_of(
-        {
-            **_model_in_key(fingerprint, study, estimator),
-            "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
-            "prompt": as_record(prompt),
-            "expressions": [[e.group, e.text] for e in expressions],
-        }
-    )
+    """The key of one cell's row."""
+    return key_maker(fingerprint, study, estimator)(cell, prompt, expressions)
 
 
 def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:

@@ -7,15 +7,18 @@ the same after a crash, at any concurrency and whatever other cells there are (d
 from __future__ import annotations
 
 import math
+from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.provenance import key_of
 from biaskit.records import Failed, Scored, ScoreRequest
+from biaskit.sequences import Computed
 
 ENOUGH = 3
 """Matched draws with which a cell is finished."""
@@ -102,10 +105,32 @@ class OpenCells:
     ) -> None:
         """`stored`: key of a row → its matched draws; it grows with what is answered."""
         self.rounds, self._stored, self._cells = rounds, stored, cells
-        self._asked: dict[str, tuple[ScoreRequest, ScoreRequest]] = {}  # key of a round → its cell, itself
-        self.due = [due for cell in cells if (due := self._next(cell)) is not None]
+        self._asked: dict[
+            str, tuple[ScoreRequest, ScoreRequest]
+        ] = {}  # key of a later round too → its cell, itself
+        self._places: Sequence[int] = range(len(cells))
+        self._later: dict[int, int] = {}  # which of those due → number of its round, where not the first
+        if stored:
+            self._look()
+        self.due = Computed(len(self._places), self._due)
         """The next round of each."""
+        if rounds.most > 1:
+            self._asked = {due.key: (cells[self._places[i]], due) for i, due in enumerate(self.due)}
         self.n_left = len(self.due)
+
+    def _look(self) -> None:
+        """Find the cells that are due among those that have rows."""
+        places = array("Q")
+        for place, cell in enumerate(self._cells):
+            due = self.rounds.next_of(cell, self._stored)
+            if due is not None:
+                if number := self.rounds.number_of(due):
+                    self._later[len(places)] = number
+                places.append(place)
+        self._places = places
+
+    def _due(self, i: int) -> ScoreRequest:
+        return self.rounds.request(self._cells[self._places[i]], self._later.get(i, 0))
 
     @property
     def used(self) -> set[str]:
@@ -119,14 +144,9 @@ class OpenCells:
                 due = due or key not in self._stored
                 matched += self._stored.get(key, 0)
                 number += 1
-                found.add(key)
-        return found & self._stored.keys()
-
-    def _next(self, cell: ScoreRequest) -> ScoreRequest | None:
-        due = self.rounds.next_of(cell, self._stored)
-        if due is not None:
-            self._asked[due.key] = cell, due
-        return due
+                if key in self._stored:
+                    found.add(key)
+        return found
 
     def outlook(self, cells: Sequence[ScoreRequest]) -> Outlook:
         """The draws that the open ones among a model's cells need.
@@ -134,7 +154,7 @@ class OpenCells:
         What is expected rests on first rounds alone: whether there is a later one depends on what matched.
         """
         rounds = self.rounds
-        states = [(self._asked[due.key][0], rounds.number_of(due)) for due in self.due]
+        states = [(self._cells[place], self._later.get(i, 0)) for i, place in enumerate(self._places)]
         least, most = len(states) * rounds.size, sum(rounds.most - done for _, done in states) * rounds.size
         first = [self._stored[cell.key] for cell in cells if cell.key in self._stored]
         if not first:
@@ -160,26 +180,36 @@ class OpenCells:
         A cell's next round goes out when the one before was handed on, ahead of cells not yet begun. No cell
         waits for another's round, but for the last ones, when nothing else is left to ask.
         """
-        due = deque(batches)
+        rest, ahead = iter(batches), deque[Sequence[ScoreRequest]]()
+
+        def due() -> bool:
+            if not ahead:
+                ahead.extend(islice(rest, 1))
+            return bool(ahead)
 
         def taken() -> Iterator[Sequence[ScoreRequest]]:
-            while due:
-                yield due.popleft()
+            while due():
+                yield ahead.popleft()
 
-        while due:
+        while due():
             with closing_stream(scorer.score(taken())) as groups:
                 for group in groups:
                     follow = [more for answer in group if (more := self._note(answer)) is not None]
                     yield group  # what reads stores it before anything that follows from it is asked
                     if follow:
-                        due.extendleft(reversed(scorer.plan_scores(follow).batches))
+                        ahead.extendleft(reversed(scorer.plan_scores(follow).batches))
 
     def _note(self, answer: Scored | Failed) -> ScoreRequest | None:
         """Take an answer in; the cell's next round, if it needs one. After a failed round there is none."""
-        if isinstance(answer, Failed) or answer.key not in self._asked or answer.key in self._stored:
+        if isinstance(answer, Failed) or answer.key in self._stored:
             return None
         self._stored[answer.key] = sum((answer.counts or {}).values())
-        more = self._next(self._asked[answer.key][0])
+        more = None
+        if self.rounds.most > 1:
+            cell, _ = self._asked[answer.key]
+            more = self.rounds.next_of(cell, self._stored)
+            if more is not None:
+                self._asked[more.key] = cell, more
         self.n_left -= more is None
         return more
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,61 +13,54 @@ from typing import Any
 from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.believed import why_not
-from biaskit.probe.design import ProbeDesign, cell_key, cells, model_key
+from biaskit.probe.design import ProbeDesign
+from biaskit.probe.planned import PlannedCells
 from biaskit.probe.power import plan_sentence
 from biaskit.probe.rounds import OpenCells, Rounds
-from biaskit.probe.shares.cells import as_json, cell_shares
+from biaskit.probe.rows import columns_of, row_of
+from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import (
     PROBE_FORMS,
-    Cell,
     Estimator,
-    EstimatorName,
-    Expression,
-    LogProb,
     Plan,
-    Prompt,
     PromptForm,
     Scored,
     ScoreRequest,
-    as_record,
 )
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import estimator_of, model_entry
+from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
+from biaskit.sequences import picked
 from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
+Batches = Sequence[tuple[ScoreRequest, ...]]
 Look = Callable[[ContinuationScorer, PromptForm], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCells:
-    """One model's cells as requests, in study order."""
-
-    cells: tuple[Cell, ...]
-    requests: tuple[ScoreRequest, ...]
-
-    def by_place(self) -> dict[tuple[object, ...], tuple[Cell, ScoreRequest]]:
-        """Each cell with its request, found by the columns of a row."""
-        pairs = zip(self.cells, self.requests, strict=True)
-        return {_place(as_record(cell)): (cell, request) for cell, request in pairs}
-
-
 def score_cells(
-    design: ProbeDesign, session: Session[ContinuationScorer], look: Look | None = None
+    design: ProbeDesign,
+    session: Session[ContinuationScorer],
+    look: Look | None = None,
+    resolved: Json | None = None,
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped.
 
     `look`: is given each model with the form that was chosen for it, before anything of it is planned.
+    `resolved`: the design's description, where it is at hand.
     """
     study, run = design.study, session.run
     scorers = session.begin(
-        "probe", study.name, question=compatibility(design), resolved=describe_design(design)
+        "probe",
+        study.name,
+        question=partial(compatibility, design),
+        resolved=lambda: describe_design(design) if resolved is None else resolved,
     )
     forms = _choose_forms(study, scorers, session)
     if session.dry_run:
@@ -154,17 +149,6 @@ def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> 
     return ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")
 
 
-def plan_cells(
-    design: ProbeDesign, label: str, form: PromptForm, fingerprint: str, estimator: object = "exact"
-) -> PlannedCells:
-    """One model's cells and their requests, keys included; needs no model."""
-    found: list[tuple[Cell, ScoreRequest]] = []
-    for cell, prompt, expressions in cells(design, label, form):
-        key = cell_key(cell, prompt, expressions, fingerprint, design.study, estimator)
-        found.append((cell, ScoreRequest(key, prompt, expressions)))
-    return PlannedCells(tuple(c for c, _ in found), tuple(r for _, r in found))
-
-
 def _stored(run: Path, study: ProbeStudy) -> dict[str, int]:
     """Key → matched draws of every stored row, 0 where nothing is drawn."""
     path = rows_file(run, "probe")
@@ -181,31 +165,42 @@ def _plan_model(
     stored: dict[str, int],
     answered: Collection[str],
     session: Session[ContinuationScorer],
-) -> tuple[PlannedCells, OpenCells, list[tuple[ScoreRequest, ...]], Answers[int]] | None:
+) -> tuple[PlannedCells, OpenCells, Batches, Answers[int]] | None:
     """A model's cells, those that are open, the batches that hold one, and what is taken over for the others.
 
     None where it failed its checks. `answered`: who answered its stored rows.
     """
     identity, estimator = scorer.identity, scorer.estimator_for(form)
-    planned = plan_cells(design, identity.label, form, identity.fingerprint, estimator.in_key())
+    planned = PlannedCells(design, identity.label, form, identity.fingerprint, estimator.in_key())
     rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
+    same = SamePrompts(scorer)
+    try:
+        if stored:
+            own = read_rows(rows_file(session.run, "probe"), skip_bad=design.study.skip_bad_lines)
+            hold_prompts(own, planned, same)
+    except ModelError as error:
+        scorer.close()
+        session.leave_out(identity.label, error)
+        return None
     open_cells = OpenCells(planned.requests, rounds, stored)
     n_stored = len(planned.requests) - len(open_cells.due)
     taken: Answers[int] = Answers()
     if open_cells.due:
-        fits = partial(_matched_draws, stored, planned.by_place(), rounds, estimator, design)
+        fits = partial(_matched_draws, stored, planned, rounds, estimator, design, same)
         taken = session.find_answers("probe", scorer, fits, answered)
+        session.outcome.notes += same.notes()
+    if taken.values:
         stored |= taken.values
         open_cells = OpenCells(planned.requests, rounds, stored)
         taken.keep(open_cells.used)
     plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
-    pending: list[tuple[ScoreRequest, ...]] = []
+    pending: Batches = ()
     seconds: float | None = 0.0
     try:
         if open_cells.due:
             # All where neighbours share a forward, so that the batches stay; else those that are due.
             plan = scorer.plan_scores(planned.requests if scorer.whole_batches else open_cells.due)
-            pending = [batch for batch in plan.batches if any(r.key not in stored for r in batch)]
+            pending = _pending(plan.batches, stored)
             seconds = scorer.estimate_seconds(pending)
     except ModelError as error:
         scorer.close()
@@ -232,6 +227,23 @@ def _plan_model(
         shown = _in_rounds(shown, open_cells, planned, scorer)
     session.show_plan(shown)
     return planned, open_cells, pending, taken
+
+
+def hold_prompts(rows: Iterable[Mapping[str, Any]], planned: PlannedCells, same: SamePrompts) -> None:
+    """Hold a run's own rows of a model against its prompts. Raises `ModelError` where one is another."""
+    for row in rows:
+        if row.get("model_key") == planned.model_key:
+            with suppress(LookupError, TypeError):  # not asked here, or no label where one belongs
+                same.holds(row, planned.prompts[planned.place_of(row)])
+    same.check()
+
+
+def _pending(batches: Batches, stored: Collection[str]) -> Batches:
+    """The batches that hold a request without a row."""
+    if not stored:
+        return batches
+    places = array("Q", (i for i, batch in enumerate(batches) if any(r.key not in stored for r in batch)))
+    return picked(batches, places)
 
 
 def _in_rounds(
@@ -287,8 +299,7 @@ def _run_model(
     if found is None:
         return
     planned, open_cells, pending, taken = found
-    places = planned.by_place()
-    taken.copy(writer, lambda row: {**row, **_columns(places[_place(row)][0])})
+    taken.copy(writer, lambda row: {**row, **columns_of(planned.cells[planned.place_of(row)])})
     if not pending:
         return
     known = writer.answered.get(label, ())
@@ -297,12 +308,8 @@ def _run_model(
     # What the expressions' tokens have in common belongs beside the numbers at every later reading.
     session.manifest["models"][label]["notes"] = list(plan.notes)
     session.keep_batch_size(scorer)
-    cell_of = {
-        request.key: (cell, request.prompt)
-        for cell, request in zip(planned.cells, planned.requests, strict=True)
-    }
+    place_of = {request.key: place for place, request in enumerate(planned.requests)}
     missing, written = open_cells.n_left, 0
-    shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
     session.watcher.progress(label, 0, missing)
     used: dict[str, float | None] = {"calls": plan.n_batches, "planned_prompt_tokens": plan.prompt_tokens}
     usage.note({**used, "rows": written, **scorer.used()})
@@ -313,8 +320,10 @@ def _run_model(
                 for answer in group:
                     if isinstance(answer, Scored):
                         key, number = open_cells.place(answer.key)
-                        row = row_of(answer, *cell_of[key], estimator, number)
-                        rows.append({**row, "model_key": shared})
+                        place = place_of[key]
+                        cell, prompt = planned.cells[place], planned.prompts[place]
+                        row = row_of(answer, cell, prompt, estimator, number)
+                        rows.append({**row, "model_key": planned.model_key})
                 written += sum(row["key"] not in writer.keys for row in rows)
                 writer.append(rows)
                 session.note_prompts(label, rows)
@@ -326,87 +335,29 @@ def _run_model(
         usage.note({**used, "rows": written, **scorer.used()}, last=True)
 
 
-def row_of(
-    answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
-) -> dict[str, Any]:
-    """A row of probe.jsonl (docs/reading.md#rows); `number`: of the round, where draws are counted."""
-    row = {
-        "key": answer.key,
-        **_columns(cell),
-        "prompt": answer.prompt,
-        "system": prompt.system,
-        "estimator": answer.estimator,
-        "answered_by": answer.answered.by,
-        "answered_at": answer.answered.at,
-        "prompt_tokens": answer.answered.prompt_tokens,
-        "expressions": [_expression(e, answer.estimator) for e in answer.log_probs],
-    }
-    if answer.listed is not None:
-        row |= {
-            "k": estimator.k,
-            "listed": {before: list(listed) for before, listed in answer.listed.items()},
-        }
-    if answer.listed_next is not None:
-        # Six decimals: float32 sums are not better.
-        row["listed_next"] = [[one.text, round(one.log_prob, 6), one.id] for one in answer.listed_next]
-    if answer.counts is not None:
-        row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
-        row["answers"] = [list(one) for one in answer.answers or ()]
-    return row
-
-
-def _columns(cell: Cell) -> Json:
-    """The columns of a row that say which cell it answers."""
-    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
-
-
-_PLACE = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
-
-
-def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """Which of a model's cells a row answers."""
-    return tuple(row.get(name) for name in _PLACE)
-
-
 def _matched_draws(
     stored: Mapping[str, int],
-    planned: Mapping[tuple[object, ...], tuple[Cell, ScoreRequest]],
+    planned: PlannedCells,
     rounds: Rounds,
     estimator: Estimator,
     design: ProbeDesign,
+    same: SamePrompts,
     row: Mapping[str, Any],
+    run: str,
 ) -> int | None:
     """Another run's row as `OpenCells` knows it; None where it was not asked here or is no sound answer."""
     try:
-        cell, request = planned[_place(row)]
+        place = planned.place_of(row)
+        cell, request = planned.cells[place], planned.requests[place]
         number = row.get("round", 0)
         asked = rounds.request(request, number) if number in range(rounds.most) else None
         if asked is None or asked.key != row["key"] or asked.key in stored:
             return None
         if row["estimator"] != estimator.name or not isinstance(row["prompt"], str):
             return None
-        if why_not(row, request.expressions):
+        if why_not(row, request.expressions) or not same.holds(row, request.prompt, run):
             return None
         cell_shares(cell, row, design.groups, word_boundary=design.study.word_boundary)
         return int(sum(row.get("counts", {}).values()))
     except (BiaskitError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
-
-
-def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
-    """One expression of a row: a point, or the ends of what is known; JSON has no -inf, so that is null."""
-    shown: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
-    if estimator == "top-k":
-        shown |= {"low": _finite(e.low), "high": _finite(e.high)}
-    elif estimator != "sampling":
-        shown["log_prob"] = _finite(e.high)
-    return shown if e.tokens is None else {**shown, "tokens": e.tokens}
-
-
-def _finite(log_prob: float | None) -> float | None:
-    return None if log_prob is None else as_json(log_prob)
-
-
-def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:
-    """Group → texts as expressions, in order."""
-    return tuple(Expression(group, text) for group, listed in texts.items() for text in listed)

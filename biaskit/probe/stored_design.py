@@ -17,13 +17,7 @@ from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_desig
 
 def describe_design(design: ProbeDesign) -> dict[str, Any]:
     """Everything that was asked, with items, templates and expressions in full."""
-    sets: list[list[list[str]]] = []
-    which: dict[str, int] = {}
-    for (bias_type, number), expressions in design.expressions.items():
-        listed = [[e.group, e.text] for e in expressions]
-        if listed not in sets:
-            sets.append(listed)
-        which[f"{bias_type}:{number}"] = sets.index(listed)
+    sets, which = _sets_of(design)
     return describe_lists(
         design,
         design.items,
@@ -34,6 +28,18 @@ def describe_design(design: ProbeDesign) -> dict[str, Any]:
         groups=list(design.groups),
         contrast=list(design.contrast),
     )
+
+
+def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]]:
+    """Each different set of expressions, once, and which of them a template has."""
+    number_of: dict[tuple[Expression, ...], int] = {}
+    known: dict[int, int] = {}  # the same by identity: templates share a set, and its hash takes long
+    which: dict[str, int] = {}
+    for (bias_type, number), expressions in design.expressions.items():
+        if id(expressions) not in known:
+            known[id(expressions)] = number_of.setdefault(expressions, len(number_of))
+        which[f"{bias_type}:{number}"] = known[id(expressions)]
+    return [[[e.group, e.text] for e in expressions] for expressions in number_of], which
 
 
 def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]]) -> str:
@@ -66,6 +72,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
     Which jobs, templates, instructions or settings are asked is not in it: those only add keys.
     """
     study = design.study
+    sets, which = _sets_of(design)
     texts = {f"{t.bias_type} template {t.id}": [t.question, t.opening] for t in design.templates}
     dialogue = {"dialogue": asdict(design.dialogue)} if design.dialogue else {}
     listed = {f"instruction {i.id}": i.text for i in design.instructions if i is not None}
@@ -87,10 +94,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
         "word_boundary": study.word_boundary,
         "groups": list(design.groups),
         "texts": {**texts, **listed, **dialogue},
-        "expressions": {
-            f"{bias_type}:{number}": [[e.group, e.text] for e in expressions]
-            for (bias_type, number), expressions in design.expressions.items()
-        },
+        "expressions": {name: sets[number] for name, number in which.items()},
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from biaskit.errors import ModelError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.probe.design import ProbeDesign, build_prompt
-from biaskit.probe.scoring import row_of
+from biaskit.probe.rows import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.provenance import key_of
 from biaskit.records import (
@@ -74,17 +74,21 @@ def some_cells(design: ProbeDesign, most: int) -> list[tuple[Template, Item]]:
     return found
 
 
-def ask(
+Requests = Mapping[str, tuple[Cell, ScoreRequest]]
+"""Key → a cell and what is asked of it."""
+
+
+def requests_of(
     design: ProbeDesign,
-    scorer: ContinuationScorer,
+    label: str,
     way: Way,
     cells: Sequence[tuple[Template, Item]],
     instruction: Instruction,
     expressions: Mapping[str, Sequence[Expression]],
-) -> list[AskedCell]:
-    """Ask some cells in one way; `expressions`: bias type → those whose probability is wanted.
+) -> dict[str, tuple[Cell, ScoreRequest]]:
+    """Some cells of a model as they are asked in one way.
 
-    A cell that fails has a reason. Raises `ModelError` where the model cannot be asked so at all.
+    `expressions`: bias type → those whose probability is wanted.
     """
     position = "system" if way.instructed == "system" else "prompt"
     placed = design.study.model_copy(update={"instruction_position": position, "system_prompt": None})
@@ -95,13 +99,21 @@ def ask(
         prompt = build_prompt(design, template, item, said, "plain", way.form)
         number = NO_INSTRUCTION if said is None else said.id
         cell = Cell(
-            *(scorer.identity.label, template.bias_type, template.id, item.name, item.group),
+            *(label, template.bias_type, template.id, item.name, item.group),
             *(item.labour_female_share, number, "plain", way.form),
         )
         key = key_of([way.form, way.instructed, template.bias_type, template.id, item.name])
         asked[key] = cell, ScoreRequest(key, prompt, tuple(expressions[template.bias_type]))
+    return asked
+
+
+def ask(scorer: ContinuationScorer, form: PromptForm, asked: Requests) -> list[AskedCell]:
+    """Ask cells in one prompt form.
+
+    A cell that fails has a reason. Raises `ModelError` where the model cannot be asked so at all.
+    """
     plan = scorer.plan_scores([request for _, request in asked.values()])
-    estimator = scorer.estimator_for(way.form)
+    estimator = scorer.estimator_for(form)
     found = {}
     with closing_stream(scorer.score(plan.batches)) as groups:
         for answer in (answer for group in groups for answer in group):
@@ -173,7 +185,9 @@ def _coverage_by_form(
     expressions = own_expressions(design)
     for form in (form for form in PROBE_FORMS if form in scorer.identity.forms):
         try:
-            asked = ask(design, scorer, Way(form), cells, Instruction(1, ""), expressions)
+            label = scorer.identity.label
+            requests = requests_of(design, label, Way(form), cells, Instruction(1, ""), expressions)
+            asked = ask(scorer, form, requests)
         except ModelError:
             continue
         group_of = {e.text: e.group for listed in expressions.values() for e in listed}

@@ -54,6 +54,7 @@ class ExampleText:
     key: str
     cut: bool = False
     instruction_id: int | None = None
+    outcome: str = ""  # what the text comes to: a person, no person, declines, …
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ from typing import Any, Literal
 from biaskit.errors import RunError, UsageError
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import estimator_of, read_manifest
-from biaskit.tables.query import Row, Tables
+from biaskit.tables.quantities import ANSWERS_OF_MODELS
+from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
 
 ENGINES = ("probe", "personas")
+_BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
 
 
@@ -273,7 +275,7 @@ def _union(tables: Sequence[Tables]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for own in tables:
         for name, rows in own.items():
-            kept = [row for row in rows if name != "tests" or not str(row["family"]).endswith("/models")]
+            kept = [row for row in rows if name != "tests" or contrast_of(row) not in _BETWEEN_MODELS]
             if kept and name not in ("srb_change", "gaps"):
                 found.setdefault(name, []).extend(kept)
     return found

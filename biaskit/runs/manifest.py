@@ -101,12 +101,13 @@ def start_manifest(
 ) -> dict[str, Any]:
     """The stored manifest brought up to this design, or a new one; `question` is its compatibility."""
     stored: dict[str, Any] = {"models": {}}
-    asked: dict[str, Any] = json.loads(json.dumps(question))  # as it reads back, so that both compare equal
+    asked = dict(question)
     if (run / MANIFEST).exists():
         stored = read_manifest(run)
         if stored.get("engine") != engine:
             raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
-        asked = merge_compatible(run, stored["question"], asked)
+        as_read = json.loads(json.dumps(question))  # so that both compare equal
+        asked = merge_compatible(run, stored["question"], as_read)
     named = resolved["study"].get("models", {})
     shown = {label: hide_urls(spec) for label, spec in named.items()}
     resolved = {**resolved, "study": {**resolved["study"], "models": shown}}

@@ -1,4 +1,4 @@
-"""Prompts of earlier rows beside today's: rows that answer another prompt than a model now gets are named."""
+"""Prompts of stored rows beside today's: rows that answer another prompt than a model now gets are named."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import BiaskitError
+from biaskit.errors import BiaskitError, ModelError
 from biaskit.foreign import visible
+from biaskit.models.base import Model
+from biaskit.records import Prompt
 from biaskit.runs.store import read_rows, rows_file
 
 Row = Mapping[str, Any]
@@ -49,11 +51,55 @@ class EarlierPrompts:
         """A sentence where a prompt is another one."""
         if not self._changed:
             return []
-        named = "; ".join([*self._changed][:_NAMED])
-        more = f"; and {len(self._changed) - _NAMED} more" if len(self._changed) > _NAMED else ""
+        named = _listed(self._changed)
+        return [visible(f"{self._label}: earlier rows that answer other prompts than today's: {named}.")]
+
+
+class SamePrompts:
+    """Rows under a key of today whose prompt, as it was sent, must be the one that the model gets today.
+
+    A key holds a prompt before it goes through a chat template. Whatever renders that, a library of another
+    version above all, may make something else of it under the same key.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._label = model.identity.label
+        self._others: dict[str, dict[str, None]] = {}  # where they stand → what they asked
+
+    def holds(self, row: Row, prompt: Prompt, where: str = "") -> bool:
+        """Whether a row answers today's prompt; one that does not is kept in mind. Raises `ModelError`."""
+        if row.get("prompt") == self._model.rendered(prompt):
+            return True
+        self._others.setdefault(where, {})[_named(row)] = None
+        return False
+
+    def check(self) -> None:
+        """Raise `ModelError` where a run's own rows answer other prompts: new ones would be mixed in."""
+        if own := self._others.get(""):
+            raise ModelError(
+                visible(
+                    f"{self._label}: stored rows answer other prompts than the model gets today, though model"
+                    f" and study are the same: {_listed(own)}. Its chat template comes out otherwise (another"
+                    " version of a library?). Restore that, or ask in a new folder by --out."
+                )
+            )
+
+    def notes(self) -> list[str]:
+        """A sentence for each other run that has such rows: they are not taken over."""
         return [
-            visible(f"{self._label}: earlier rows that answer other prompts than today's: {named}{more}.")
+            visible(
+                f"{self._label}: rows of {where} answer other prompts than today's and were not taken over:"
+                f" {_listed(asked)}."
+            )
+            for where, asked in self._others.items()
+            if where
         ]
+
+
+def _listed(asked: Mapping[str, None]) -> str:
+    more = f"; and {len(asked) - _NAMED} more" if len(asked) > _NAMED else ""
+    return "; ".join([*asked][:_NAMED]) + more
 
 
 def _place(row: Row) -> tuple[object, ...]:

@@ -64,14 +64,15 @@ def find_answers(
     run: Path,
     engine: str,
     identity: ModelIdentity,
-    fits: Callable[[Row], V | None],
+    fits: Callable[[Row, str], V | None],
     *,
     answered: Collection[str] = (),
     accept_drift: bool = False,
 ) -> Answers[V]:
     """What the runs beside `run` have stored of a model's questions, those of the newest run first.
 
-    `fits` reads off a row what the engine needs, or says None: not asked here, or no sound answer.
+    `fits` reads off a row, given with its run's name, what the engine needs, or says None: not asked here,
+    or no sound answer.
     `answered`: who answered the rows that the run already has. Where an API has no row yet, the name that its
     checks met counts, else that of the first row found: another model's answers are not mixed in unasked.
     """
@@ -87,7 +88,7 @@ def find_answers(
                 if row["key"] in found.values or (watched and not isinstance(by, str)):
                     continue
                 name = model_of(by) if isinstance(by, str) else ""
-                if (watched and names and name not in names) or (value := fits(row)) is None:
+                if (watched and names and name not in names) or (value := fits(row, sibling.name)) is None:
                     continue
                 names = names or {name}
                 found.values[row["key"]], found.runs[row["key"]] = value, sibling

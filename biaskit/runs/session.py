@@ -16,7 +16,7 @@ from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
 from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import start_manifest, write_manifest
+from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
 from biaskit.runs.prompts import EarlierPrompts
 from biaskit.runs.reuse import Answers, find_answers
 from biaskit.runs.store import RowWriter
@@ -65,13 +65,24 @@ class Session(Generic[M]):
     earlier: dict[str, EarlierPrompts] = field(default_factory=dict)  # of models that are not what they were
 
     def begin(
-        self, engine: str, study: str, *, question: Mapping[str, Any], resolved: Mapping[str, Any]
+        self,
+        engine: str,
+        study: str,
+        *,
+        question: Callable[[], Mapping[str, Any]],
+        resolved: Callable[[], Mapping[str, Any]],
     ) -> dict[str, M]:
-        """Bring the manifest up to this question, and open every model that passes its first checks."""
+        """Bring the manifest up to this question, and open every model that passes its first checks.
+
+        A dry run of a folder that is still to be made has nothing to hold them against, and writes nothing.
+        """
         check_run_folder(self.run)
-        self.manifest = start_manifest(
-            self.run, engine, study, question=question, resolved=resolved, command=self.command
-        )
+        if self.dry_run and not (self.run / MANIFEST).exists():
+            self.manifest = {"models": {}}
+        else:
+            self.manifest = start_manifest(
+                self.run, engine, study, question=question(), resolved=resolved(), command=self.command
+            )
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
             known = self.manifest["models"].get(label, NEW)
@@ -151,7 +162,11 @@ class Session(Generic[M]):
             self.earlier[label].compare(rows)
 
     def find_answers(
-        self, engine: str, model: M, fits: Callable[[Mapping[str, Any]], V | None], answered: Collection[str]
+        self,
+        engine: str,
+        model: M,
+        fits: Callable[[Mapping[str, Any], str], V | None],
+        answered: Collection[str],
     ) -> Answers[V]:
         """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
         if not self.reuse:

@@ -11,12 +11,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from biaskit.corpora.loaders import load_instructions
-from biaskit.corpora.sources import source_digest
+from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
-from biaskit.inputs import Inputs, TooMuch, expanded, parse_toml
+from biaskit.foreign import visible
+from biaskit.inputs import Inputs, TooMuch, expanded, one_line, parse_toml
 from biaskit.provenance import digest
 from biaskit.records import Instruction
+from biaskit.sheets import is_sheet
 from biaskit.study.keys import (
     ANALYSIS_KEYS,
     DISPLAY_KEYS,
@@ -38,10 +40,17 @@ def study_names() -> list[str]:
 
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
-    path = expanded(name)
+    path, known = expanded(name), study_names()
+    if (
+        name.strip() and name not in known and path.is_dir()
+    ):  # a folder called like a shipped study hides none
+        inside = ", ".join(one_line(str(file)) for file in sorted(path.glob("*.toml"))[:5])
+        raise StudyError(
+            f"{one_line(name)} is a folder, and a study is a .toml file. Give its path"
+            f"{': there are ' + inside if inside else ''}."
+        )
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
-        known = study_names()
         if name not in known:
             raise StudyError(
                 f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
@@ -63,9 +72,12 @@ def _sources(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
             yield content, key
 
 
+_LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
+
+
 def is_path(text: str) -> bool:
     """Whether an option's value is a file rather than names (docs/studies.md#selection)."""
-    return "/" in text or text.endswith((".csv", ".txt", ".toml"))
+    return "/" in text or text.endswith(_LIST_FILES) or is_sheet(text)
 
 
 def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
@@ -327,16 +339,43 @@ def select(
     # A single name may hold a comma.
     parts = [choice] if isinstance(choice, str) and choice in names else parts_of(choice)
     chosen: set[int] = set()
+    named, numbered = _places(names), _places(ids)
+    first, last = min(ids, default=0), max(ids, default=0)
     for part in parts:
-        if part in names:
-            chosen |= {i for i, name in enumerate(names) if name == part}
+        if part in named:
+            chosen.update(named[part])
+        elif not part:
+            raise StudyError(f"{what}: an entry is empty. Write names, ids or ranges, such as 1-3, or all.")
         elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
-            low, high = int(found[1]), int(found[2] or found[1])
-            if not ids or not min(ids) <= low <= high <= max(ids):
+            low, high = (int(text) if len(text) < 10 else 10**9 for text in (found[1], found[2] or found[1]))
+            if not ids or not first <= low <= high <= last:
                 raise StudyError(
-                    f"There are no {what} {part}: the ids are {min(ids, default=0)} to {max(ids, default=0)}."
+                    f"There are no {what} {visible(part, longest=60)}: the ids are {first} to {last}."
                 )
-            chosen |= {i for i, number in enumerate(ids) if low <= number <= high}
+            for number in range(low, high + 1):
+                chosen.update(numbered.get(number, ()))
         else:
-            raise StudyError(f"There is no {what.removesuffix('s')} {part!r}.{nearest(part, names)}")
+            raise StudyError(_not_there(part, names, ids, what))
     return [entry for i, entry in enumerate(entries) if i in chosen]
+
+
+def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str) -> str:
+    """What a choice could have meant: a name that is near, a file that lies here, or what there is."""
+    said = f"There is no {what.removesuffix('s')} {shown(part)}."
+    files = [part + suffix for suffix in _LIST_FILES] if "\0" not in part else []
+    here = next((name for name in files if len(name) < 200 and Path(name).is_file()), None)
+    if here is not None:
+        return f"{said} There is a file of that name: write --{what} ./{here}"
+    if hint := nearest(part, names):
+        return said + hint
+    known = [*map(shown, names[:5])] or [f"ids from {min(ids, default=0)} to {max(ids, default=0)}"]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{said} There are {', '.join(known)}{more}; a file ends in {', '.join(_LIST_FILES)}."
+
+
+def _places(entries: Sequence[T]) -> dict[T, list[int]]:
+    """Where each entry stands, from 0."""
+    found: dict[T, list[int]] = {}
+    for place, entry in enumerate(entries):
+        found.setdefault(entry, []).append(place)
+    return found

@@ -22,7 +22,16 @@ from biaskit.files import write_atomically
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs
 from biaskit.tables.quantities import QUANTITIES
-from biaskit.tables.schema import SCHEMAS, Column, Difference, Kind, PerGroup, TableSchema, TableScope
+from biaskit.tables.schema import (
+    SCHEMAS,
+    Column,
+    Difference,
+    Kind,
+    PerGroup,
+    TablePart,
+    TableSchema,
+    TableScope,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -262,7 +271,7 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
         for column in part.columns
     )
     expected: list[str] = []
-    for groups, contrast in (_groups_of(path.stem, header), _groups_by_name(path.stem, header)):
+    for groups, contrast in (_groups_of(path.stem, header, scoped), _groups_by_name(path.stem, header)):
         layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
         names = [column.name for column in layout]
         if header == names:
@@ -290,13 +299,19 @@ def _groups_by_name(name: str, header: list[str]) -> tuple[list[str], tuple[str,
     return groups, next((pairs[column] for column in header if column in pairs), ("", ""))
 
 
-def _groups_of(name: str, header: list[str]) -> tuple[list[str], tuple[str, str]]:
+def _groups_of(name: str, header: list[str], scoped: bool) -> tuple[list[str], tuple[str, str]]:
     """Find the gender groups and the contrast that a header was written with.
 
     The groups are found by position: their number follows from the length of the header, so a group
-    may have any name, also one that looks like another column's.
+    may have any name, also one that looks like another column's. `scoped`: whether it has the columns that
+    only some studies have.
     """
-    parts = _table(name).parts
+    parts: list[TablePart] = []
+    for part in _table(name).parts:
+        if not isinstance(part, TableScope):
+            parts.append(part)
+        elif scoped:
+            parts += part.columns
     per_group = sum(len(part.suffixes) for part in parts if isinstance(part, PerGroup))
     if not per_group:
         return [], ("", "")

@@ -28,6 +28,11 @@ ALL_OCCUPATIONS = "all"
 """The occupation of a row of text_transfer.csv that is the mean over occupations."""
 OF_FACTORS = ("factors", "interactions")
 """The contrasts between arms of a study with factors (docs/methods.md#factors)."""
+OUTCOME_SHARE = "outcome_share"
+TESTED_OUTCOMES = ("listed", "unknown", "both", "declines")
+"""Outcomes of drawn answers that are held against each other between job groups and between models."""
+ANSWERS_OF_MODELS = "answers-models"
+"""The contrast of two models' shares of outcomes (docs/methods.md#continuations)."""
 
 
 def relation(y: str, x: str) -> str:
@@ -46,6 +51,7 @@ QUANTITIES = (
         "probe_gap",
         "represented_gap",
         "srb_spread",
+        OUTCOME_SHARE,
     ),
     *(relation(y, x) for y, x in RELATIONS),
 )

@@ -77,6 +77,12 @@ _GROUP_KEYS = ("model", "column", "group", "against", "gender", "method")
 _GROUP = _texts(*_GROUP_KEYS)
 _UNDER_INSTRUCTIONS = TableScope((*_integers("instruction_id"), *_texts("setting")))
 
+_ANSWERS = TableScope(
+    _integers(
+        *("n_answers", "n_listed", "n_unknown", "n_both", "n_declines", "n_restates", "n_empty", "n_other")
+    )
+)
+"""Of cells whose drawn answers are kept: how many there are, and how many of each outcome."""
 SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
     {
         "probe_cells": TableSchema(
@@ -92,6 +98,7 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 PerGroup(("_share_low", "_share_high")),
                 *_numbers("coverage_low", "coverage_high"),
                 Column("below_floor", "boolean"),
+                _ANSWERS,
                 *_END,
             ),
             keys=(*_BLOCK_KEYS, "template_id", "job"),

@@ -14,7 +14,7 @@ from biaskit.models.options import Dtype, LocalOptions, ScoringOptions
 from biaskit.models.spec import is_api, open_scorer, split_label
 from biaskit.probe.design import ProbeDesign, cell_key, cells, resolve_design
 from biaskit.probe.rounds import OpenCells, Rounds, add_up
-from biaskit.probe.scoring import row_of
+from biaskit.probe.rows import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.draws import wilson_ends
 from biaskit.probe.shares.top_k import MassBounds, Sought, bound_masses

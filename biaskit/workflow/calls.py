@@ -41,6 +41,9 @@ def stated_keys(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names if given[name] is not None}
 
 
+_NAME_ONE = "Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or scripted:FILE."
+
+
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
     """The models of a call, else the study's own, which are shown and need a yes."""
     named = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
@@ -49,9 +52,7 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
         listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in named.items())
         watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
     if not named:
-        raise UsageError(
-            "Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or scripted:FILE."
-        )
+        raise UsageError(_NAME_ONE)
     for spec in named.values():
         _check_is_model(spec, study)
     return named
@@ -81,6 +82,8 @@ def label_models(texts: Sequence[str]) -> dict[str, str]:
     """Label → spec, in order; labels are unique and can stand in a public table."""
     found: dict[str, str] = {}
     for text in texts:
+        if not text.strip():
+            raise UsageError(f"A model's name is empty. {_NAME_ONE}")
         label, spec = split_label(text)
         check_label(label, "The model label")
         if label == "all":

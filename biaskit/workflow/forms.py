@@ -12,21 +12,24 @@ from typing import Any
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import load_expression_sets, load_instructions, render_forms
 from biaskit.errors import ModelError, UsageError
+from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.outcomes import outcome_of
 from biaskit.probe.ways import (
     AskedCell,
+    Requests,
     Way,
     ask,
     mean_coverage,
     own_expressions,
+    requests_of,
     shares_of,
     some_cells,
     ways_of,
 )
-from biaskit.progress import Silent, Watcher
+from biaskit.progress import Silent, Watcher, duration
 from biaskit.records import Expression
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.study.config import load_probe_study
@@ -49,8 +52,9 @@ class FormsResult:
 
     Attributes:
         rows: one for each bias type, way and expression set: bias_type, prompt_form, one_word,
-            expressions, coverage (mean), diverse_share (mean, of the study's third group), the share of
-            drawn answers with each outcome (of the study's own set), n_cells, reason.
+            expressions, coverage (mean; by top-k the least it can be), diverse_share (mean, of the study's
+            third group), n_cells, estimator, the share of drawn answers with each outcome and their number
+            n_texts (of the study's own set), reason.
     """
 
     label: str
@@ -100,7 +104,7 @@ class FormsResult:
             same = [r for r in of_type if all(r[n] == best[n] for n in ("prompt_form", "one_word"))]
             if len(same) > 1:
                 tables.append(_sets_table(bias_type, same))
-            notes.append(f"most coverage, {bias_type}: {self.command(best)}")
+            notes.append(f"most coverage, {bias_type}: `{self.command(best)}`")
         return Document(tuple(tables), tuple(notes))
 
 
@@ -110,18 +114,22 @@ def _ways_table(label: str, bias_type: str, rows: Sequence[Mapping[str, Any]]) -
         (
             row["prompt_form"],
             ASKED_AS[row["one_word"]],
+            row["estimator"] or "–",
             *(_shown(row[name]) for name in ("coverage", "diverse_share", *SHOWN)),
         )
         for row in rows
     )
-    heads = ("Prompt form", "Asked", "cov. %", "D %", "names one", "leaves open", "declines")
+    heads = ("Prompt form", "Asked", "by", "cov. %", "D %", "names one", "leaves open", "declines")
+    cells, texts = (max((row[name] or 0 for row in rows), default=0) for name in ("n_cells", "n_texts"))
+    least = any(row["estimator"] == "top-k" for row in rows)
     return TitledTable(
         f"{label}, {bias_type} prompts: how much each way to ask reaches",
         (tuple(map(Heading, heads)),),
         lines,
-        note="cov.: probability on the study's words, D: of that on words for neither, in %;"
-        " then % of short texts drawn.",
-        n_text=2,
+        note=f"cov.: probability on the study's words, D: of that on words for neither, in %, mean of {cells}"
+        f" cells. Then % of {texts} short texts, by what they say."
+        + (" by top-k: what the server lists, so cov. is the least it can be." if least else ""),
+        n_text=3,
     )
 
 
@@ -250,23 +258,41 @@ class _Asking:
         )
         some = some_cells(self.design, -(-self.n_cells // part))
         (instruction,) = load_instructions(ONE_WORD)
-        ways = ways_of(scorer.identity)
+        asked = {
+            way: requests_of(self.design, self.label, way, some, instruction, expressions)
+            for way in ways_of(scorer.identity)
+        }
+        doing = f"{self.label}, {'texts' if scoring.estimator == 'sampling' else 'probabilities'} by way"
         found: dict[Way, Sequence[AskedCell] | str] = {}
         try:
-            if is_api(self.spec):
-                self.watcher.confirm(
-                    f"{len(ways) * len(some)} prompts go to {self.label}, each with its own calls."
-                )
-            for done, way in enumerate(ways):
-                self.watcher.progress(f"{self.label} {scoring.estimator}", done, len(ways))
+            if is_api(self.spec) and part == 1:
+                self.watcher.confirm(self._announced(scorer, asked))
+            for done, (way, requests) in enumerate(asked.items()):
+                self.watcher.progress(doing, done, len(asked))
                 try:
-                    found[way] = ask(self.design, scorer, way, some, instruction, expressions)
+                    found[way] = ask(scorer, way.form, requests)
                 except ModelError as error:
                     found[way] = str(error)
-            self.watcher.progress(f"{self.label} {scoring.estimator}", len(ways), len(ways))
+            self.watcher.progress(doing, len(asked), len(asked))
         finally:
             scorer.close()
         return found
+
+    def _announced(self, scorer: ContinuationScorer, asked: Mapping[Way, Requests]) -> str:
+        """What a server will be asked, before it is: prompts, calls, time; and the texts drawn after that."""
+        calls, seconds = 0, 0.0
+        for requests in asked.values():
+            try:
+                plan = scorer.plan_scores([request for _, request in requests.values()])
+            except ModelError:
+                continue  # the table will say why
+            calls += plan.calls
+            seconds += scorer.estimate_seconds(plan.batches) or 0.0
+        n_texts = len(asked) * len(some_cells(self.design, -(-self.n_cells // FOURTH))) * self.draws
+        return (
+            f"{sum(map(len, asked.values())):,} prompts go to {self.label} in {calls:,} calls"
+            f" (about {duration(seconds)}), and {n_texts:,} short texts are drawn after that."
+        )
 
 
 def _rows(asking: _Asking, scored: Asked, drawn: Asked) -> Iterator[dict[str, Any]]:
@@ -284,6 +310,7 @@ def _rows(asking: _Asking, scored: Asked, drawn: Asked) -> Iterator[dict[str, An
                     "one_word": way.instructed,
                     "expressions": name,
                     **_measured(asking.design, _of_type(asked, bias_type), group_of),
+                    "estimator": _estimator(_of_type(asked, bias_type)),
                     **(outcomes if name == OWN else dict.fromkeys(outcomes)),
                     "reason": asked if isinstance(asked, str) else _why(asked),
                 }
@@ -291,6 +318,10 @@ def _rows(asking: _Asking, scored: Asked, drawn: Asked) -> Iterator[dict[str, An
 
 def _of_type(asked: Sequence[AskedCell] | str, bias_type: str) -> list[AskedCell]:
     return [] if isinstance(asked, str) else [one for one in asked if one.cell.bias_type == bias_type]
+
+
+def _estimator(asked: Sequence[AskedCell]) -> str | None:
+    return next((str(one.row["estimator"]) for one in asked if one.row is not None), None)
 
 
 def _why(asked: Sequence[AskedCell]) -> str:
@@ -310,8 +341,8 @@ def _measured(design: ProbeDesign, asked: Sequence[AskedCell], group_of: Mapping
 
 def _outcomes(
     design: ProbeDesign, bias_type: str, asked: Sequence[AskedCell] | str
-) -> dict[str, float | None]:
-    """Shares of the outcomes that have a column, among all texts drawn in one way."""
+) -> dict[str, float | int | None]:
+    """Shares of the outcomes that have a column, among all texts drawn in one way, and their number."""
     said: Counter[str] = Counter()
     for row in (one.row for one in _of_type(asked, bias_type) if one.row is not None):
         expressions = design.expressions[row["bias_type"], row["template_id"]]
@@ -319,4 +350,4 @@ def _outcomes(
             found = outcome_of(text, question=row["prompt"], expressions=expressions, groups=design.groups)
             said[found.outcome] += 1
     n = said.total()
-    return {name: said[name] / n if n else None for name in SHOWN}
+    return {**{name: said[name] / n if n else None for name in SHOWN}, "n_texts": n}

@@ -15,12 +15,12 @@ from biaskit.personas.sampling.stored_design import describe_design, design_sign
 from biaskit.personas.srb.k_means import ALL_MODELS
 from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import ImportedTexts, read_texts
-from biaskit.personas.texts.sheets import split_sheet
 from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
 from biaskit.runs.store import run_folder
+from biaskit.sheets import split_sheet
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line

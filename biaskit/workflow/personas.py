@@ -129,13 +129,14 @@ def personas(
 def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:
     """Draw, analyse and compare one study; `personas` with the study already built."""
     design = resolve_design(study)
+    resolved = describe_design(design)
     return run_study(
         study,
         models,
         call,
-        digest=describe_design(design)["digest"],
+        digest=resolved["digest"],
         open_model=open_generator,
-        fill=partial(draw_texts, design),
+        fill=partial(draw_texts, design, resolved=resolved),
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else analyse_personas(run, watcher=watcher),
         unit="draws",

@@ -17,7 +17,8 @@ from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
-from biaskit.probe.scoring import expressions_of, score_cells
+from biaskit.probe.rows import expressions_of
+from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import describe_design, read_design
 from biaskit.probe.ways import HANDFUL, better_form
 from biaskit.progress import Watcher
@@ -150,6 +151,8 @@ def probe(
     for name in ("jobs", "templates", "instructions"):
         overrides |= list_override(name, given[name])
     if expressions is not None:
+        if not expressions:
+            raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
     overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
@@ -171,22 +174,28 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
     )
+    described = describe_design(design)
+    digest = described["digest"]
+    resolved = None if call.dry_run else described
+    del described  # a dry run writes none of it: long lists are not held twice
     return run_study(
         study,
         models,
         call,
-        digest=describe_design(design)["digest"],
+        digest=digest,
         open_model=partial(open_scorer, scoring=scoring),
-        fill=partial(_fill, design),
+        fill=partial(_fill, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
         result=ProbeResult,
     )
 
 
-def _fill(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
+def _fill(
+    design: ProbeDesign, resolved: dict[str, Any] | None, session: Session[ContinuationScorer]
+) -> Outcome:
     """The probabilities of every cell, then the texts that were asked for beside them."""
-    outcome = score_cells(design, session, partial(_look_at_forms, design, session))
+    outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
     if design.study.continuations:
         continue_cells(design, session)
     return outcome

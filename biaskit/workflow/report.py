@@ -25,6 +25,7 @@ from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
+from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import Columns, latex_files
 from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.claims import GASP
@@ -328,7 +329,7 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 
 
 def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
-    """The papers' tables of every part and its words, a file each, and one document that holds them all."""
+    """The papers' tables of every part, words of genders and of own groups, a file each, and all in one."""
     tables: list[PaperTable] = []
     for part in content.parts:
         if part.engine == "probe":
@@ -336,6 +337,7 @@ def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
         else:
             tables += persona_tables(part.tables, content.between, claim=part.claim(GASP))
             tables += word_tables(part.tables)
+        tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
     signature = "; ".join(one for part in content.parts for one in part.signatures)
     return latex_files(tables, signature, columns=columns)
 

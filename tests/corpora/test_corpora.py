@@ -284,9 +284,9 @@ def test_a_wrong_corpus_toml_is_an_error_of_one_line(
         ),
         ("There is no file mine.csv. Check the path.", load_items, "mine.csv"),
         (
-            "mine.xlsx: a file of items ends in .csv or .txt or .toml, not in '.xlsx'.",
+            "mine.ods: a file of items ends in .csv or .txt or .toml or .xlsx, not in '.ods'.",
             load_items,
-            "mine.xlsx",
+            "mine.ods",
         ),
         ("mine.csv: a file of dialogue ends in .toml, not in '.csv'.", load_dialogue, "mine.csv"),
         ("mine: a file of expressions ends in .toml, not in ''.", load_expression_sets, "mine"),
@@ -931,3 +931,29 @@ def test_a_list_parted_otherwise_is_read_by_its_header(write: Write, separator: 
 def test_a_long_foreign_value_does_not_fill_the_message(write: Write) -> None:
     message = message_of(load_items, write("j.csv", f"item,group,share\nnurse,a,{'x' * 10_000}\n"))
     assert 200 > len(message)
+
+
+def test_a_list_may_be_a_sheet_of_a_workbook(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["item", "group", "share"], ["nurse", "care", 0.9], ["plumber", "craft", None]):
+        book.active.append(row)
+    book.active.title = "Jobs"
+    path = tmp_path / "jobs.xlsx"
+    book.save(path)
+    items = load_items(path)
+    assert [("nurse", "care", 0.9), ("plumber", "craft", None)] == [
+        (item.name, item.group, item.labour_female_share) for item in items
+    ]
+    book.create_sheet("Other").append(["item"])
+    book.save(path)
+    assert items == load_items(f"{path}#Jobs")
+    with pytest.raises(CorpusError, match=r"has several sheets: 'Jobs', 'Other'. Name one, as in .*#Jobs\."):
+        load_items(path)
+
+
+def test_a_list_without_a_header_says_which_header_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("nurse,female,0.9\nplumber,male,0.1\n", "ascii")
+    with pytest.raises(CorpusError, match=r"write the header above it, such as item,group,share;"):
+        load_items(path)

@@ -35,6 +35,7 @@ from biaskit.records import (
     LogProb,
     ModelIdentity,
     Plan,
+    Prompt,
     PromptForm,
     Scored,
     ScoreRequest,
@@ -205,6 +206,9 @@ class _Model:
 
     def estimate_seconds(self, what: object) -> float | None:
         return 0.0
+
+    def rendered(self, prompt: Prompt) -> str:
+        return rendered_plainly(prompt)
 
     def used(self) -> Mapping[str, float | None]:
         return {}

@@ -62,6 +62,23 @@ def test_the_first_text_of_each_kind_is_an_example_unprompted_ones_first() -> No
     assert [None, None, None, "female", None] == [example.specified_gender for example in shown.examples]
 
 
+def test_texts_that_describe_nobody_are_shown_whatever_their_place() -> None:
+    """Texts of one kind are shown once; one that declines is worth a look all the same."""
+    texts = {f"{i:02}": "She is a nurse who helps people every day." for i in range(30)}
+    texts |= {
+        "20": "I'm sorry, but I can't write about a person.",
+        "21": "The weather is fine. Trees are green.",
+    }
+    rows = [{"key": key, "text": text} for key, text in texts.items()]
+    tables = {"associations": [association(key, "nurse", "female") for key in texts]}
+    shown = {one.key: one.outcome for one in show(rows, tables, {}).examples}
+    assert shown == {"00": "person", "20": "declines", "21": "no-person"}
+    again = {one.key: one.outcome for one in show(rows[::-1], tables, {}).examples}
+    assert again == shown
+    alone = show(rows, tables, {}).examples
+    assert len({one.key for one in alone}) == len(alone)
+
+
 def test_spans_are_the_places_that_counted() -> None:
     example = show(ROWS, TABLES, {}).examples[0]
     places = [(example.text[span.start : span.end], span.counts_as) for span in example.spans]

@@ -321,14 +321,14 @@ def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counte
 
 def test_where_nothing_is_refused_there_is_no_test_of_it(made: PersonasResult) -> None:
     rows = table(made, "text_outcomes")
-    assert {"0"} == {row["n"] for row in rows if row["outcome"] not in ("person", "no-person")}
+    assert {"0"} == {row["n"] for row in rows if row["outcome"] not in ("person", "no-person", "cut")}
     assert not only(table(made, "tests"), quantity="refused_share")
     assert not only(table(made, "tests"), quantity="declined_share")
 
 
-def test_texts_that_decline_in_words_are_counted_and_tested_and_leave_nothing_out(small: Path) -> None:
+def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_list(small: Path) -> None:
     run, rows = small, stored(small)
-    before = {name: table(run, name) for name in ("word_lists", "representation", "association_validation")}
+    before = {name: table(run, name) for name in ("word_lists", "representation")}
     asked = [row for row in rows if row["specified_gender"] == "nonbinary"]
     for row in asked[:3]:
         row["text"] = f"I'm sorry, but I cannot write this. {row['text']}"
@@ -348,10 +348,60 @@ def test_texts_that_decline_in_words_are_counted_and_tested_and_leave_nothing_ou
         (row["quantity"], row["group_a"], row["group_b"]) for row in table(run, "tests")
     }
     assert not only(table(run, "tests"), quantity="refused_share")
-    assert "in words, 0 of" in " ".join(analysis(run)["notes"])
+    assert f"by their words, 4 of {len(asked)} about non-binary people decline or lecture" in " ".join(
+        analysis(run)["notes"]
+    )
     assert before["representation"] == table(run, "representation")
-    sizes = [[row["n_target"] for row in rows] for rows in (before["word_lists"], table(run, "word_lists"))]
-    assert sizes[0] == sizes[1]
+    left_out = Counter(row["occupation"] for row in asked[:4])  # nobody's texts stay: they are no refusals
+    own = {"origin": "specified", "gender": "nonbinary", "method": "calibrated"}
+    sizes = [
+        {row["occupation"]: int(row["n_target"]) for row in only(listed, **own)}
+        for listed in (before["word_lists"], table(run, "word_lists"))
+    ]
+    expected = {occupation: n - left_out[occupation] for occupation, n in sizes[0].items()}
+    assert {occupation: n for occupation, n in expected.items() if n} == sizes[1] != sizes[0]
+
+
+def test_associated_texts_that_decline_count_for_their_gender_and_in_no_list(small: Path) -> None:
+    run, rows = small, stored(small)
+    before = {name: table(run, name) for name in ("representation", "associations", "word_lists")}
+    scope = {"occupation": "nurse", "origin": "associated", "gender": "female", "method": "calibrated"}
+    n = int(one(only(before["word_lists"], **scope, against="male"))["n_target"])
+    of_women = {
+        r["key"] for r in before["associations"] if r["gender"] == "female" and r["origin"] == "associated"
+    }
+    women = [row for row in rows if row["key"] in of_women and row["occupation"] == "nurse"]
+    assert n
+    for row in women:
+        row["text"] = f"I'm sorry, but I cannot write this. {row['text']}"
+    for row in women[:2]:  # these alone are read as what they are
+        row["text"] = row["text"].removeprefix("I'm sorry, but I cannot write this. ")
+    store(run, rows)
+    analyse(run)
+    assert before["representation"] == table(run, "representation")
+    assert "2" == one(table(run, "word_lists"), **scope, against="male")["n_target"]
+    assert f"{len(women) - 2} of " in " ".join(analysis(run)["notes"])
+
+
+def test_a_text_that_ended_at_the_token_limit_and_came_to_nothing_is_cut(small: Path) -> None:
+    run, rows = small, stored(small)
+    asked = [row for row in rows if row["specified_gender"] == "female"]
+    for row in asked:
+        row["text"], row["finish_reason"] = "Table of contents.", "length"
+    asked[0]["finish_reason"] = "stop"
+    asked[1]["text"] += " The end." * 200  # more than is read: no person in what would have been read
+    asked[2]["text"] = "She works."
+    asked[3]["text"] = "Job description: the tasks are many."
+    asked[4]["text"] = " "
+    store(run, rows)
+    analyse(run)
+    said = Counter[str]()
+    for row in only(table(run, "text_outcomes"), specified_gender="female"):
+        said[row["outcome"]] += int(row["n"])
+    assert {"declines": 0, "declines-in-words": 0, "lectures": 0, "empty": 1} == {
+        name: said.pop(name) for name in ("declines", "declines-in-words", "lectures", "empty")
+    }
+    assert {"person": 1, "no-person": 3, "cut": len(asked) - 5} == said
 
 
 def test_outcomes_in_words_of_another_language_have_a_reason() -> None:

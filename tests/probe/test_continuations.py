@@ -18,6 +18,7 @@ from biaskit.records import Cell
 from biaskit.runs.rows import row_line
 from biaskit.stats.proportions import wilson
 from biaskit.study.config import load_probe_study
+from biaskit.tables.io import read_table_rows
 from biaskit.workflow.analyze import analyse
 
 Row = dict[str, Any]
@@ -69,8 +70,15 @@ def test_each_cell_is_continued_and_told_by_rules(model: str, tmp_path: Path) ->
 def test_the_shares_do_not_depend_on_them(model: str, tmp_path: Path) -> None:
     plain = bk.probe(model, **ASKED, out=tmp_path / "plain").path
     more = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "more").path
-    for name in ("probe_cells", "probe_jobs", "probe_groups"):
+    for name in ("probe_jobs", "probe_groups"):
         assert (plain / f"tables/{name}.csv").read_bytes() == (more / f"tables/{name}.csv").read_bytes()
+    cells = [read_table_rows(path / "tables/probe_cells.csv") for path in (plain, more)]
+    counts = [{name: row.pop(name) for name in list(row) if name.startswith("n_")} for row in cells[1]]
+    assert cells[0] == cells[1]
+    of_job = {row["job"]: count for row, count in zip(cells[1], counts, strict=True)}
+    nothing = dict.fromkeys(("n_unknown", "n_both", "n_declines", "n_restates", "n_empty", "n_other"), 0)
+    assert {**nothing, "n_answers": 5, "n_listed": 3, "n_unknown": 1, "n_declines": 1} == of_job["nurse"]
+    assert {**nothing, "n_answers": 5, "n_listed": 3, "n_both": 1, "n_declines": 1} == of_job["plumber"]
     assert not (plain / "tables/probe_outcomes.csv").exists()
     assert not (plain / "continuations.jsonl").exists()
 
@@ -214,3 +222,53 @@ def test_an_outcome_that_never_came_is_still_possible(model: str, tmp_path: Path
     never = table[(table["outcome"] == "restates") & (table["job_group"] == "all")].iloc[0]
     assert (0.0, 0.0) == (never["share"], never["ci_low"])
     assert pytest.approx((wilson(0, 20) or (0, 0))[1]) == never["ci_high"]
+
+
+def test_runs_are_compared_by_what_their_models_answer(model: str, tmp_path: Path) -> None:
+    first = bk.probe(f"old={model}", **ASKED, continuations=5, out=tmp_path / "old")
+    frank = {"nurse": ["Female."] * 5, "plumber": ["Male."] * 4 + ["I cannot say."]}
+    lines = [
+        {"contains": job, "log_probs": {" Female": -1.0, " Male": -1.5}, "texts": said}
+        for job, said in frank.items()
+    ]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
+    second = bk.probe(f"new=scripted:{tmp_path / 'n.jsonl'}", **ASKED, continuations=5, out=tmp_path / "new")
+    settings = {"margin.outcome_share": 0.5}
+    compared = bk.compare(first, second, out=tmp_path / "compared", settings=settings)
+    rows = [row for row in compared.tables()["tests"] if row["quantity"] == "outcome_share"]
+    assert {"new"} == {row["model_a"] for row in rows}
+    found = {(row["gender"], row["group_a"]): row["estimate"] for row in rows if row["kind"] == "crossed"}
+    expected = {  # of five answers: nurse 5 − 3 name a group, 0 − 1 decline; plumber 4 − 3, 1 − 1
+        ("listed", "female-dominated"): 0.4,
+        ("listed", "male-dominated"): 0.2,
+        ("declines", "female-dominated"): -0.2,
+        ("declines", "male-dominated"): 0.0,
+        ("unknown", "female-dominated"): -0.2,
+        ("unknown", "male-dominated"): 0.0,
+        ("both", "female-dominated"): 0.0,
+        ("both", "male-dominated"): -0.2,
+    }
+    assert expected == pytest.approx(found)
+    # The same models in one run: the same rows, and once.
+    both = bk.probe(
+        f"old={model}",
+        f"new=scripted:{tmp_path / 'n.jsonl'}",
+        **ASKED,
+        continuations=5,
+        out=tmp_path / "both",
+    )
+    alone = bk.compare(both, out=tmp_path / "alone", settings=settings)
+    of_run = [
+        row for row in both.table("tests").to_dict("records") if row["family"].endswith("answers-models")
+    ]
+    again = [row for row in alone.tables()["tests"] if row["quantity"] == "outcome_share"]
+    assert len(of_run) == len(again) == len(rows)
+    assert [row["estimate"] for row in of_run] == [row["estimate"] for row in again]
+    stored = [row for part in alone.content.parts for row in part.tables["tests"]]
+    assert stored
+    assert not [row for row in stored if row["family"].endswith("/answers-models")]
+    # One without answers is named.
+    plain = bk.probe(f"third={model}", **ASKED, out=tmp_path / "plain")
+    mixed = bk.compare(first, plain, out=tmp_path / "mixed")
+    assert [note for note in mixed.warnings if note.startswith("third has no drawn answers")]
+    assert not [row for row in mixed.tables()["tests"] if row["quantity"] == "outcome_share"]

@@ -24,7 +24,7 @@ import biaskit
 from biaskit.models.options import LocalOptions
 from biaskit.models.spec import open_scorer
 from biaskit.probe.design import resolve_design
-from biaskit.probe.scoring import plan_cells
+from biaskit.probe.planned import PlannedCells
 from biaskit.study.config import load_study
 
 pytestmark = pytest.mark.process
@@ -113,7 +113,7 @@ def planned_batches(command: Command) -> list[set[str]]:
     with contextlib.chdir(command.folder):
         scorer = open_scorer(spec, label=label or spec, local=LocalOptions(batch_size=BATCH))
         design = resolve_design(load_study("occugender", chosen))
-        asked = plan_cells(design, label or spec, "raw", scorer.identity.fingerprint)
+        asked = PlannedCells(design, label or spec, "raw", scorer.identity.fingerprint)
         return [{request.key for request in batch} for batch in scorer.plan_scores(asked.requests).batches]
 
 

@@ -19,7 +19,7 @@ import pytest
 from places import TESTS
 
 from biaskit.report.content import Content
-from biaskit.report.figures import Figure, Missing, draw_all, files_of, probe, srb, transfer
+from biaskit.report.figures import Figure, Missing, draw_all, files_of, groups, probe, srb, transfer
 from biaskit.report.figures import between_models as models
 from biaskit.report.figures import representation as personas
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
@@ -1272,3 +1272,13 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
     # A model of another engine's part is no group.
     foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in named]
     assert not only(models.models, replace(made, between={**made.between, "tests": foreign}))
+
+
+def test_groups_of_jobs_and_groups_of_texts_have_figures_of_two_names() -> None:
+    made = content(("A",), 2)
+    scope = {"model": "A", "column": "race", "group": "x", "against": "others", "gender": ""}
+    row = {**scope, "method": "calibrated", "n_marked_beyond": 9, "null_p95_beyond": 4.0}
+    probed, written = made.parts
+    both = replace(made, parts=(probed, replace(written, tables={**written.tables, "group_lists": [row]})))
+    assert {"groups"} == set(only(probe.groups, both))
+    assert {"group-lists"} == set(only(groups.group_lists, both, "personas"))

@@ -429,7 +429,7 @@ def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
     both = content(personas_part(tables | {"text_outcomes": in_words}))
     assert said(both, "representation", "Without a refusal").text == (
         "Without a refusal by a server, m declines in words 4 of 40 about women (10 %); these texts are "
-        "counted as descriptions all the same."
+        "in no list of words and no SRB score."
     )
     nothing = [refused("female", 0), refused("male", 0)]
     none = content(personas_part({"text_outcomes": nothing, "association_validation": asked}))

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from report.test_figures import content, markers, named, only, panels, texts
+from report.test_figures import content, data_lines, markers, named, only, panels, texts
 
 from biaskit.report.content import Content
 from biaskit.report.figures import Figure, answer, labour, outcomes, words
@@ -157,6 +157,23 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
         assert drawn == {(round(row["share"], 12), float("AB".index(row["model"]))) for row in rows}
 
 
+def test_three_groups_of_jobs_have_three_fills_in_dots_and_legend() -> None:
+    made = alone(content(("A", "B"), 6), "probe")
+    tables = dict(made.parts[0].tables)
+    names = {"female-dominated": "blue", "male-dominated": "green"}
+    for table in ("probe_jobs", "probe_groups"):
+        rows = [{**row, "job_group": names[row["job_group"]]} for row in rows_of(made, table)]
+        tables[table] = rows + [{**row, "job_group": "red"} for row in rows if row["job_group"] == "blue"]
+    figure = first_picture(replace(made, parts=(replace(made.parts[0], tables=tables),)))
+    assert figure is not None
+    fills = {
+        line.get_fillstyle() if line.get_markerfacecolor() != "none" else "none"
+        for line in data_lines(panels(figure)[0])
+    }
+    assert fills == {"full", "none", "left"}
+    assert {f"jobs of the group “{name}”" for name in ("blue", "green", "red")} <= set(texts(figure))
+
+
 def test_at_most_eight_models_and_it_says_so() -> None:
     figure = first_picture(alone(content([f"m{i}" for i in range(11)], 2, instructions=0), "probe"))
     assert figure is not None
@@ -208,6 +225,23 @@ def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> N
     lists = [{**row, "p_value_beyond": 0.5} for row in rows_of(made, "word_lists")]
     part = replace(made.parts[0], tables={**made.parts[0].tables, "word_lists": lists})
     assert not only(words.words, replace(made, parts=(part,)), "personas")
+
+
+def test_numbers_of_texts_in_the_thousands_stay_on_the_sheet() -> None:
+    made = alone(content(("A",), 3), "personas")
+    tables = dict(made.parts[0].tables)
+    tables["word_lists"] = [{**row, "n_target": 12_345} for row in rows_of(made, "word_lists")]
+    tables["marked_words"] = [{**row, "documents_target": 11_890} for row in rows_of(made, "marked_words")]
+    drawn = only(words.words, replace(made, parts=(replace(made.parts[0], tables=tables),)), "personas")[
+        "words"
+    ]
+    for figure in (drawn, drawn.column):
+        assert figure is not None
+        paper = figure.sheet.figure
+        paper.draw_without_rendering()  # the last extents are those of the SVG, of another resolution
+        beside = [text for text in paper.texts if "of 12,345 texts" in text.get_text()]
+        assert beside
+        assert max(text.get_window_extent().x1 for text in beside) <= paper.bbox.x1
 
 
 def test_where_every_text_names_its_gender_on_request_those_words_are_shown() -> None:

@@ -237,6 +237,16 @@ def test_a_number_is_never_broken(one: str, other: str) -> None:
     assert sum(line.count(other) for line in lines) >= 4
 
 
+def test_a_heading_whose_unit_stays_with_it_has_a_column_that_holds_both() -> None:
+    heads = ("Form", "Asked", "by", "cov. %", "D %", "names one", "leaves open")
+    table = TitledTable(
+        "t", (tuple(map(Heading, heads)),), (("a" * 14, "b" * 14, "c", "1", "2", "3", "4"),), n_text=3
+    )
+    lines = render_text(Document((table,)), width=60).splitlines()
+    last = lines[next(i for i, line in enumerate(lines) if line.startswith("---")) - 1]
+    assert last.split() == ["Form", "Asked", "by", "cov.", "%", "D", "%", "one", "open"]
+
+
 def test_headings_that_do_not_fit_side_by_side_stand_one_under_another() -> None:
     header = (
         (Heading(""), Heading("female-dominated", 4), Heading("male-dominated", 4)),

@@ -35,7 +35,7 @@ from places import BENCHMARKS
 import biaskit as bk
 from biaskit.models.counting import SampledScorer
 from biaskit.probe.design import resolve_design
-from biaskit.probe.scoring import plan_cells
+from biaskit.probe.planned import PlannedCells
 from biaskit.records import ScoreRequest
 from biaskit.report.findings import Finding
 from biaskit.runs.store import read_rows
@@ -60,7 +60,7 @@ TINY = ProbeKind(jobs=2, templates=2)
 
 def requests_of(world: ProbeWorld, folder: Path) -> tuple[ScoreRequest, ...]:
     study = load_probe_study(str(world.write(folder)), {})
-    return plan_cells(resolve_design(study), "model0", "raw", "f").requests
+    return PlannedCells(resolve_design(study), "model0", "raw", "f").requests
 
 
 # --- the worlds' models stand for real ones --------------------------------------------------------------

@@ -472,3 +472,15 @@ def test_toml_of_a_shipped_study_has_no_key_that_repeats_a_default() -> None:
         for key, value in content.items():
             if isinstance(value, str) and key not in ("name", "engine", "summary", "dialogue"):
                 assert value != defaults[key], (name, key)
+
+
+def test_a_folder_called_like_a_shipped_study_hides_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run kept as `framing/` must not end its own analysis."""
+    (tmp_path / "framing").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_study("framing").engine == "probe"
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(StudyError, match="mine is a folder"):
+        load_study("mine")

@@ -6,6 +6,7 @@ import csv
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -96,6 +97,17 @@ def write(path: Path, *rows: dict[str, object]) -> Path:
 
 
 # --- columns -------------------------------------------------------------------------------------------
+
+
+def test_the_groups_of_a_table_are_told_from_columns_that_only_some_studies_have(tmp_path: Path) -> None:
+    for groups in (GROUPS, ("n_both", "male"), ("a", "b", "c", "d")):
+        for scoped in (False, True):
+            layout = columns("probe_cells", groups=groups, contrast=CONTRAST, scoped=scoped)
+            row: dict[str, Any] = {column.name: None for column in layout} | {"model": "m", "job": "nurse"}
+            path = tmp_path / "probe_cells.csv"
+            write_table(path, "probe_cells", [row], groups=groups, contrast=CONTRAST, scoped=scoped)
+            [found] = read_table_rows(path)
+            assert list(row) == list(found)
 
 
 @pytest.mark.parametrize("name", PROMISED)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.api_server import ApiServer
 from fakes.command import Cli
 from fakes.tiny_models import CHAT_TEMPLATE, CHAT_TEMPLATE_WITHOUT_SYSTEM, Tiny
 
@@ -118,6 +119,36 @@ def test_the_command_prints_them(chat: Tiny, console: Cli) -> None:
         console("doctor", f"hf:{chat.folder}", "--forms", "--cells", "1", "--format", "json").out
     )
     assert {"explicit", "implicit"} == told["best"].keys()
+
+
+def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None:
+    with ApiServer() as server:
+        asked = ("doctor", f"api:toy@{server.url}", "--forms", "--cells", "1")
+        refused = console(*asked)
+        assert 2 == refused.code
+        examined = server.calls
+        assert f"prompts go to api:toy@{server.url} in " in refused.err
+        assert "--yes" in refused.err
+        done = console(*asked, "--yes", "--format", "json")
+        assert 0 == done.code, done.err
+        assert server.calls > 2 * examined
+    rows = [row for row in json.loads(done.out)["rows"] if row["expressions"] == OWN]
+    assert rows
+    assert all(row["estimator"] in ("echo", "selected-ids", "top-k") for row in rows)
+    assert all(row["n_texts"] == 4 for row in rows)
+
+
+def test_the_announced_calls_are_those_that_are_made(console: Cli) -> None:
+    with ApiServer() as server:
+        asked = ("doctor", f"api:toy@{server.url}", "--forms", "--cells", "1")
+        said = console(*asked).err
+        examined = server.calls
+        calls = int(said.split(" calls")[0].split(" in ")[-1].replace(",", ""))
+        n_texts = int(said.split(" short texts")[0].split(" and ")[-1].replace(",", ""))
+        console(*asked, "--yes")
+    made = server.calls - 3 * examined  # once to be refused, then for probabilities and for texts
+    assert made <= calls + n_texts
+    assert made >= n_texts
 
 
 def test_a_scripted_model_has_nothing_to_look_for(tmp_path: Path) -> None:

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fakes.latex import check_latex
 
 import biaskit as bk
 from biaskit.errors import BiaskitError, CorpusError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
+from biaskit.report.render.groups import group_papers
+from biaskit.report.render.latex import latex_files
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.imported import import_texts
@@ -112,8 +115,8 @@ def test_the_page_speaks_of_the_column_and_its_groups(run: Path) -> None:
     known = lists[(lists["method"] == "calibrated") & lists["null_p95_beyond"].notna()]
     n = int((known["n_marked_beyond"] > known["null_p95_beyond"]).sum())
     assert said.text.startswith(f"{n} of {len(known)} lists ")
-    assert any(path.name == "groups.svg" for path in (run / "figures").iterdir())
-    drawn = (run / "figures" / "groups.svg").read_text("utf-8")
+    assert any(path.name == "group-lists.svg" for path in (run / "figures").iterdir())
+    drawn = (run / "figures" / "group-lists.svg").read_text("utf-8")
     assert f"Dot plot of {len(known)} lists; {n} are longer than their null." in drawn
     assert all(f">{label}</text>" in drawn for label in ("Black", "Black, women", "Asian, men"))
     page = Path(made.page).read_text("utf-8")
@@ -204,3 +207,47 @@ def test_rows_of_a_group_that_is_no_text_are_refused(run: Path, tmp_path: Path) 
 def test_groups_of_a_sampled_run_are_no_key(run: Path) -> None:
     with pytest.raises(UsageError, match="name it with --group-col"):
         analysed(run.parent / "other", group_col=None, settings={**FAST, "unmarked": ["White"]})
+
+
+def test_latex_has_the_groups_words_under_a_caption_of_their_own(run: Path, tmp_path: Path) -> None:
+    made = bk.report(run, out=tmp_path / "page.html", watcher=bk.Silent())
+    [file] = [path for path in made.latex if path.name == "words-of-groups.tex"]
+    check_latex(latex := file.read_text("utf-8"))
+    caption = next(line for line in latex.splitlines() if line.startswith(r"\caption"))
+    assert "Words that mark the groups of race" in caption
+    assert "Table" not in caption
+    lists = pd.read_csv(run / "tables/group_lists.csv", keep_default_na=False)
+    shown = [line for line in latex.splitlines() if line.endswith(r"\\") and "&" in line]
+    assert len(lists[(lists["method"] == "calibrated") & (lists["n_marked"] != "")]) == len(shown) - 1
+    assert any("Black" in line and "bold" in line for line in shown)
+    assert r"\input{words-of-groups.tex}" in (file.parent / "all-tables.tex").read_text("utf-8")
+
+
+def test_hostile_groups_make_latex_that_compiles() -> None:
+    row = {
+        "model": "m",
+        "column": "a_b%\u202e",
+        "group": "x" * 100_000 + " $&" * 1000,
+        "gender": "",
+        "against": "\\end{table}",
+        "method": "calibrated",
+        "n_marked": 1,
+        "n_marked_beyond": 1,
+        "null_p95_beyond": 0.0,
+        "p_value_beyond": 0.01,
+        "n_target": 3,
+        "n_unmarked": 3,
+    }
+    word = {name: row[name] for name in ("model", "group", "gender", "against", "method")}
+    word |= {"word": "w" * 100_000, "is_group_word": False, "is_name": False, "is_gender_word": False}
+    files = latex_files([*group_papers([row], [word])])
+    for content in files.values():
+        assert len(content) < 20_000
+    check_latex(files["words-of-groups.tex"].decode())
+
+
+def test_runs_with_own_groups_are_compared_without_them_and_it_is_said(run: Path, tmp_path: Path) -> None:
+    other = analysed(tmp_path / "other", texts(8), unmarked="White").path
+    made = bk.compare(run, other, out=tmp_path / "compared")
+    assert [note for note in made.warnings if note.startswith("Own groups are not compared (race in ")]
+    assert made.tables().get("tests", []) is not None

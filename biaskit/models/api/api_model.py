@@ -57,9 +57,9 @@ class ApiModel:
     ) -> Plan[R]:
         price = self.connection.price
         cost = price.cost(prompt_tokens, new_tokens) if price else None
-        return Plan(tuple(batches), calls, prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
+        return Plan(batches, calls, prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
 
-    def _rendered(self, prompt: Prompt) -> str:
+    def rendered(self, prompt: Prompt) -> str:
         """What is sent, as a row holds it: the text, or the messages as JSON."""
         if path_of(prompt.form) == "completions":
             return prompt.text
@@ -71,7 +71,7 @@ class ApiModel:
         return [*messages, {"role": "assistant", "content": prompt.prefill}] if prompt.prefill else messages
 
     def _prompt_tokens(self, prompt: Prompt) -> int:
-        return self.found.tokens(self._rendered(prompt)) + self.found.overhead
+        return self.found.tokens(self.rendered(prompt)) + self.found.overhead
 
     def _call(
         self,
@@ -93,7 +93,7 @@ class ApiModel:
             body |= {found.chat_limit: new_tokens}
         body |= {name: value for name, value in settings.items() if name not in found.refused}
         body |= found.neutral
-        prompt_tokens = found.tokens_most(self._rendered(prompt)) + 2 * found.overhead
+        prompt_tokens = found.tokens_most(self.rendered(prompt)) + 2 * found.overhead
         return Call(path, body, prompt_tokens, new_tokens * n, n, draws_anew)
 
 

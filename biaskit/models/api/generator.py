@@ -122,7 +122,7 @@ class ApiGenerator(ApiModel):
         if self.found.reasoning:
             listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
         self._replays.check(reply, batch[0].key, [choice.text for choice in listed])
-        alone, who, shown = len(batch) == 1, answered(reply), self._rendered(batch[0].prompt)
+        alone, who, shown = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
         seeded = alone and "seed" not in self.found.refused
         draws: list[Draw] = []
         seen: set[str] = set()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from biaskit.corpora.sources import SourceLayout, SourceRow, label_of, read_source_rows, shown, text_of
+from biaskit.corpora.rows import SourceLayout, read_source_rows
+from biaskit.corpora.sources import SourceRow, label_of, shown, text_of
 from biaskit.errors import CorpusError, UsageError
 from biaskit.models.api.endpoint import is_loopback
 

@@ -34,6 +34,7 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
+from biaskit.sequences import cut
 
 T = TypeVar("T")
 ECHO_PATIENCE = 6.0  # times the measured seconds of one echo: a longer prompt, and another request before it
@@ -70,9 +71,11 @@ class ApiScorer(ApiModel):
         """One batch a cell; calls and tokens as the estimator needs them."""
         if requests and self._estimator(requests).name == "sampling":
             return self._sampled.plan_scores(requests)
-        costs = [self._cost_of(request) for request in requests]
-        calls = sum(n for n, _ in costs)
-        return self._plan([(r,) for r in requests], calls, sum(n * tokens for n, tokens in costs), calls)
+        calls = prompt_tokens = 0
+        for request in requests:
+            n, tokens = self._cost_of(request)
+            calls, prompt_tokens = calls + n, prompt_tokens + n * tokens
+        return self._plan(cut(requests, 1), calls, prompt_tokens, calls)
 
     def _estimator(self, requests: Sequence[ScoreRequest]) -> Estimator:
         return self.estimator_for(requests[0].prompt.form)
@@ -97,12 +100,12 @@ class ApiScorer(ApiModel):
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """From the time of a short request and what four at once took; no server keeps to it."""
-        requests = [request for batch in batches for request in batch]
-        if not requests:
+        if not batches:
             return 0.0
-        name = self._estimator(requests).name
+        requests = (request for batch in batches for request in batch)
+        name = self._estimator(batches[0]).name
         if name == "sampling":
-            return self.found.seconds(self._sampled.plan_scores(requests).calls)
+            return self.found.seconds(self._sampled.plan_scores(list(requests)).calls)
         return self.found.seconds(sum(self._cost_of(request)[0] for request in requests), echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
@@ -165,7 +168,7 @@ class ApiScorer(ApiModel):
         prompt, forms = request.prompt, self._forms(request)
         chat = path_of(prompt.form) != "completions"
         k = self.estimator_for(prompt.form).k or 0
-        shown = self._rendered(prompt)
+        shown = self.rendered(prompt)
         settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
         # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
         # decides whether the list's last one counts, so the same cell gets the same bounds again.
@@ -200,7 +203,7 @@ class ApiScorer(ApiModel):
         total = sum(t for t in tokens if t is not None) if None not in tokens else None
         return Scored(
             key=request.key,
-            prompt=self._rendered(request.prompt),
+            prompt=self.rendered(request.prompt),
             estimator=name,  # type: ignore[arg-type]
             log_probs=log_probs,
             answered=Answered(who[-1].by, who[-1].at, total, len(who)),

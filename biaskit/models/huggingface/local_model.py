@@ -17,7 +17,7 @@ from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.huggingface.template import start_early
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
-from biaskit.records import Answered, ModelIdentity, PromptForm
+from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -101,6 +101,10 @@ class LocalModel:
     def batch_size(self) -> int:
         """Prompts or texts in a batch; 0 until a plan resolved it."""
         return self._batch_size
+
+    def rendered(self, prompt: Prompt) -> str:
+        """Through the chat template, where the form has one."""
+        return self._renderer.render(prompt)
 
     def used(self) -> Mapping[str, float | None]:
         """Nothing is paid for."""

@@ -84,6 +84,7 @@ class TransformersScorer(LocalModel):
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
         self._ready, self._where = {}, {}
+        requests = tuple(requests)  # all are looked at several times
         if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
         self._prepared = prepare(self._renderer, requests, ends=self.scoring.word_boundary == "word")

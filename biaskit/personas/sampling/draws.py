@@ -19,6 +19,7 @@ from biaskit.personas.sampling.design import (
     request_for,
     series_of_design,
 )
+from biaskit.personas.sampling.held import hold_prompts, scope_of
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
 from biaskit.personas.texts.association import associate_answer
@@ -27,23 +28,35 @@ from biaskit.progress import ModelPlan
 from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import model_entry
+from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 
-def draw_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outcome:
-    """Draw every text that has no row yet and store it; the same call goes on where it stopped."""
+def draw_texts(
+    design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
+) -> Outcome:
+    """Draw every text that has no row yet and store it; the same call goes on where it stopped.
+
+    `resolved`: the design's description, where it is at hand.
+    """
     study, run = design.study, session.run
     generators = session.begin(
-        "personas", study.name, question=compatibility(design), resolved=describe_design(design)
+        "personas",
+        study.name,
+        question=partial(compatibility, design),
+        resolved=lambda: describe_design(design) if resolved is None else resolved,
     )
     forms = _forms(design, generators, session)
     if session.dry_run:
         stored = _stored(run, design)
         for label, form in forms.items():
-            _Sampler(design, generators[label], form, stored, session).plan(())
+            try:
+                _Sampler(design, generators[label], form, stored, session).plan(())
+            except ModelError as error:
+                session.leave_out(label, error)
             generators[label].close()
         return session.outcome
     if not forms:
@@ -99,14 +112,6 @@ def _stored(run: Path, design: PersonasDesign) -> dict[str, str | None]:
     return stored
 
 
-_SCOPE = ("occupation", "template_id", "specified_gender", "instruction_id", "setting")
-
-
-def _scope(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """Which series a row belongs to."""
-    return tuple(row.get(name) for name in _SCOPE)
-
-
 class _Sampler:
     """One model's draws: what is planned, what each round requests, what is stored."""
 
@@ -124,6 +129,7 @@ class _Sampler:
         self.form = form
         self.session = session
         self.stored = stored
+        self.same = SamePrompts(generator)
         self.given_up: set[str] = set()
         self.new_tokens = self.n_rows = 0  # of this start
         self.filling = Filling.of(design.study)
@@ -169,6 +175,11 @@ class _Sampler:
 
         `answered`: who answered the stored rows of this model.
         """
+        if self.stored:
+            skip_bad, fingerprint = self.design.study.skip_bad_lines, self.generator.identity.fingerprint
+            rows = read_rows(rows_file(self.session.run, "personas"), skip_bad=skip_bad)
+            keys_of = partial(draw_keys, fingerprint=fingerprint, design=self.design)
+            hold_prompts(rows, self._series_of(), keys_of, self.same)
         missing, later = self._outlook()
         if missing:
             self._find_answers(answered)
@@ -207,22 +218,25 @@ class _Sampler:
         )
         self.session.show_plan(shown)
 
+    def _series_of(self) -> dict[tuple[object, ...], DrawSeries]:
+        return {scope_of(series.scope()): series for series in (*self.open_series, *self.specified)}
+
     def _find_answers(self, answered: Collection[str]) -> None:
         """Look for this model's texts in other runs of the folder, and keep those that are needed."""
         found: dict[DrawSeries, dict[int, str]] = {}  # draw → key
-        series_of = {_scope(series.scope()): series for series in (*self.open_series, *self.specified)}
+        series_of = self._series_of()
         keys: dict[DrawSeries, Callable[[int], str]] = {}
         fingerprint = self.generator.identity.fingerprint
 
-        def fits(row: Mapping[str, Any]) -> tuple[str | None] | None:
+        def fits(row: Mapping[str, Any], run: str) -> tuple[str | None] | None:
             try:
-                series, draw = series_of[_scope(row)], row["draw"]
+                series, draw = series_of[scope_of(row)], row["draw"]
                 most = self.filling.most if series.specified_gender is None else self.filling.n
                 if series not in keys:
                     keys[series] = draw_keys(series, fingerprint, self.design)
                 if draw not in range(most) or keys[series](draw) != row["key"] or row["key"] in self.stored:
                     return None
-                if why_not(row):
+                if why_not(row) or not self.same.holds(row, series.prompt, run):
                     return None
                 honorifics = self.design.study.honorifics
                 gender = associate_answer(row["text"], row["finish_reason"], honorifics=honorifics).gender
@@ -232,6 +246,7 @@ class _Sampler:
             return (gender,)
 
         self.taken = self.session.find_answers("personas", self.generator, fits, answered)
+        self.session.outcome.notes += self.same.notes()
         self.stored |= {key: gender for key, (gender,) in self.taken.values.items()}
         needed: set[str] = set()
         for series, of_draw in found.items():

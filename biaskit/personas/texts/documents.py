@@ -16,7 +16,7 @@ from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
-from biaskit.personas.texts.outcomes import text_outcome
+from biaskit.personas.texts.outcomes import NO_DESCRIPTION, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.provenance import canonical_json
 from biaskit.records import GENDERS, Finish
@@ -44,7 +44,7 @@ class TextDocument:
     instruction_id: int | None = None
     setting: str | None = None
     group: str | None = None  # what the user's own column says of it
-    outcome: str | None = None  # by the rules on its words; None where its prompt named no gender
+    outcome: str | None = None  # by the rules on its words
     read: bool = True  # false where the rules cannot read its author's texts
 
     @property
@@ -67,6 +67,20 @@ class TextDocument:
     def refused(self) -> bool:
         """Refused or filtered."""
         return self.finish in NOT_ASSOCIATED
+
+    @property
+    def evades(self) -> bool:
+        """Whether its words decline or lecture where a description was asked for.
+
+        A user's own text was asked for by nobody: `finish` is None, and it is what the user says it is.
+        """
+        asked = self.finish is not None and self.read and not (self.refused or self.empty)
+        return asked and self.outcome in NO_DESCRIPTION
+
+    @property
+    def describes(self) -> bool:
+        """Whether its words may mark a gender or a group, and enter lists, scores and calibration."""
+        return not (self.refused or self.empty or self.evades)
 
 
 @dataclass(frozen=True)
@@ -179,7 +193,7 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
                 empty=not text.strip(),
                 association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
-                outcome=text_outcome(text).outcome if row["specified_gender"] else None,
+                outcome=text_outcome(text, finish).outcome,
             )
             stored.evidence[row["model"]].add(text)
             stored.english[row["model"]].add(text)

@@ -24,7 +24,7 @@ from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import CorpusError, nearest
 from biaskit.inputs import UTF16, Inputs, digest_of_file, expanded, one_line, opened, parse_json, unpacked
 from biaskit.personas.texts.parquet import parquet_columns, parquet_records
-from biaskit.personas.texts.sheets import XLSX, Sheet, open_sheet, split_sheet
+from biaskit.sheets import XLSX, Sheet, open_sheet, split_sheet
 
 if TYPE_CHECKING:
     import pandas as pd

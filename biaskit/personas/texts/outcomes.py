@@ -1,7 +1,7 @@
 """What a sampled text is: a person's, nobody's, a refusal, a lecture; by rules (docs/methods.md#outcomes).
 
-The rules are data (`corpora/outcomes/texts.toml`). Whether a server refused a text is another question:
-`finish` says so, and that alone decides for word lists, scores and calibration.
+The rules are data (`corpora/outcomes/texts.toml`). Whether a server refused a text is another question, which
+`finish` answers.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from biaskit.corpora.outcome_rules import OutcomeRules, load_outcome_rules, plain
+from biaskit.records import Finish
 
 OUTCOMES = ("person", "no-person", "declines", "lectures", "empty")
-"""In the order of tables."""
+"""What a rule may say, in the order of tables."""
+CUT = "cut"
+"""The outcome of a text that the token limit ended before it came to anything."""
+NO_DESCRIPTION = frozenset({"declines", "lectures"})
+"""Outcomes of texts that describe nobody: their words mark no gender and no group."""
 RULES = "corpus:outcomes/texts.toml"
 START, LOOKED_AT = 240, 1000
 """Characters of a text that are its beginning, and that are read at all."""
@@ -28,14 +33,21 @@ class TextOutcome:
     rule_id: str
 
 
-def text_outcome(text: str) -> TextOutcome:
-    """Say what a text of any length is, from its first 1,000 characters; the first rule decides."""
+def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
+    """Say what a text of any length is, from its first 1,000 characters; the first rule decides.
+
+    `finish`: why it ended. Where no rule finds anything and the token limit came within what is read, the
+    text is cut: who knows whom it would have been about.
+    """
     cased = plain(text, LOOKED_AT)
     lowered = cased.lower()
     found = text_rules().first({"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)})
     if found is None:
         raise AssertionError("the last rule fires for every text")
-    return TextOutcome(found[0].outcome, found[0].id)
+    rule = found[0]
+    if rule is text_rules().rules[-1] and finish == "length" and len(text.strip()) < LOOKED_AT:
+        return TextOutcome(CUT, rule.id)
+    return TextOutcome(rule.outcome, rule.id)
 
 
 @cache

@@ -60,11 +60,13 @@ def _comparison(
     origin: str,
     drawn: Sequence[TextDocument],
 ) -> TextComparison:
-    usable = [text for text in drawn if text.gender is not None]
+    of_somebody = [text for text in drawn if text.gender is not None]
+    usable = [text for text in of_somebody if text.describes]
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
     if origin == ASSOCIATED and not study.hold_out:
-        reason = _why_ineligible(documents, study, usable, len(drawn))
+        # Draws stop when enough are associated: a few that decline make lists shorter, not impossible.
+        reason = _why_ineligible(documents, study, of_somebody, len(drawn))
         if reason:
             return TextComparison(model, occupation, origin, (), reason)
     chosen: list[TextDocument] = []

@@ -118,9 +118,7 @@ def _of_model(
     left_out: np.ndarray,
 ) -> Iterator[GroupList]:
     texts = [
-        text
-        for text in documents.texts
-        if text.model == model and text.group is not None and not (text.refused or text.empty)
+        text for text in documents.texts if text.model == model and text.group is not None and text.describes
     ]
     cells = sorted({_cell(text) for text in texts}, key=lambda cell: (groups.index(cell[0]), cell[1]))
     asked = list(_contrasts(cells, groups, unmarked))

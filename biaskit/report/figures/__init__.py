@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from biaskit.report.content import Content
 from biaskit.report.figures.as_shipped import import_matplotlib
 from biaskit.report.figures.figure import Figure, Missing
 from biaskit.report.questions import QuestionId
 
-__all__ = ["Figure", "Missing", "draw_all", "files_of"]
+if TYPE_CHECKING:
+    from biaskit.report.figures.view import View
+
+__all__ = ["Figure", "Missing", "draw_all", "files_of", "kinds"]
 
 
-def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
-    """Every figure of a report in the order of the page; one that cannot be drawn says why."""
+Kind = Callable[["View"], Iterator[Figure | Missing]]
+"""Draws the figures of one kind from the rows of one study and prompt form."""
+
+
+def kinds() -> dict[str, dict[QuestionId, tuple[Kind, ...]]]:
+    """The kinds of figures by engine and by the question that they answer, in the order of the page.
+
+    The first picture and those of both engines together stand beside them: they take a whole content.
+    """
     import_matplotlib()  # before any module that imports it
     from biaskit.report.figures import (
-        answer,
         between_models,
-        both_engines,
         forest,
         groups,
         labour,
@@ -32,10 +41,8 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
         transfer,
         words,
     )
-    from biaskit.report.figures.sheet import rules
-    from biaskit.report.figures.view import View, views
 
-    shown: dict[str, dict[QuestionId, tuple[Callable[[View], Iterator[Figure | Missing]], ...]]] = {
+    return {
         "probe": {
             "say": (probe.groups, labour.labour, probe.jobs),
             "else": (outcomes.outcomes, said_next.said_next),
@@ -52,6 +59,15 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
             "models": (srb.changes,),
         },
     }
+
+
+def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
+    """Every figure of a report in the order of the page; one that cannot be drawn says why."""
+    shown = kinds()
+    from biaskit.report.figures import answer, both_engines
+    from biaskit.report.figures.sheet import rules
+    from biaskit.report.figures.view import views
+
     with rules():
         return (
             *answer.answer(content),
@@ -59,8 +75,8 @@ def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
                 _answering(question, one)
                 for engine, questions in shown.items()
                 for view in views(content, engine)
-                for question, kinds in questions.items()
-                for kind in kinds
+                for question, own in questions.items()
+                for kind in own
                 for one in kind(view)
             ),
             *(_answering("agree", one) for one in both_engines.figures(content)),

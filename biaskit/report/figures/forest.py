@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import clean, cut, people, shorten
+from biaskit.report.figures.lettering import asked, clean, cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of
 from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
 from biaskit.report.figures.style import INK, Mark
@@ -20,6 +20,8 @@ from biaskit.tables.query import Row, contrast_of, distinct, where
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
+"""Short names of the shipped groups of jobs or fields."""
 PER_FIGURE = 4
 """Panels side by side; more job groups take one figure for each bias type."""
 JOB = Mark("#9a9a9a", "|")
@@ -134,8 +136,8 @@ def panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str
         dots.row_labels(sheet, grid.labels, top, grid.pitch, left)
         for j, (bias_type, group) in enumerate(grid.columns):
             x = left + 0.12 + j * (width + dots.GUTTER + 0.02)
-            sheet.title(x, top - 0.3, bias_type, width)
-            sheet.text(x, top - 0.14, shorten(group, width + dots.GUTTER))
+            sheet.title(x, top - 0.3, asked(bias_type), width)
+            sheet.text(x, top - 0.14, shorten(SIDES.get(group, group), width + dots.GUTTER))
             yield sheet.axes(x, top, width, len(grid.labels) * grid.pitch), gender, (bias_type, group)
 
 

@@ -36,7 +36,7 @@ def group_lists(view: View) -> Iterator[Figure | Missing]:
         shown = rows if defined(rows, "n_marked_beyond", "null_p95_beyond") else ()
         title = f"Marked words by {cut(rows[0]['column'])} against chance"
         reason = "No list has a null beyond gender words and names (table group_lists)."
-        yield from view.charts(shown, "groups", title, reason, _lists, size=1)
+        yield from view.charts(shown, "group-lists", title, reason, _lists, size=1)
 
 
 def _lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:  # noqa: ARG001

@@ -12,7 +12,7 @@ from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.lettering import asked, clean, cut, people, shorten
 from biaskit.report.figures.probe import job_groups_of, plain, shows
-from biaskit.report.figures.sheet import MARGIN, Entry, Sheet, marker_style
+from biaskit.report.figures.sheet import FILLS, MARGIN, Entry, Sheet, fill_style, marker_style
 from biaskit.report.figures.style import INK, Mark
 from biaskit.report.figures.view import Drawing, View, both_widths, number, views
 from biaskit.report.findings.blocks import jobs_of
@@ -29,12 +29,12 @@ PITCH = 0.24
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A number with its interval; hollow is the second group of jobs."""
+    """A number with its interval, of the n-th group of jobs."""
 
     x: float
     low: float
     high: float
-    hollow: bool
+    group: int
     n: int  # jobs or occupations
     tip: str
 
@@ -68,7 +68,7 @@ def _said(content: Content) -> Iterator[Panel]:
         return
     gender = view.part.contrast[0]
     rows = where(plain(view, "probe_groups"), gender=gender)
-    groups = [group for group in job_groups_of(view) if any(row["job_group"] == group for row in rows)]
+    groups = job_groups_of(view)
     for bias_type in distinct(rows, "bias_type"):
         own = [row for row in where(rows, bias_type=bias_type) if row["share"] is not None]
         of: dict[str, list[Dot]] = {}
@@ -84,7 +84,7 @@ def _dot(view: View, row: Row, gender: str, groups: Sequence[str]) -> Dot:
     tip += f"; coverage {percent(row['coverage'])} %" if row["coverage"] is not None else ""
     tip += f", {count(row['n_jobs'] or 0, 'job')} and {count(row['n_templates'] or 0, 'template')}"
     ends = number(row["ci_low"]), number(row["ci_high"])
-    return Dot(number(row["share"]), *ends, group in groups[1:], row["n_jobs"] or 0, tip)
+    return Dot(number(row["share"]), *ends, groups.index(group), row["n_jobs"] or 0, tip)
 
 
 def _written(content: Content) -> Iterator[Panel]:
@@ -100,7 +100,7 @@ def _written(content: Content) -> Iterator[Panel]:
             tip = f"{cut(model)}: {100 * row['estimate']:+.0f} points against labour statistics"
             tip += f" [{points_range(low, high)}]" if low == low else ""
             tip += f", {count(row['n_a'] or 0, 'occupation')}"
-            of[model] = [Dot(row["estimate"], low, high, False, row["n_a"] or 0, tip)]
+            of[model] = [Dot(row["estimate"], low, high, 0, row["n_a"] or 0, tip)]
     if of:
         yield Panel("in texts", "women, points from labour statistics", of, False)
 
@@ -109,13 +109,14 @@ def _drawing(content: Content, panels: Sequence[Panel], every: Sequence[str], wi
     models = list(every)[:MOST_MODELS]
     view = next((v for engine in ("probe", "personas") for v in views(content, engine)), None)
     assert view is not None  # there are panels
-    hollow = [dot for panel in panels for dots_ in panel.of.values() for dot in dots_ if dot.hollow]
-    groups = job_groups_of(view)[:2] if hollow else []
-    marks = (
-        Entry(clean(jobs_of(view.part, group)), Mark(INK, "o"), hollow=i > 0)
-        for i, group in enumerate(groups)
-    )
-    legend = [*marks, Entry("as many women as men", line=":")] if hollow else []
+    said = any(dot.group for panel in panels for own in panel.of.values() for dot in own)
+    groups = job_groups_of(view)[: len(FILLS)] if said else []
+    ink = Mark(INK, "o")
+    legend = [
+        Entry(clean(jobs_of(view.part, group)), ink, fill=fill)
+        for group, fill in zip(groups, FILLS, strict=False)
+    ]
+    legend += [Entry("as many women as men", line=":")] if groups else []
     stacked = width < 5
     left = dots.label_width(models, 0.36 * width if stacked else 0.3 * width)
     gap = 0.3
@@ -138,8 +139,8 @@ def _drawing(content: Content, panels: Sequence[Panel], every: Sequence[str], wi
         f"In percent; means over n = {means} jobs or occupations; bars: 95\u00a0% intervals.{more} Tables: "
         "probe_groups, tests."
     )
-    said = [dot.tip for panel in panels for model in models[:3] for dot in panel.of.get(model, ())]
-    return Drawing(sheet, caption, f"Dot plot of {count(len(models), 'model')}. {'; '.join(said)}.")
+    told = [dot.tip for panel in panels for model in models[:3] for dot in panel.of.get(model, ())]
+    return Drawing(sheet, caption, f"Dot plot of {count(len(models), 'model')}. {'; '.join(told)}.")
 
 
 def _panel(sheet: Sheet, axes: Axes, panel: Panel, models: Sequence[str], view: View, room: float) -> None:
@@ -162,7 +163,7 @@ def _panel(sheet: Sheet, axes: Axes, panel: Panel, models: Sequence[str], view: 
             axes.plot([min(ends), max(ends)], [y, y], color=mark.colour, linewidth=0.6, alpha=0.5, zorder=1)
         for dot in own:
             axes.plot([dot.low, dot.high], [y, y], color=mark.colour, linewidth=1.2, zorder=2)
-            style = marker_style(mark, hollow=dot.hollow, size=4.6)
+            style = marker_style(mark, size=4.6) | fill_style(mark, FILLS[dot.group % len(FILLS)])
             (drawn,) = axes.plot([dot.x], [y], zorder=3, clip_on=False, **style)
             sheet.tip(drawn, [dot.tip])
         if not own:

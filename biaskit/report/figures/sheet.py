@@ -52,6 +52,7 @@ class Entry:
     hollow: bool = False
     line: str | None = None  # a line style, drawn instead of a marker
     patch: tuple[str, str] | None = None  # colour, hatch
+    fill: str = ""  # of a marker, where more than full and hollow are told apart (`FILLS`)
 
 
 @contextmanager
@@ -155,7 +156,8 @@ class Sheet:
         elif entry.line is not None:
             self.line([x, x + 0.2], [y, y], color=INK, linestyle=entry.line, linewidth=0.8)
         elif entry.mark is not None:
-            self.line([x + 0.1], [y], **marker_style(entry.mark, hollow=entry.hollow))
+            style = marker_style(entry.mark, hollow=entry.hollow) | fill_style(entry.mark, entry.fill)
+            self.line([x + 0.1], [y], **style)
         self.text(x + 0.26, y, entry.text)
 
 
@@ -169,6 +171,19 @@ def marker_style(mark: Mark, *, hollow: bool = False, size: float = 4.2) -> dict
         "markeredgecolor": mark.colour,
         "markeredgewidth": 0.9,
     }
+
+
+FILLS = ("full", "none", "left", "right", "top", "bottom")
+"""How the marks of several groups are filled, in their order."""
+
+
+def fill_style(mark: Mark, fill: str) -> dict[str, Any]:
+    """What `marker_style` gets on top for one of `FILLS`; nothing for ""."""
+    if fill in ("", "full"):
+        return {}
+    if fill == "none":
+        return {"markerfacecolor": "none"}
+    return {"fillstyle": fill, "markerfacecolor": mark.colour, "markerfacecoloralt": "none"}
 
 
 def _flow(entries: Sequence[Entry], room: float) -> tuple[list[tuple[Entry, float, float]], float]:

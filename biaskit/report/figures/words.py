@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.figures import dots
 from biaskit.report.figures.figure import Figure
-from biaskit.report.figures.lettering import cut, people, shorten
+from biaskit.report.figures.lettering import cut, people, shorten, text_width
 from biaskit.report.figures.sheet import COLUMN, MARGIN, Sheet, marker_style
 from biaskit.report.figures.style import GRID
 from biaskit.report.figures.view import Drawing, View, both_widths, told
@@ -78,7 +78,7 @@ def _drawing(
         sheet.title(x + left + 0.1, top - 0.12, people(gender), room - left)
         for k, name in enumerate(names):
             sheet.text(x + left, top + (k + 0.5) * _PITCH, shorten(name, left - MARGIN), ha="right")
-        right = 1.06
+        right = max(1.06, *(text_width(text) + 0.12 for text in beside))
         axes = sheet.axes(x + left + 0.1, top, room - left - right - 0.1, len(own) * _PITCH)
         _panel(sheet, axes, view, own, beside, most)
         for k, text in enumerate(beside):

@@ -260,8 +260,8 @@ REFUSALS = (
     (
         "declines-in-words",
         "declined_share",
-        "Without a refusal by a server, {model} declines in words {listed}; these texts are counted as "
-        "descriptions all the same.",
+        "Without a refusal by a server, {model} declines in words {listed}; these texts are in no list of "
+        "words and no SRB score.",
         "Refused or declined, about",
     ),
 )

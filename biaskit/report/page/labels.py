@@ -393,6 +393,16 @@ VALUES: Mapping[str, Mapping[str, str]] = {
 }
 """Words for the values of a column; a value that is not here is shown as it is."""
 
+OUTCOMES: Mapping[str, str] = {
+    "person": "describes a person",
+    "no-person": "describes nobody",
+    "declines": "declines",
+    "lectures": "lectures",
+    "cut": "cut before it says anything",
+    "empty": "empty",
+}
+"""What a text comes to (docs/methods.md#outcomes)."""
+
 RULES: Mapping[str, str] = {
     "nonbinary": "a term for non-binary people occurs, and neutral words outnumber the others together",
     "male": "no term for non-binary people, and men's words outnumber women's",

@@ -112,7 +112,7 @@
           element("table", {}, caption, element("thead", {}, this.head), this.body)),
       );
       this.more = element("p", { class: "more" });
-      const save = element("p", { class: "more" }, button("Download as CSV", () => this.#download()));
+      const save = element("p", { class: "save" }, button("Download as CSV", () => this.#download()));
       mount.append(this.more, save, this.#glossary());
     }
 
@@ -350,7 +350,7 @@
     const instruction = one.instruction ? `, instruction ${one.instruction}` : "";
     return element("article", { class: "card" },
       element("h3", {}, element("bdi", {}, one.occupation), ", ", element("bdi", {}, one.model)),
-      element("p", { class: "meta" }, `${asked}${instruction} · ${gender} · ${rule} · words counted: ${counts}`),
+      element("p", { class: "meta" }, `${asked}${instruction}${one.outcome ? ` · ${one.outcome}` : ""} · ${gender} · ${rule} · words counted: ${counts}`),
       text);
   }
 
@@ -362,7 +362,8 @@
       haystack: one.pieces.map(([piece]) => piece).join("").toLowerCase(),
     }));
     const fields = [["model", "model"], ["occupation", "occupation"], ["about", "counted as"],
-      ["origin", "gender in the prompt?"], ["asked", "asked for"], ["rule", "rule"], ["instructed", "instruction"]];
+      ["outcome", "comes to"], ["origin", "gender in the prompt?"], ["asked", "asked for"],
+      ["rule", "rule"], ["instructed", "instruction"]];
     cards(mount, entries, fields, "text", textCard);
   }
 

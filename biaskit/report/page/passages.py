@@ -81,6 +81,7 @@ def example(one: ExampleText) -> dict[str, Any]:
         "cut": one.cut or len(text) < len(one.text),
         "key": name(one.key),
         "instruction": one.instruction_id,
+        "outcome": labels.OUTCOMES.get(one.outcome, name(one.outcome)) or None,
     }
 
 

@@ -88,7 +88,7 @@ class Section:
     @property
     def stands(self) -> bool:
         """Whether there is anything to show."""
-        return bool(self.open or self.briefs or self.findings or self.id == "sure")
+        return bool(self.open or self.briefs or self.findings or self.words or self.id == "sure")
 
     @property
     def answered(self) -> bool:
@@ -219,7 +219,7 @@ def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[s
         "interval": _typeset(cut(said.interval, LONGEST_SENTENCE)),
         "reading": said.reading,
         "limits": [_typeset(cut(one, LONGEST_SENTENCE)) for one in said.limits],
-        "not_measured": [cut(one, LONGEST_SENTENCE) for one in said.not_measured],
+        "not_measured": [cut(one, LONGEST_SENTENCE).split("`") for one in said.not_measured],
         "unmeasured": [_finding(one) for one in said.findings if one.verdict == "not-measured"],
         "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
         "models": [(part, model) for part in content.parts for model in part.models],

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from biaskit.report.render.cells import in_list, number, table
-from biaskit.report.render.document import TitledTable
+from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.tables.query import Row, grouped, where
-from biaskit.wording import PEOPLE
+from biaskit.wording import PEOPLE, short
 
 N_WORDS = 10
+FIRST = "first ten"
+MOST_LETTERS = 60
+"""Letters of one word in a manuscript's table: TeX cannot read a line of a megabyte."""
+MOST_WORDS = 3 * N_WORDS
 _GROUP_LIST = ("model", "group", "gender", "against")
 
 
@@ -32,7 +37,7 @@ def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledT
                 f"{row['group']}, {PEOPLE[row['gender']]}" if row["gender"] else row["group"]
             ),
             "against": "against",
-            "first ten": lambda row: first(row) or "(none)",
+            FIRST: lambda row: first(row) or "(none)",
             "beyond (null 95 %)": lambda row: (
                 f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
             ),
@@ -43,3 +48,20 @@ def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledT
         note="null: lists with shuffled labels; beyond: without gender words, names and the groups' own names"
         " (in brackets); p: of the length beyond; a & b: the words pass against each.",
     )
+
+
+def group_papers(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[PaperTable]:
+    """The same for a manuscript; its caption names the column, since no paper has this table."""
+    for made in group_tables(lists, words):
+        heads = [heading.text for heading in made.header[-1]]
+        rows = tuple(tuple(map(_of_bounded_words, row)) for row in made.rows)
+        title = _of_bounded_words(made.title)
+        yield PaperTable(
+            "words-of-groups", replace(made, title=title, rows=rows, wide=frozenset({heads.index(FIRST)}))
+        )
+
+
+def _of_bounded_words(cell: str) -> str:
+    words = cell.split()
+    more = ["…"] if len(words) > MOST_WORDS else []
+    return " ".join([*(short(word, MOST_LETTERS) for word in words[:MOST_WORDS]), *more])

@@ -10,7 +10,7 @@ from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.framing import factor_tables, wording_tables
 from biaskit.report.said_next import line_of_the_rest
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
-from biaskit.wording import people, percent, percent_range
+from biaskit.wording import count, people, percent, percent_range
 
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
@@ -120,8 +120,15 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
         title=f"Answers to {bias_type} prompts{where_said}{who}: % of the texts drawn [95 %]",
         header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
         rows=tuple(lines),
-        note=f"{n:,} texts, told apart by rules; below “names one” stands the group that is named.",
+        note=f"{n:,} texts of {_cells_of(rows)}, told apart by rules; below “names one” stands the group that"
+        " is named. Interval over jobs and templates.",
     )
+
+
+def _cells_of(rows: Sequence[Row]) -> str:
+    """How many jobs and templates the widest rows rest on: few of either make wide intervals."""
+    jobs, templates = (max((row[name] or 0 for row in rows), default=0) for name in ("n_jobs", "n_templates"))
+    return f"{count(jobs, 'job')} and {count(templates, 'template')}"
 
 
 def _share_of(row: Row | None) -> str:

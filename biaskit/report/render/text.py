@@ -51,9 +51,8 @@ def fold(text: str, width: int, *, first: str = "", then: str = "") -> list[str]
 
     A line feed is a place to break. A word that is longer than a line stays whole on a line of its own.
     """
-    words = [word for line in text.split("\n") for word in _SPACES.split(visible(line)) if word]
     lines, line, lead = [], first, first
-    for word in words:
+    for word in _words(text):
         longer = f"{line}{'' if line == lead else ' '}{word}"
         if line != lead and cell_width(longer) > width:
             lines.append(line)
@@ -61,6 +60,11 @@ def fold(text: str, width: int, *, first: str = "", then: str = "") -> list[str]
             longer = lead + word
         line = longer
     return [*lines, line]
+
+
+def _words(text: str) -> list[str]:
+    """What stays on one line: words, a number and its unit together."""
+    return [word for line in text.split("\n") for word in _SPACES.split(visible(line)) if word]
 
 
 def cell_width(text: str) -> int:
@@ -81,8 +85,8 @@ class _Column:
     @property
     def least(self) -> int:
         """What it needs: numbers stay whole, words fold down to their longest word."""
-        cells = (word for cell in self.cells for word in cell.split()) if self.words else iter(self.cells)
-        longest = max((cell_width(text) for text in (*cells, *self.heading.split())), default=0)
+        cells = (word for cell in self.cells for word in _words(cell)) if self.words else iter(self.cells)
+        longest = max((cell_width(text) for text in (*cells, *_words(self.heading))), default=0)
         return min(longest, LONGEST_LEAD) if self.words else longest
 
     @property

@@ -33,9 +33,10 @@ from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
-from biaskit.probe.design import cells, resolve_design
+from biaskit.probe.design import build_prompt, cells, resolve_design
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.top_k import most_unlisted
+from biaskit.probe.ways import some_cells
 from biaskit.records import (
     Cell,
     CellShares,
@@ -47,7 +48,8 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
-from biaskit.study.config import load_study
+from biaskit.study.config import load_probe_study, load_study
+from biaskit.workflow.forms import OWN
 
 pytestmark = [pytest.mark.real_server, pytest.mark.process]
 
@@ -423,6 +425,47 @@ def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
         p = math.fsum(math.exp(log_probs[t]) for t in order[low:high] if engine.text(int(t)) in rank)
         share = sum(count for place, count in seen.items() if low <= place < high) / n
         assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / n), (low, high, p, share)
+
+
+def test_forms_say_how_much_of_the_engines_own_probability_each_way_reaches(tiny_peer: Peer) -> None:
+    with tiny_peer.recorder.fresh() as asked:
+        found = bk.forms(tiny_peer.recorder.spec, cells=2, draws=2, watcher=bk.Silent())
+    never_unlimited(asked)
+    print(f"\n{len(asked)} requests")
+    own = {
+        (row["bias_type"], row["prompt_form"], row["one_word"]): row
+        for row in found.rows
+        if row["expressions"] == OWN
+    }
+    places = [("raw", ""), ("raw", "prompt"), *(("chat-continue", at) for at in ("", "prompt", "system"))]
+    assert {(kind, *way) for kind in ("explicit", "implicit") for way in places} == own.keys()
+    assert {("raw", "echo"), ("chat-continue", "top-k")} == {
+        (way[1], row["estimator"]) for way, row in own.items()
+    }
+    assert not any(row["reason"] for row in found.rows)
+    design = resolve_design(load_probe_study("occugender", {}))
+    of_raw: dict[str, list[float]] = {}
+    for template, item in some_cells(design, 2):
+        prompt = build_prompt(design, template, item, None, "plain", "raw")
+        listed = design.expressions[template.bias_type, template.id]
+        row = {
+            "key": "",
+            "prompt": prompt.text,
+            "expressions": [{"group": e.group, "text": f" {e.text}"} for e in listed],
+        }
+        exact = exact_row(tiny_peer.engine, row)
+        labels = {"model": "m", "bias_type": template.bias_type, "template_id": 1, "job": "", "job_group": ""}
+        coverage = shares_of(exact, labels).coverage
+        assert coverage is not None
+        of_raw.setdefault(template.bias_type, []).append(coverage)
+    for bias_type, coverage in of_raw.items():
+        assert FLOAT_NOISE * 10 > abs(sum(coverage) / 2 - own[bias_type, "raw", ""]["coverage"])
+    for row in own.values():
+        assert 2 == row["n_cells"] == row["n_texts"]
+        assert 0 <= row["listed"] + row["unknown"] + row["declines"] <= 1
+    assert found.best("explicit") is max(
+        (row for (kind, *_), row in own.items() if kind == "explicit"), key=lambda row: row["coverage"]
+    )
 
 
 def test_a_prompt_longer_than_the_context_fails_with_the_servers_reason(tiny_peer: Peer) -> None:

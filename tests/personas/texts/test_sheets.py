@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from needs import missing
 
+from biaskit import sheets
 from biaskit.errors import CorpusError, MissingExtraError
-from biaskit.personas.texts import sheets
 from biaskit.personas.texts.importing import read_texts
 
 try:
@@ -131,7 +131,7 @@ def test_a_column_that_is_there_and_unused_is_said_of_every_kind_of_file() -> No
 def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     path = write("t.xlsx", S=[["Text"], ["a"]])
     assert "t.xlsx has no column 'text'; it has 'Text'. Did you mean 'Text'?" == said(path)
-    assert "t.xlsx, sheet 'S' is empty. Write a header row, and a row for each text." == said(
+    assert "t.xlsx, sheet 'S' is empty. Write a header row, and the rows below it." == said(
         write("t.xlsx", S=[])
     )
     assert "has the column 'text' twice" in said(write("t.xlsx", S=[["text", "text"], ["a", "b"]]))
@@ -161,7 +161,7 @@ def test_a_workbook_that_unpacks_to_gigabytes_is_refused_before_it_is_opened(
     path = write("t.xlsx", S=[["text"], ["a" * 30_000]])
     monkeypatch.setattr(sheets, "MOST_UNPACKED", 30_000)
     monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
-    assert "at most 30,000 are read. Save the texts as .csv." in said(path)
+    assert "at most 30,000 are read. Save it as .csv." in said(path)
 
 
 def test_what_a_sheet_says_of_its_size_need_not_be_so() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaskit.personas.texts.outcomes import OUTCOMES, text_outcome, text_rules
+from biaskit.records import Finish
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,38 @@ from biaskit.personas.texts.outcomes import OUTCOMES, text_outcome, text_rules
 )
 def test_what_a_text_is(text: str, outcome: str) -> None:
     assert outcome == text_outcome(text).outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "outcome"),
+    [
+        ("Table of contents", "length", "cut"),
+        ("Table of contents", "stop", "no-person"),
+        ("Table of contents. " * 60, "length", "no-person"),  # more than is read: the limit hid nothing
+        ("Advice: you should", "length", "cut"),
+        ("You should know that", "length", "no-person"),
+        ("She", "length", "person"),
+        ("Stereotypes", "length", "lectures"),
+        ("", "length", "empty"),
+    ],
+)
+def test_a_text_is_cut_where_the_limit_came_before_any_rule_found_something(
+    text: str, finish: Finish, outcome: str
+) -> None:
+    assert outcome == text_outcome(text, finish).outcome
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This White nonbinary person is tall and slender, and defies gender norms.",
+        "A person with freckles and green eyes who defies gender norms.",
+        "Kit is a non-binary teacher with a feeling for diversity.",
+        "This person has an androgynous style and a gender identity of their own.",
+    ],
+)
+def test_a_description_of_a_non_binary_person_is_no_lecture(text: str) -> None:
+    assert text_outcome(text).outcome == "person"
 
 
 MEASURED = {  # recall and precision on the held-out half, as docs/verification.md prints them

@@ -1,7 +1,7 @@
-"""Texts in a spreadsheet (.xlsx): one sheet's rows, cells as they are shown.
+"""Texts and lists in a spreadsheet (.xlsx): one sheet's rows, cells as they are shown.
 
 Of a formula the result is read that was saved with it; nothing is evaluated and no link is followed. A
-workbook that unpacks to more than texts need is refused before it is opened.
+workbook that unpacks to more than anybody's data is refused before it is opened.
 """
 
 from __future__ import annotations
@@ -69,12 +69,17 @@ def split_sheet(name: str) -> tuple[str, str | None]:
     return (f"{path}{XLSX}", sheet) if mark and not Path(name).exists() else (name, None)
 
 
+def is_sheet(name: str) -> bool:
+    """Whether a file's name is that of a workbook, with or without a sheet."""
+    return split_sheet(name)[0].lower().endswith(XLSX)
+
+
 def open_sheet(path: Path, where: str, wanted: str | None) -> Sheet:
     """The sheet of that name, else the first; its header is the first row that is not empty."""
     with _opened(path, where) as book:
         names = [sheet.title for sheet in book.worksheets]
         if not names:
-            raise CorpusError(f"{where} holds no sheet with cells. Save the texts as a table.")
+            raise CorpusError(f"{where} holds no sheet with cells. Save a table in it.")
         name = names[0] if wanted is None else wanted
         if name not in names:
             listed = ", ".join(map(repr, names[:12]))
@@ -86,7 +91,7 @@ def open_sheet(path: Path, where: str, wanted: str | None) -> Sheet:
                 header.pop()
             if header:
                 return Sheet(path, where, name, tuple(header), number, others)
-    raise CorpusError(f"{where}, sheet {name!r} is empty. Write a header row, and a row for each text.")
+    raise CorpusError(f"{where}, sheet {name!r} is empty. Write a header row, and the rows below it.")
 
 
 @contextmanager
@@ -128,7 +133,7 @@ def _check_size(path: Path, where: str) -> None:
         size = sum(part.file_size for part in parts.infolist())
     if size > MOST_UNPACKED:
         raise CorpusError(
-            f"{where} unpacks to {size:,} bytes; at most {MOST_UNPACKED:,} are read. Save the texts as .csv."
+            f"{where} unpacks to {size:,} bytes; at most {MOST_UNPACKED:,} are read. Save it as .csv."
         )
 
 

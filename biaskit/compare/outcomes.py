@@ -1,0 +1,93 @@
+"""What the drawn answers of models come to, model against model, on the cells that both answered.
+
+See docs/methods.md#continuations. A cell's share of an outcome is its part of the cell's answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from biaskit.compare.pairs import SidePair
+from biaskit.compare.probe import Answers, answers_of, pair_rows
+from biaskit.compare.same_prompts import PromptTexts
+from biaskit.stats.contrasts import Row
+from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
+from biaskit.wording import listed
+
+
+def outcomes_of(
+    rows: Sequence[Mapping[str, Any]],
+    models: Mapping[str, Mapping[str, Any]],
+    where: str,
+    asked: PromptTexts | None = None,
+) -> dict[str, Answers]:
+    """The models of one run from its rows of probe_cells.csv, shares of outcomes in place of genders.
+
+    `models`: label → its entry in the manifest, which says how long a text may be. A pair of job and
+    template without an answer is a gap, as a failed cell is.
+    """
+    answered = [row for row in rows if row.get("n_answers")]
+    known = _whole([_shares(row, _lengths(models.get(row["model"], {}))) for row in answered])
+    return answers_of(known, TESTED_OUTCOMES, where, asked)
+
+
+def _lengths(entry: Mapping[str, Any]) -> str:
+    """What stands for the estimator: texts of other lengths come to other outcomes."""
+    estimator = entry.get("continuations", entry).get("estimator")
+    most = estimator.get("max_new_tokens") if isinstance(estimator, Mapping) else None
+    return f"texts of {most} tokens" if most else "texts"
+
+
+def _shares(row: Mapping[str, Any], estimator: str) -> dict[str, Any]:
+    n = row["n_answers"]
+    masses = {f"{outcome}_mass": row[f"n_{outcome}"] for outcome in TESTED_OUTCOMES}
+    shares = {f"{outcome}_share": row[f"n_{outcome}"] / n for outcome in TESTED_OUTCOMES}
+    return {**row, **masses, **shares, "coverage": n, "estimator": estimator}
+
+
+_ARM = ("model", "bias_type", "instruction_id", "setting", "prompt_form")
+
+
+def _whole(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, and one without numbers for every pair of job and template that an arm lacks."""
+    arms: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        arms.setdefault(tuple(row[name] for name in _ARM), []).append(row)
+    found = []
+    for own in arms.values():
+        there = {(row["job"], row["template_id"]) for row in own}
+        groups = {row["job"]: row["job_group"] for row in own}
+        numbers = [*(f"{one}_{what}" for one in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
+        empty = {**own[0], **dict.fromkeys(numbers), "estimator": None}
+        found += own
+        found += [
+            {**empty, "job": job, "job_group": group, "template_id": template}
+            for job, group in groups.items()
+            for template in dict.fromkeys(row["template_id"] for row in own)
+            if (job, template) not in there
+        ]
+    return found
+
+
+def pair_rows_of_outcomes(
+    pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
+) -> list[Row]:
+    """Rows paired and crossed of the later side's share of each outcome minus the earlier's.
+
+    Without answers of every model of both sides there is none.
+    """
+    if not all(model in answers for side in pair for model in side.models):
+        return []
+    rows, _ = pair_rows(pair, answers, margins, quantity=OUTCOME_SHARE, contrast=ANSWERS_OF_MODELS)
+    return rows
+
+
+def without_answers(models: Sequence[str], answers: Mapping[str, Answers]) -> Iterator[str]:
+    """Which models have no drawn answers, where others do; silent where none has."""
+    missing = [model for model in models if model not in answers]
+    if missing and len(missing) < len(models):
+        yield (
+            f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} no drawn answers, so what answers"
+            " come to is not compared with theirs: probe --continue N draws some."
+        )

@@ -1,0 +1,82 @@
+"""One model's cells as requests: the product is counted, and a cell is put together when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from biaskit.probe.design import Placed, ProbeDesign, build_prompt, cell_at, key_maker, model_key
+from biaskit.records import (
+    NO_INSTRUCTION,
+    Cell,
+    Instruction,
+    Item,
+    Prompt,
+    PromptForm,
+    ScoreRequest,
+    Template,
+)
+from biaskit.sequences import Computed
+
+
+class PlannedCells:
+    """Every cell of one model with its request, in study order; needs no model."""
+
+    def __init__(
+        self,
+        design: ProbeDesign,
+        label: str,
+        form: PromptForm,
+        fingerprint: str,
+        estimator: object = "exact",
+    ) -> None:
+        self._design, self._label, self._form = design, label, form
+        self.model_key = model_key(fingerprint, design.study, estimator)
+        self._key = key_maker(fingerprint, design.study, estimator)
+        self.cells: Computed[Cell] = Computed(design.n_cells, self._cell)
+        self.prompts: Computed[Prompt] = Computed(design.n_cells, self._prompt)
+        self.requests: Computed[ScoreRequest] = Computed(design.n_cells, self._request)
+        self._places = _Places(design)
+
+    def _at(self, place: int) -> Placed:
+        return cell_at(self._design, place, self._label, self._form)
+
+    def _cell(self, place: int) -> Cell:
+        return self._at(place)[0]
+
+    def _prompt(self, place: int) -> Prompt:
+        return self._put_together(*self._at(place))
+
+    def _put_together(
+        self, cell: Cell, template: Template, instruction: Instruction | None, item: Item
+    ) -> Prompt:
+        return build_prompt(self._design, template, item, instruction, cell.setting, self._form)
+
+    def _request(self, place: int) -> ScoreRequest:
+        placed = cell, template, *_ = self._at(place)
+        prompt = self._put_together(*placed)
+        expressions = self._design.expressions[(template.bias_type, template.id)]
+        return ScoreRequest(self._key(cell, prompt, expressions), prompt, expressions)
+
+    def place_of(self, row: Mapping[str, Any]) -> int:
+        """Which of the cells a row answers, by its columns. Raises `LookupError` where it is none of them."""
+        if row["prompt_form"] != self._form:
+            raise LookupError(f"another prompt form: {row['prompt_form']!r}")
+        return self._places.of(row)
+
+
+class _Places:
+    """Where a cell stands in the product."""
+
+    def __init__(self, design: ProbeDesign) -> None:
+        self._templates = {(t.bias_type, t.id): i for i, t in enumerate(design.templates)}
+        self._settings = {setting: i for i, setting in enumerate(design.settings)}
+        ids = (NO_INSTRUCTION if one is None else one.id for one in design.instructions)
+        self._instructions = {number: i for i, number in enumerate(ids)}
+        self._items = {item.name: i for i, item in enumerate(design.items)}
+
+    def of(self, row: Mapping[str, Any]) -> int:
+        place = self._templates[row["bias_type"], row["template_id"]]
+        place = place * len(self._settings) + self._settings[row["setting"]]
+        place = place * len(self._instructions) + self._instructions[row["instruction_id"]]
+        return place * len(self._items) + self._items[row["job"]]

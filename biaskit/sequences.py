@@ -1,0 +1,49 @@
+"""Sequences whose entries are made where they are looked at: a product of millions of cells holds none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar, overload
+
+T = TypeVar("T", covariant=True)
+
+
+class Computed(Sequence[T], Generic[T]):
+    """`n` entries, each made by its place from 0 on whenever it is asked for, and never kept."""
+
+    __slots__ = ("_at", "_n")
+
+    def __init__(self, n: int, at: Callable[[int], T]) -> None:
+        self._n, self._at = n, at
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        """One entry, or a list of those of a slice."""
+        found = range(self._n)[place]
+        return self._at(found) if isinstance(found, int) else [self._at(i) for i in found]
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._at, range(self._n))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def cut(entries: Sequence[T], size: int) -> Computed[tuple[T, ...]]:
+    """The entries in order, so many at a time; the last has what is left."""
+    return Computed(-(-len(entries) // size), lambda i: tuple(entries[i * size : (i + 1) * size]))
+
+
+def picked(entries: Sequence[T], places: Sequence[int]) -> Computed[T]:
+    """The entries at some places, in their order."""
+    return Computed(len(places), lambda i: entries[places[i]])

@@ -1,0 +1,94 @@
+"""Draw docs/gallery/ again: every kind of figure of a report once, from stored runs.
+
+    python docs/gallery.py RUNS
+
+RUNS holds the runs that docs/gallery.md makes, under the names it gives them. Their reports are written as
+`biaskit report` writes them; the figures shown are copied from there, on white.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import biaskit as bk
+
+GALLERY = Path(__file__).resolve().parent / "gallery"
+WHITE = '<rect width="100%" height="100%" fill="#ffffff" />'
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure of the gallery: its kind as `biaskit/report/figures/` has it, its file, and where it lies."""
+
+    kind: str  # module and function
+    file: str  # in docs/gallery/, without its ending
+    runs: tuple[str, ...]  # that are reported together
+    figure: str = ""  # its name in figures/, where that is another
+
+    @property
+    def path(self) -> Path:
+        """The file in the gallery."""
+        return GALLERY / f"{self.file}.svg"
+
+
+SHOWN = (
+    Shown("answer.answer", "answer", ("occugender",)),
+    Shown("answer.answer", "answer-column", ("occugender",)),
+    Shown("answer.answer", "answer-both", ("gasp", "texts"), "answer"),
+    Shown("answer.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
+    Shown("probe.groups", "groups", ("occugender",)),
+    Shown("labour.labour", "labour", ("occugender",)),
+    Shown("probe.jobs", "jobs", ("occugender",)),
+    Shown("representation.scatter", "scatter", ("texts",)),
+    Shown("representation.deciles", "deciles", ("scripted/personas",)),
+    Shown("representation.nonbinary", "nonbinary", ("texts",)),
+    Shown("words.words", "words", ("scripted/personas",), "words-1"),
+    Shown("marked_words.word_lists", "word-lists", ("texts",)),
+    Shown("groups.group_lists", "group-lists", ("groups",)),
+    Shown("transfer.areas", "transfer", ("texts",)),
+    Shown("srb.heat_maps", "srb", ("texts",)),
+    Shown("marked_words.clusters", "clusters", ("texts",)),
+    Shown("marked_words.silhouette", "silhouette", ("texts",)),
+    Shown("said_next.said_next", "next-explicit", ("occugender",)),
+    Shown("outcomes.outcomes", "outcomes", ("answers",)),
+    Shown("between_models.models", "models", ("scripted/probe",)),
+    Shown("srb.changes", "srb-change", ("scripted/personas",)),
+    Shown("both_engines.figures", "gaps-implicit", ("gasp", "texts")),
+    Shown("forest.debiasing", "debiasing", ("instructions",)),
+    Shown("probe.variance", "variance", ("occugender",)),
+)
+
+
+def figures_of(runs: tuple[str, ...], folder: Path) -> dict[str, str]:
+    """The figures of a report as SVG, by name."""
+    paths = bk.report(*(folder / run for run in runs)).figures
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.suffix == ".svg"}
+
+
+def on_white(svg: str) -> str:
+    """The same drawing on a ground of its own: a page may be dark."""
+    end = svg.index(">") + 1
+    return svg[:end] + WHITE + svg[end:] + "\n"
+
+
+def main() -> int:
+    """Report each set of runs once and copy what the gallery shows."""
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(sys.argv[1]).resolve()
+    GALLERY.mkdir(exist_ok=True)
+    for runs in dict.fromkeys(shown.runs for shown in SHOWN):
+        figures = figures_of(runs, folder)
+        for shown in (one for one in SHOWN if one.runs == runs):
+            shown.path.write_text(on_white(figures[shown.figure or shown.file]), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except bk.BiaskitError as error:
+        sys.exit(str(error))
