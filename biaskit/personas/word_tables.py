@@ -101,7 +101,7 @@ def _counted(own: Sequence[Row], words: Sequence[Row]) -> str:
 def _cells(row: Row, lists: Sequence[Row], *, several: bool) -> tuple[str, ...]:
     of = first(lists, **{name: row[name] for name in _LIST}) or {}
     return (
-        WHO.get(row["gender"], row["gender"]),
+        str(WHO.get(row["gender"], row["gender"])),
         *([short(row["occupation"])] if several else []),
         short(row["word"], MOST_LETTERS),
         *(number(row["z"], 2), p_value(row["q_value"]), str(row["count_target"])),

@@ -35,8 +35,13 @@ def own_texts(home: Path, n: int = 24) -> Path:
         for i in range(n)
     ]
     made = bk.analyze_texts(
-        {"text": [text for _, text in rows], "gender": [gender for gender, _ in rows]},
+        {
+            "text": [text for _, text in rows],
+            "gender": [gender for gender, _ in rows],
+            "team_%": ["R & D", "$x_1$"] * (len(rows) // 2),
+        },
         gender="gender",
+        group_col="team_%",
         settings={"permutations": 99, "clusters": False, "srb_seeds": "1"},
         out=home / "own",
         watcher=bk.Silent(),
@@ -161,4 +166,5 @@ def test_an_auditors_own_texts_have_their_words_and_captions_of_their_own(files:
     captions = re.findall(r"\\caption\{(.*?)\}\\", " ".join(own.values()))
     assert len(captions) == len(own) - 1
     assert [] == [caption for caption in captions if PAPERS.search(caption)]
+    assert "words-of-groups.tex" in own
     assert [] == [name for name in own if re.search("table-|figure-|gasp|occugender|mattern", name)]
