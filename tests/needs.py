@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
+import subprocess
 from typing import NoReturn
 
 import pytest
@@ -46,3 +48,17 @@ def require_notebook() -> None:
     """A kernel and what drives it."""
     if any(importlib.util.find_spec(name) is None for name in ("ipykernel", "nbclient", "nbformat")):
         missing("no notebook kernel is installed: pip install ipykernel nbclient")
+
+
+def require_tex() -> str:
+    """pdfLaTeX with what our tables need, as a path; a skip in CI too, which installs no TeX."""
+    found, search = shutil.which("pdflatex"), shutil.which("kpsewhich")
+    styles = ["array.sty", "booktabs.sty", "graphicx.sty", "longtable.sty"]
+    if found and search:
+        run = subprocess.run([search, *styles], capture_output=True, text=True, check=False)
+        if len(run.stdout.split()) == len(styles):
+            return found
+    pytest.skip(
+        "no TeX is installed:"
+        " apt-get install texlive-latex-base texlive-latex-recommended texlive-fonts-recommended"
+    )

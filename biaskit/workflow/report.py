@@ -18,6 +18,7 @@ from biaskit.foreign import visible
 from biaskit.inputs import expanded
 from biaskit.personas.examples import show
 from biaskit.personas.papers import paper_tables as persona_tables
+from biaskit.personas.word_tables import word_tables
 from biaskit.probe.papers import paper_tables as probe_tables
 from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
@@ -25,7 +26,7 @@ from biaskit.report.content import Content, ExampleText, Gate, PromptShown, Word
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
-from biaskit.report.render.latex import latex_files
+from biaskit.report.render.latex import Columns, latex_files
 from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
@@ -59,7 +60,7 @@ class Report:
     Attributes:
         page: the HTML page.
         figures: the SVG, PNG and, where asked for, PDF files.
-        latex: the tables of the papers and of own groups, a file each, and one document that holds them all.
+        latex: the tables of the papers and of marked words, a file each, and one document that holds all.
         findings: the page's sentences, most important first; each has `topic`, `verdict` (higher, lower,
             equivalent, no-clear-difference, not-identified, not-measured, shown), `text` and
             `measured_with`.
@@ -101,7 +102,7 @@ def report(
         title: of the page; by default it names the model.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
-        settings: `report.max_mb`, `report.pdf`, `reference` and `margin.QUANTITY`.
+        settings: `report.max_mb`, `report.pdf`, `report.columns`, `reference` and `margin.QUANTITY`.
         watcher: told of progress.
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
@@ -139,7 +140,7 @@ def report(
         write_or_refuse(target, page.html)
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), drawn_before, seen)
-        latex = _beside(folder / LATEX, _latex(content), drawn_before, seen)
+        latex = _beside(folder / LATEX, _latex(content, keys.columns), drawn_before, seen)
         seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, found, content, tuple(page.notes))
 
@@ -327,19 +328,18 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 # --- tables for papers -------------------------------------------------------------------------------
 
 
-def _latex(content: Content) -> dict[str, bytes]:
-    """The papers' tables of every part and those of own groups, a file each, and a document of them all."""
+def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
+    """The papers' tables of every part, words of genders and of own groups, a file each, and all in one."""
     tables: list[PaperTable] = []
     for part in content.parts:
-        own = (
-            probe_tables(part)
-            if part.engine == "probe"
-            else persona_tables(part.tables, content.between, claim=part.claim(GASP))
-        )
-        tables += own
+        if part.engine == "probe":
+            tables += probe_tables(part)
+        else:
+            tables += persona_tables(part.tables, content.between, claim=part.claim(GASP))
+            tables += word_tables(part.tables)
         tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
     signature = "; ".join(one for part in content.parts for one in part.signatures)
-    return latex_files(tables, signature)
+    return latex_files(tables, signature, columns=columns)
 
 
 def _beside(folder: Path, files: Mapping[str, bytes], ours: bool, watcher: Watcher) -> tuple[Path, ...]:

@@ -43,10 +43,10 @@ COMMANDS = frozenset(
             "alpha",
         ),
         *("textquoteright", "textquotedblleft", "textquotedblright", "texteuro"),
-        *("documentclass", "usepackage", "input", "clearpage"),
+        *("documentclass", "usepackage", "input", "clearpage", "addtocounter"),
     }
 )
-ENVIRONMENTS = frozenset({"table", "tabular", "longtable", "document"})
+ENVIRONMENTS = frozenset({"table", "table*", "tabular", "longtable", "document"})
 
 
 def check_latex(text: str) -> int:
@@ -70,7 +70,7 @@ def check_latex(text: str) -> int:
     assert all(line.count("$") % 2 == 0 for line in bare.split("\n"))
     assert not re.search(r"(?<!\{)%(?!$)", bare, re.M)  # a comment begins nowhere but where a line is joined
     opened: list[str] = []
-    for kind, name in re.findall(r"\\(begin|end)\{([a-z]+)\}", bare):
+    for kind, name in re.findall(r"\\(begin|end)\{([a-z]+\*?)\}", bare):
         assert name in ENVIRONMENTS
         if kind == "begin":
             opened.append(name)

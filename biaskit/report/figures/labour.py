@@ -15,7 +15,7 @@ from biaskit.report.figures.probe import plain, shows
 from biaskit.report.figures.representation import panels_of
 from biaskit.report.figures.sheet import Entry, marker_style
 from biaskit.report.figures.style import GRID, INK
-from biaskit.report.figures.view import Drawing, View, both_widths, number, told
+from biaskit.report.figures.view import Drawing, View, both_widths, number, portions, told
 from biaskit.tables.query import Row, contrast_of, defined, distinct, first, in_main_setting, where
 from biaskit.wording import count, percent, plain_number, share_with_interval
 
@@ -32,10 +32,10 @@ def labour(view: View) -> Iterator[Figure]:
     pairs = [
         (model, kind) for model in view.models for kind in distinct(where(rows, model=model), "bias_type")
     ]
-    for start in range(0, len(pairs), PER_FIGURE):
-        name = f"{view.prefix}{NAME}" + (f"-{start // PER_FIGURE + 1}" if start else "")
-        draw = partial(_drawing, view, rows, pairs[start : start + PER_FIGURE])
-        yield both_widths(name, f"Share of {people(group)} against labour statistics ({view.heading})", draw)
+    title = f"Share of {people(group)} against labour statistics ({view.heading})"
+    for nth, place, some in portions(pairs, PER_FIGURE, even=False):
+        draw = partial(_drawing, view, rows, some)
+        yield both_widths(f"{view.prefix}{NAME}{nth}", f"{title}{place}", draw)
 
 
 def _drawing(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]], width: float) -> Drawing:

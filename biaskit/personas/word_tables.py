@@ -1,0 +1,110 @@
+"""A table of the words that mark each gender, for a manuscript: no paper's table, whoever's texts they are.
+
+As on the page: beyond gender words and names, of lists that are longer than chance
+(docs/methods.md#word-list-null).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.personas.papers import MOST_LETTERS
+from biaskit.report.findings.marked_words import BEYOND, surely_longer
+from biaskit.report.render.cells import number, p_value
+from biaskit.report.render.document import Heading, PaperTable, TitledTable
+from biaskit.report.render.personas import ORIGINS, WHO
+from biaskit.runs.store import slug
+from biaskit.tables.query import Row, Tables, defined, distinct, first, where
+from biaskit.wording import count, listed, people, short
+
+NAME = "marked-words"
+MOST_ROWS = 40
+"""Words of one gender in the texts of one model, the strongest first."""
+_LIST = ("model", "occupation", "origin", "gender", "against", "method")
+
+
+def word_tables(tables: Tables) -> Iterator[PaperTable]:
+    """A table for each model that has a list longer than chance; `tables`: public tables of the engine."""
+    calibrated = where(tables.get("word_lists", ()), method="calibrated")
+    models = distinct(calibrated, "model")
+    for model in models:
+        lists = _lists(where(calibrated, model=model))
+        found = {
+            gender: words
+            for gender in distinct(lists, "gender")
+            if (words := _words(tables, where(lists, gender=gender)))
+        }
+        if found:
+            name = f"{NAME}-{slug(model)}" if len(models) > 1 else NAME
+            yield PaperTable(name, _table(model, lists, found))
+
+
+def _lists(own: Sequence[Row]) -> list[Row]:
+    """Lists that stay longer than chance where those of a model are judged together.
+
+    Of texts without a gender in the prompt; where every text names one, of those. A gender that is held
+    against none of the others alone is held against all of them.
+    """
+    own = defined(own, *BEYOND)
+    own = where(own, origin="associated") or own
+    pairs = [row for row in own if row["against"] != "all"]
+    in_pairs = distinct(pairs, "gender")
+    others = [row for row in own if row["gender"] not in in_pairs]
+    return [row for family in (pairs, others) for row in surely_longer(family)]
+
+
+def _words(tables: Tables, lists: Sequence[Row]) -> list[Row]:
+    """The words of some lists beyond gender words and names, by descending z."""
+    beyond = where(tables.get("marked_words", ()), is_name=False, is_gender_word=False)
+    found = [row for one in lists for row in where(beyond, **{name: one[name] for name in _LIST})]
+    return sorted(found, key=lambda row: (-row["z"], row["word"], row["occupation"]))
+
+
+def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> TitledTable:
+    several = len(distinct(lists, "occupation")) > 1
+    lead = ["words of", *(["occupation"] if several else []), "word"]
+    who = listed([people(gender) for gender in found])
+    told = " ".join(_counted(where(lists, gender=gender), words) for gender, words in found.items())
+    return TitledTable(
+        f"Words that mark {who} beyond gender words and names: {short(model)}, {ORIGINS[lists[0]['origin']]}",
+        (
+            (
+                *(Heading("") for _ in range(len(lead) + 3)),
+                Heading("own texts", 2),
+                Heading("others' texts", 2),
+            ),
+            tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),
+        ),
+        tuple(_cells(row, lists, several=several) for words in found.values() for row in words[:MOST_ROWS]),
+        note=f"{_NOTE} {told}",
+        n_text=len(lead),
+    )
+
+
+_NOTE = (
+    "Calibrated Marked Words: z, the weighted log-odds ratio of a word in units of its standard deviation; a"
+    " word is marked at z > 1.96. q: adjusted over the words of its list (Benjamini-Hochberg). Of lists that"
+    " hold more words than lists with shuffled genders, judged together (false discovery rate 5 %)."
+)
+
+
+def _counted(own: Sequence[Row], words: Sequence[Row]) -> str:
+    """Whom a gender is held against, how many words there are, and how many chance would give."""
+    one, shown = own[0], f"the strongest {MOST_ROWS} of " if len(words) > MOST_ROWS else ""
+    against = "all others" if one["against"] == "all" else people(one["against"])
+    said = f"{people(one['gender']).capitalize()} against {against}: {shown}{count(len(words), 'word')}"
+    if len(own) > 1:
+        return f"{said} in {len(own)} lists."
+    return f"{said}; 95 % of lists with shuffled genders hold at most {number(one['null_p95_beyond'], 1)}."
+
+
+def _cells(row: Row, lists: Sequence[Row], *, several: bool) -> tuple[str, ...]:
+    of = first(lists, **{name: row[name] for name in _LIST}) or {}
+    return (
+        str(WHO.get(row["gender"], row["gender"])),
+        *([short(row["occupation"])] if several else []),
+        short(row["word"], MOST_LETTERS),
+        *(number(row["z"], 2), p_value(row["q_value"]), str(row["count_target"])),
+        *(str(row["documents_target"]), str(of["n_target"])),
+        *(str(row["documents_unmarked"]), str(of["n_unmarked"])),
+    )
