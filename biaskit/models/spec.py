@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -147,7 +148,7 @@ def _kind(spec: str) -> tuple[str, str]:
 def _file_hint(spec: str) -> str:
     """How a file or a folder is named as a model."""
     prefix = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
-    if prefix is None and "\0" not in spec and len(spec) < 1000 and Path(spec).is_dir():
+    if prefix is None and os.path.isdir(spec):
         prefix = "hf:"
     return f" Did you mean {prefix}{spec}?" if prefix else ""
 
