@@ -226,3 +226,14 @@ def test_hostile_texts_and_names_stay_text_in_everything_a_report_writes(console
         text = table.read_text("utf-8")
         assert not re.search(r"(?<!\\textbackslash\{\})\\(input\{/|frac)", text)
         assert "\x1b" not in text
+
+
+def test_a_title_of_ones_own_stands_on_the_page_and_in_its_command(
+    console: Cli, runs: tuple[Path, Path]
+) -> None:
+    title = "Q3 <b>audit</b> & 'more'"
+    assert 0 == console("report", runs[0], "--out", "page.html", "--title", title).code
+    page = Path("page.html").read_text("utf-8")
+    assert '<h1 dir="auto">Q3 &lt;b&gt;audit&lt;/b&gt; &amp; &#39;more&#39;</h1>' in page
+    assert "--title" in page.partition("This page again")[2]
+    assert "<b>audit</b>" not in page

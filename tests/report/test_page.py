@@ -36,7 +36,7 @@ from fakes.page_contents import (
 
 from biaskit.cli import compare
 from biaskit.personas.texts.association import ASSOCIATION_RULES
-from biaskit.report.content import Content, ExampleText, Span
+from biaskit.report.content import Content, ExampleText, Gate, Span
 from biaskit.report.figures import between_models
 from biaskit.report.page import Page, labels, render_page
 from biaskit.report.page.drawing import UnfitDrawing, drawing
@@ -245,6 +245,21 @@ def test_the_picture_stands_once_before_few_words_and_has_one_caption() -> None:
     assert html.count('<figure id="figure-lollipop"') == 1
     assert html.count(FIGURES[0].caption) == 3  # once for each figure; the drawings hold none
     assert html.count("<svg") == 3, "the first two figures without scripts, the first in two widths"
+
+
+@pytest.mark.parametrize(
+    ("gate", "said", "kind"),
+    [
+        (Gate(True, 0, 12), "Equivalent in all 12 differences", "holds"),
+        (Gate(False, 3, 12), "Not shown to be equivalent in 3 of 12 differences", "fails"),
+        (Gate(False, 0, 0), "Not shown to be equivalent: nothing was compared", "fails"),
+    ],
+)
+def test_a_comparison_of_two_models_wears_its_gate(gate: Gate, said: str, kind: str) -> None:
+    html = page(replace(SMALL, gate=gate)).html.decode()
+    assert f'<span class="badge {kind}">{said}</span>' in html
+    assert html.index(said) < html.index("<main")
+    assert 'class="badge' not in page().html.decode()
 
 
 def test_how_to_read_the_findings_is_said_once() -> None:

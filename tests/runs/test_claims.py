@@ -196,7 +196,7 @@ def everything(console: Cli, *command: str) -> tuple[str, set[str]]:
     latex = console("analyze", "r", "--format", "latex")
     reported = console("report", "r")
     assert 0 == latex.code == reported.code, reported.err
-    page = Path("r/report.html").read_text("utf-8").partition('id="deviations"')[0]
+    page = Path("r/report.html").read_text("utf-8").partition("<h3>Deviations from the papers")[0]
     files = [*Path("r/latex").iterdir(), *Path("r/figures").glob("*.svg")]
     texts = [said.out, latex.out, reported.out, page, *(file.read_text("utf-8") for file in files)]
     return " ".join(" ".join(texts).split()), {file.name for file in files}
