@@ -149,7 +149,10 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None) -> None:
     else:
         expected: Any = {**NO, **LASTING}[kind]
         if stopped:  # of a server that only ever refuses
-            assert stopped.startswith("the server has refused every request for")
+            # On a busy machine the other limit, that of silence, may come first.
+            assert stopped.startswith(
+                ("the server has refused every request for", "the server stopped answering (")
+            )
             assert "no answer within" == expected
         else:
             assert reasons
