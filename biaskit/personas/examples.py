@@ -62,7 +62,7 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
             chosen[key] = text
         if key in others:
             others[key] = text
-        finishes[key] = row.get("finish") if key in chosen or key in others else None
+        finishes[key] = row.get("finish_reason") if key in chosen or key in others else None
         contexts.add(key, text, found)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
     outcomes = {

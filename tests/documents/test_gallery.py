@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
-from places import ROOT
+from places import ROOT, module_of
 
 from biaskit.report.figures import kinds
 
@@ -20,17 +17,7 @@ BOTH_ENGINES = {"answer.answer", "both_engines.figures"}
 """Drawn from a whole content, so that no engine's list holds them."""
 
 
-def load_gallery() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery", DOCS / "gallery.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["gallery"] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
-
-
-gallery = load_gallery()
+gallery = module_of(DOCS / "gallery.py")
 TEXT = (DOCS / "gallery.md").read_text(encoding="utf-8")
 FILES = sorted((DOCS / "gallery").iterdir())
 

@@ -79,6 +79,18 @@ def test_texts_that_describe_nobody_are_shown_whatever_their_place() -> None:
     assert len({one.key for one in alone}) == len(alone)
 
 
+def test_a_text_that_the_token_limit_ended_early_is_shown_as_cut() -> None:
+    """The reason stands in the row as `finish_reason`."""
+    tables = {"associations": [association(key, "nurse", "female") for key in "ab"]}
+    rows = [
+        {"key": "a", "text": "The", "finish_reason": "length"},
+        {"key": "b", "text": "The", "finish_reason": "stop"},
+    ]
+    shown = {one.key: one.outcome for one in show(rows, tables, {}).examples}
+    assert shown["a"] == "cut"
+    assert shown["b"] != "cut"
+
+
 def test_spans_are_the_places_that_counted() -> None:
     example = show(ROWS, TABLES, {}).examples[0]
     places = [(example.text[span.start : span.end], span.counts_as) for span in example.spans]

@@ -952,7 +952,6 @@ def test_every_finding_has_its_place_and_names_no_bias() -> None:
     for made in (everything(), many(5), many(3), compared([pair("B", "A", 0.05, (0.01, 0.09))], "A", "B")):
         for one in findings(made):
             assert one.topic in TOPICS
-            assert one.anchor in ("figures", "tables", "words")
             assert one.measured_with
             assert one.text.endswith(".")
             assert "significant" not in one.text

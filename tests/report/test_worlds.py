@@ -5,14 +5,11 @@ The worlds' models are shown to answer as a scripted model and a server would.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -30,7 +27,7 @@ from fakes.worlds import (
     distribution,
     opened,
 )
-from places import BENCHMARKS
+from places import BENCHMARKS, module_of
 
 import biaskit as bk
 from biaskit.models.counting import SampledScorer
@@ -44,17 +41,7 @@ from biaskit.study.config import load_probe_study
 EXACT = 1e-12
 
 
-def load_benchmark() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("worlds", BENCHMARKS / "worlds.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["worlds"] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
-
-
-worlds = load_benchmark()
+worlds = module_of(BENCHMARKS / "worlds.py")
 TINY = ProbeKind(jobs=2, templates=2)
 
 
@@ -164,7 +151,7 @@ def test_true_means_are_those_of_many_worlds() -> None:
 
 
 def finding(text: str, verdict: str = "shown", topic: str = "probe-implicit") -> Finding:
-    return Finding(text, topic, verdict, "", "tables")  # type: ignore[arg-type]
+    return Finding(text, topic, verdict, "")  # type: ignore[arg-type]
 
 
 NULL = worlds.Kind(ProbeKind())

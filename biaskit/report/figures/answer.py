@@ -157,18 +157,10 @@ def _rows(
     content: Content, measures: Sequence[Measure], order: Mapping[str, float | None], width: float
 ) -> Drawing:
     panels = list(dict.fromkeys(one.panel for one in measures))
-    view = _first(content, "probe") or _first(content, "personas")
-    with_labour = view is not None and shows(view, "labour") and any(v is not None for v in order.values())
-    with_parity = view is not None and shows(view, "parity")
     pitch = min(0.2, TALLEST / len(order))
     size = 8.0 if pitch >= 0.125 else 7.0
-    # One way to ask needs no legend: the axis names it.
-    legend = [Entry(m.name, m.mark, hollow=m.hollow) for m in measures] if len(measures) > 1 else []
-    legend += [Entry("labour statistics", LABOUR_MARK, hollow=True)] if with_labour else []
-    legend += [Entry("as many women as men", line=":")] if with_parity else []
-    missing = any(share.share != share.share for one in measures for share in one.of.values())
-    legend += [dots.UNDEFINED] if missing else []
-    sheet = Sheet(len(order) * pitch + 0.42, legend=legend, width=width)
+    references = _references(content, order)
+    sheet = Sheet(len(order) * pitch + 0.42, legend=_legend(measures, references), width=width)
     left = dots.label_width(order, 0.37 * width)
     for i, item in enumerate(order):
         label = shorten(item, left - 0.06, size=size)
@@ -179,21 +171,38 @@ def _rows(
         axes = sheet.axes(left + 0.12 + k * (room + gap), 0.04, room, len(order) * pitch)
         dots.rows_axis(axes, len(order))
         own = [one for one in measures if one.panel == panel]
-        name = _axis(content, panel, own, wide=room > 2)
-        dots.share_axis(axes, name, parity=with_parity)
+        dots.share_axis(axes, _axis(content, panel, own, wide=room > 2), parity="parity" in references)
         dots.percent_axis(axes, room)
         axes.hlines(range(len(order)), 0, 1, color=GRID, linewidth=0.4, zorder=0)
-        if with_labour:
-            style = marker_style(LABOUR_MARK, hollow=True, size=3.6)
-            shares = [number(share) for share in order.values()]
-            (marks,) = axes.plot(shares, range(len(order)), zorder=2, clip_on=False, **style)
-            said = [
-                f"{cut(item)}, labour statistics: {percent(s or 0.0)} % women" for item, s in order.items()
-            ]
-            sheet.tip(marks, said)
+        if "labour" in references:
+            _labour(sheet, axes, order)
         for one in own:
             _series(sheet, axes, one, list(order))
     return Drawing(sheet, _caption(content, measures, len(order)), _alt(measures, order))
+
+
+def _references(content: Content, order: Mapping[str, float | None]) -> set[str]:
+    """What the shares are held against: parity, and labour statistics where an item has some."""
+    view = _first(content, "probe") or _first(content, "personas")
+    asked_for = {name for name in ("labour", "parity") if view is not None and shows(view, name)}
+    return asked_for if any(share is not None for share in order.values()) else asked_for - {"labour"}
+
+
+def _legend(measures: Sequence[Measure], references: set[str]) -> list[Entry]:
+    # One way to ask needs no entry: the axis names it.
+    legend = [Entry(m.name, m.mark, hollow=m.hollow) for m in measures] if len(measures) > 1 else []
+    legend += [Entry("labour statistics", LABOUR_MARK, hollow=True)] * ("labour" in references)
+    legend += [Entry("as many women as men", line=":")] * ("parity" in references)
+    missing = any(share.share != share.share for one in measures for share in one.of.values())
+    return legend + [dots.UNDEFINED] * missing
+
+
+def _labour(sheet: Sheet, axes: Axes, order: Mapping[str, float | None]) -> None:
+    style = marker_style(LABOUR_MARK, hollow=True, size=3.6)
+    shares = [number(share) for share in order.values()]
+    (marks,) = axes.plot(shares, range(len(order)), zorder=2, clip_on=False, **style)
+    said = [f"{cut(item)}, labour statistics: {percent(s or 0.0)} % women" for item, s in order.items()]
+    sheet.tip(marks, said)
 
 
 def _series(sheet: Sheet, axes: Axes, one: Measure, items: Sequence[str]) -> None:
@@ -214,11 +223,9 @@ def _series(sheet: Sheet, axes: Axes, one: Measure, items: Sequence[str]) -> Non
 
 
 def _axis(content: Content, panel: str, measures: Sequence[Measure], *, wide: bool) -> str:
-    who = _who(content)
-    if panel == "writes":
-        return f"{who} in its texts" if not wide else f"share of {who} in its texts"
-    names = f" ({measures[0].name})" if len(measures) == 1 and wide else ""
-    return f"{who} in its answers{names}" if not wide else f"share of {who} in its answers{names}"
+    what = f"{_who(content)} in its {'texts' if panel == 'writes' else 'answers'}"
+    named = f" ({measures[0].name})" if panel == "says" and len(measures) == 1 else ""
+    return f"share of {what}{named}" if wide else what
 
 
 def _caption(content: Content, measures: Sequence[Measure], n: int) -> str:

@@ -84,7 +84,8 @@ def _dot(view: View, row: Row, gender: str, groups: Sequence[str]) -> Dot:
     tip += f"; coverage {percent(row['coverage'])} %" if row["coverage"] is not None else ""
     tip += f", {count(row['n_jobs'] or 0, 'job')} and {count(row['n_templates'] or 0, 'template')}"
     ends = number(row["ci_low"]), number(row["ci_high"])
-    return Dot(number(row["share"]), *ends, groups.index(group), row["n_jobs"] or 0, tip)
+    place = groups.index(group) if group in groups else 0
+    return Dot(number(row["share"]), *ends, place, row["n_jobs"] or 0, tip)
 
 
 def _written(content: Content) -> Iterator[Panel]:

@@ -93,7 +93,7 @@ def _of_pair(content: Content, topic: Topic, contrast: str, rows: Sequence[Row])
     known = defined(rows, "estimate")
     text = f"{_lead(contrast)}{a} compared with {b}"
     if not known:
-        return Finding(f"{text}: not measured ({reasons_of(rows)}).", topic, "not-measured", using, "tables")
+        return Finding(f"{text}: not measured ({reasons_of(rows)}).", topic, "not-measured", using)
     clauses = [f"{_what(content, row)}, {_difference(row)}{_adjusted(content, row)}" for row in known]
     text += f": {'; '.join(clauses)}.{noted(known)}"
     if len(known) < len(rows):
@@ -102,7 +102,7 @@ def _of_pair(content: Content, topic: Topic, contrast: str, rows: Sequence[Row])
     text += _weak(content, rows)
     if not {model.label for part in content.parts for model in part.models}.issuperset((a_label, b_label)):
         text += " This speaks of the models in these groups, not of all models of their kind."
-    return Finding(text, topic, shared([outcome_of(row) for row in known]), using, "tables")
+    return Finding(text, topic, shared([outcome_of(row) for row in known]), using)
 
 
 def _what(content: Content, row: Row) -> str:
@@ -169,7 +169,7 @@ def _of_many(content: Content, topic: Topic, contrast: str, rows: Sequence[Row],
     missing = undefined(rows, "estimate")
     text += f" Not measured: {reasons_of(missing)}." if missing else ""
     text += _weak(content, rows)
-    return Finding(text, topic, shared(verdicts), _using(rows), "tables")
+    return Finding(text, topic, shared(verdicts), _using(rows))
 
 
 def _counted(rows: Sequence[Row], verdicts: Sequence[Outcome]) -> str:

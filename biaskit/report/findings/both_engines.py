@@ -77,7 +77,7 @@ def _of_one(block: ProbeBlock, part: Part, model: str) -> Ranked:
         text += " The probe's part is weak evidence: its coverage is below the floor."
     # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
     rank = Rank.HEADLINE if even_but_apart(probe, texts) else Rank.DETAIL
-    return rank, Finding(text, "relations", texts, _using(block, part, short(model)), "figures")
+    return rank, Finding(text, "relations", texts, _using(block, part, short(model)))
 
 
 def even_but_apart(probe: Outcome, texts: Outcome) -> bool:
@@ -125,4 +125,4 @@ def _of_many(pairs: list[Measured]) -> Iterator[Ranked]:
         text += f"{len(own) - len(even) - open_ - alone} in neither."
         using = _using(own[0][0], own[0][1], count(len(own), "model"))
         rank = Rank.HEADLINE if even else Rank.DETAIL
-        yield rank, Finding(text, "relations", "shown", using, "figures")
+        yield rank, Finding(text, "relations", "shown", using)

@@ -73,7 +73,7 @@ def _of_one(block: ProbeBlock, model: str, rows: Sequence[Row]) -> Finding:
     if not known:
         text = f"Debiasing instructions ({block.bias_type} prompts, {short(model)}): not measured "
         text += f"({reasons_of(rows)})."
-        return Finding(text, "debiasing", "not-measured", using, "figures")
+        return Finding(text, "debiasing", "not-measured", using)
     by_group = list(grouped(known, "group_a").values())
     sentences = [_extremes(block, rows) for rows in by_group]
     text = f"Debiasing ({block.bias_type} prompts, {short(model)}), against the same prompts without an "
@@ -81,7 +81,7 @@ def _of_one(block: ProbeBlock, model: str, rows: Sequence[Row]) -> Finding:
     largest = [max(rows, key=_size) for rows in by_group]
     verdict = shared([outcome_of(row) for row in largest])
     text += " ".join(sentences) + noted(known)
-    return Finding(text, "debiasing", verdict, using, "figures")
+    return Finding(text, "debiasing", verdict, using)
 
 
 def _extremes(block: ProbeBlock, rows: Sequence[Row]) -> str:
@@ -119,7 +119,7 @@ def _of_many(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row]) -> F
         f"{count(len(distinct(rows, 'instruction_a')), 'instruction')}, against none: {' '.join(sentences)}"
     )
     verdict: Outcome = "shown" if known else "not-measured"
-    return Finding(text, "debiasing", verdict, measured(block, models), "figures")
+    return Finding(text, "debiasing", verdict, measured(block, models))
 
 
 def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
@@ -135,7 +135,7 @@ def _gaps(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     text += f"differs least under instruction {least['instruction_a']}, {difference(least)}, and most under "
     text += f"instruction {most['instruction_a']}, {difference(most)}."
     text += noted([none[0], least, most])
-    yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]), "figures")
+    yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]))
 
 
 def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
@@ -149,7 +149,7 @@ def _levels(block: ProbeBlock, model: str) -> Iterator[Ranked]:
     ]
     text = f"By level of abstraction, for {people(block.gender)} against no instruction ({block.bias_type} "
     text += f"prompts, {short(model)}): {'; '.join(sentences)}.{noted(rows)}"
-    yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]), "tables")
+    yield Rank.DETAIL, Finding(text, "debiasing", "shown", measured(block, [model]))
 
 
 def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
@@ -169,4 +169,4 @@ def _dialogue(block: ProbeBlock, model: str) -> Iterator[Ranked]:
         text += f"{count(len(own), 'comparison')}."
     verdicts = [outcome_of(row) for row in known]
     text += noted(known)
-    yield Rank.DETAIL, Finding(text, "debiasing", shared(verdicts), measured(block, [model]), "tables")
+    yield Rank.DETAIL, Finding(text, "debiasing", shared(verdicts), measured(block, [model]))

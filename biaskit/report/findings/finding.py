@@ -60,16 +60,14 @@ class Finding:
     """A few sentences about one thing; every number in them stands in a table of the report.
 
     `verdict` is what they come to, "shown" where they only report numbers (docs/methods.md#verdicts);
-    `measured_with` names estimator, prompt form, n and model behind the numbers; `anchor` is the section of
-    the page that holds them. Models' labels and the tables' reasons in the text are foreign text
-    (docs/reading.md#foreign-text).
+    `measured_with` names estimator, prompt form, n and model behind the numbers. Models' labels and the
+    tables' reasons in the text are foreign text (docs/reading.md#foreign-text).
     """
 
     text: str
     topic: Topic
     verdict: Outcome
     measured_with: str
-    anchor: Literal["figures", "tables", "words"]
 
 
 Ranked = tuple[Rank, Finding]

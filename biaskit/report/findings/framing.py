@@ -69,7 +69,7 @@ def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Fi
     text = f"Framing ({block.bias_type} prompts, {short(model)}), {what}, share of {people(block.gender)}: "
     if not defined(rows, "estimate"):
         text += f"not measured ({reasons_of(rows)})."
-        return Finding(text, block.topic, "not-measured", using, "tables")
+        return Finding(text, block.topic, "not-measured", using)
     groups = [row for row in rows if row["group_a"] == row["group_b"]]
     between = [row for row in rows if row["group_a"] != row["group_b"]]
     clauses = [f"{jobs_of(block.part, row['group_a'])} {difference(row)}" for row in groups]
@@ -77,7 +77,7 @@ def _effect(block: ProbeBlock, model: str, what: str, rows: Sequence[Row]) -> Fi
         pair = f"{jobs_of(block.part, row['group_a'])} minus {jobs_of(block.part, row['group_b'])}"
         clauses.append(f"{pair} {difference(row)}")
     verdict: Outcome = outcome_of((between or groups)[0])
-    return Finding(f"{text}{'; '.join(clauses)}.{noted(rows)}", block.topic, verdict, using, "tables")
+    return Finding(f"{text}{'; '.join(clauses)}.{noted(rows)}", block.topic, verdict, using)
 
 
 def _wording(block: ProbeBlock, model: str) -> Iterator[Ranked]:
@@ -88,9 +88,9 @@ def _wording(block: ProbeBlock, model: str) -> Iterator[Ranked]:
         text += f"{people(block.gender)} between {pair} "
         if row["mean"] is None:
             text += f"is not measured ({row['reason']})."
-            yield _rank(block), Finding(text, block.topic, "not-measured", measured(block, [model]), "tables")
+            yield _rank(block), Finding(text, block.topic, "not-measured", measured(block, [model]))
             continue
         text += f"is {points(row['mean'])} over all paraphrases and goes from "
         text += f"{points_range(row['least'], row['greatest'])} from one to another; it has the same sign in "
         text += f"{same_sign(row)}. {line_of_wording(row)}{noted([row], 'mean')}"
-        yield _rank(block), Finding(text, block.topic, "shown", measured(block, [model]), "tables")
+        yield _rank(block), Finding(text, block.topic, "shown", measured(block, [model]))

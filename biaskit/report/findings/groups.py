@@ -53,7 +53,7 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
         said = [_top(part, row) for row in sorted(sure, key=lambda row: row["gender"] != "")[:N_LISTS]]
         more = f"; and {count(len(sure) - N_LISTS, 'more list')}" if len(sure) > N_LISTS else ""
         text += f"{count(len(sure), 'list')} {agreeing(len(sure), 'stay')} longer: {'; '.join(said)}{more}."
-    return Finding(text + _missing(lists), "groups", "shown", _using(part, [model]), "words")
+    return Finding(text + _missing(lists), "groups", "shown", _using(part, [model]))
 
 
 def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding:
@@ -64,7 +64,7 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
     sure = grouped(surely_longer(known), "model")
     n = sum(map(len, sure.values()))
     text = f"{_counted(lists, known, whose)}{n:,} {agreeing(n, 'stay')} longer, in {len(sure)} of the models."
-    return Finding(text + _missing(lists), "groups", "shown", _using(part, models), "words")
+    return Finding(text + _missing(lists), "groups", "shown", _using(part, models))
 
 
 def _using(part: Part, models: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _using(part: Part, models: Sequence[str]) -> str:
 def _not_measured(part: Part, models: Sequence[str], lists: Sequence[Row], whose: str) -> Finding:
     what = f"Words that mark a group of “{short(lists[0]['column'])}” in {whose}"
     text = f"{what}: not measured ({reasons_of(lists)})."
-    return Finding(text, "groups", "not-measured", _using(part, models), "words")
+    return Finding(text, "groups", "not-measured", _using(part, models))
 
 
 def _counted(lists: Sequence[Row], known: Sequence[Row], whose: str) -> str:

@@ -58,7 +58,7 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     known = defined(lists, *BEYOND)
     if not known:
         text = f"Words that mark a gender in {name}'s texts: not measured ({_why_not(lists)})."
-        return Finding(text, "words", "not-measured", using, "words")
+        return Finding(text, "words", "not-measured", using)
     asked = "in" if known[0]["origin"] == "specified" else "not in"
     text = f"{longer(known)} of words that mark a gender in {name}'s texts (gender {asked} the prompt, one "
     text += f"list per occupation and gender) {more_than_chance(known)}."
@@ -72,7 +72,7 @@ def _of_one(part: Part, model: str, lists: Sequence[Row]) -> Finding:
     if len(known) < len(lists):
         text += f" {count(len(lists) - len(known), 'list')} not measured "
         text += f"({reasons_of(undefined(lists, *BEYOND))})."
-    return Finding(text, "words", "shown", using, "words")
+    return Finding(text, "words", "shown", using)
 
 
 def longer(rows: Sequence[Row]) -> str:
@@ -134,7 +134,7 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
     known = defined(lists, *BEYOND)
     if not known:
         text = f"Words that mark a gender in the texts of {count(len(models), 'model')}: not measured "
-        return Finding(f"{text}({_why_not(lists)}).", "words", "not-measured", using, "words")
+        return Finding(f"{text}({_why_not(lists)}).", "words", "not-measured", using)
     sure, measured = grouped(surely_longer(known), "model"), grouped(known, "model")
     counts = {model: len(sure.get((model,), ())) for (model,) in measured}
     parts = {model: counts[model] / len(measured[model,]) for model in counts}
@@ -152,4 +152,4 @@ def _of_many(part: Part, models: Sequence[str], lists: Sequence[Row]) -> Finding
     if len(known) < len(lists):
         missing = undefined(lists, *BEYOND)
         text += f" {count(len(missing), 'list')} not measured ({reasons_of(missing)})."
-    return Finding(text, "words", "shown", using, "words")
+    return Finding(text, "words", "shown", using)

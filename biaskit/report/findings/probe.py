@@ -74,7 +74,7 @@ def _shares_of_one(block: ProbeBlock, model: str) -> Finding:
     if not known:
         missing = next((row for row in rows.values() if row is not None), {})
         text = f"{asked}: the share of {who} of {name} is not measured ({reason_of(missing)})."
-        return Finding(text, block.topic, "not-measured", using, "figures")
+        return Finding(text, block.topic, "not-measured", using)
     clauses = [_clause(block, row, group) for group, row in rows.items() if row is not None]
     text = f"{asked}, {name} gives {who} {listed(clauses)}"
     verdict: Outcome = "shown"
@@ -85,7 +85,7 @@ def _shares_of_one(block: ProbeBlock, model: str) -> Finding:
         verdict = "shown" if verdict == "not-measured" else verdict  # the shares stand all the same
     weak = "Weak evidence. " if below_floor(block, model) else ""
     text = f"{weak}{text}. {_coverage(block, known)}{noted(known, 'share')}"
-    return Finding(text, block.topic, verdict, using, "figures")
+    return Finding(text, block.topic, verdict, using)
 
 
 def _clause(block: ProbeBlock, row: Row, group: str) -> str:
@@ -148,7 +148,7 @@ def _shares_of_many(block: ProbeBlock, models: Sequence[str]) -> Finding:
     elif weak:
         text += f" Weak evidence throughout: under the floor of {percent(block.part.floor)} %."
     verdict = shared(verdicts) if len(groups) > 1 else "shown"
-    return Finding(text, block.topic, verdict, measured(block, judged), "figures")
+    return Finding(text, block.topic, verdict, measured(block, judged))
 
 
 def _span(block: ProbeBlock, models: Sequence[str], group: str) -> str:

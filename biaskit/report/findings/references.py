@@ -69,7 +69,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
         text += f"would mirror {mirrored}."
         yield (
             Rank.DETAIL,
-            Finding(text, block.topic, shared(verdicts), measured(block, judged), "figures"),
+            Finding(text, block.topic, shared(verdicts), measured(block, judged)),
         )
     yield from _without_slope(block, undefined(overall, "estimate"))
     for row in known if not many else ():
@@ -85,7 +85,7 @@ def _against_labour(block: ProbeBlock) -> Iterator[Ranked]:
         text += f" {listed(inside).capitalize()}." if inside else ""
         text += _level_and_distance(block, row, where_from)
         text += noted([row])
-        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "figures")
+        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using)
 
 
 def _level_and_distance(block: ProbeBlock, slope: Row, where_from: str) -> str:
@@ -109,7 +109,7 @@ def _without_slope(block: ProbeBlock, rows: Sequence[Row]) -> Iterator[Ranked]:
         text = f"Against labour statistics ({block.bias_type} prompts): not measured for {listed(names)} "
         using = measured(block, [row["model_a"] for row in rows], "bootstrap over jobs")
         text = f"{text}({reasons_of(rows)})."
-        yield Rank.NOT_MEASURED, Finding(text, block.topic, "not-measured", using, "tables")
+        yield Rank.NOT_MEASURED, Finding(text, block.topic, "not-measured", using)
 
 
 def _for_ten_points(row: Row) -> Row:
@@ -142,7 +142,7 @@ def _against_parity(block: ProbeBlock) -> Iterator[Ranked]:
         text += f" {people(a).capitalize()} minus {people(b)}, in points: {listed(list(named))}."
         yield (
             Rank.DETAIL,
-            Finding(text, block.topic, "shown", measured(block, [model], "over templates"), "figures"),
+            Finding(text, block.topic, "shown", measured(block, [model], "over templates")),
         )
 
 
@@ -156,9 +156,9 @@ def _asymmetry(block: ProbeBlock) -> Iterator[Ranked]:
         text = f"Asymmetry ({block.bias_type} prompts), {what}: "
         text += f"{tally(verdicts, more='show more', less='show less')}."
         using = measured(block, judged)
-        yield Rank.DETAIL, Finding(text, block.topic, shared(verdicts), using, "tables")
+        yield Rank.DETAIL, Finding(text, block.topic, shared(verdicts), using)
         return
     for row in rows:
         name, using = short(row["model_a"]), measured(block, [row["model_a"]])
         text = f"Asymmetry ({block.bias_type} prompts, {name}), {what}: {difference(row)}.{noted([row])}"
-        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using, "tables")
+        yield Rank.DETAIL, Finding(text, block.topic, outcome_of(row), using)

@@ -53,7 +53,7 @@ def relations(content: Content) -> Iterator[Ranked]:
     if missing:
         text = f"{count(len(missing), 'relation')} between the engines' gaps over occupations not measured "
         text += f"({reasons_of(missing)})."
-        yield Rank.NOT_MEASURED, Finding(text, "relations", "not-measured", _using(missing), "figures")
+        yield Rank.NOT_MEASURED, Finding(text, "relations", "not-measured", _using(missing))
 
 
 def _named(gap: str, bias_type: str) -> str:
@@ -70,7 +70,7 @@ def _of_one(y: str, x: str, row: Row) -> Finding:
     tail = f"{x} grows" if direction == "lower" else x
     text = f"Over {count(row['n_a'] or 0, 'occupation')}, {y} of {short(row['model_a'])} {verb} {tail}: "
     text += f"rank correlation {number}.{NOISY if 'labour_gap' not in row['quantity'] else ''}{noted([row])}"
-    return Finding(text, "relations", outcome_of(row), _using([row]), "figures")
+    return Finding(text, "relations", outcome_of(row), _using([row]))
 
 
 def _of_many(y: str, x: str, rows: Sequence[Row]) -> Finding:
@@ -80,7 +80,7 @@ def _of_many(y: str, x: str, rows: Sequence[Row]) -> Finding:
     text = f"Over occupations, {y} and {x} in {count(len(rows), 'model')}: "
     text += tally(verdicts, more="rise together", less="run against each other", unclear="relation")
     text += f"; rank correlations from {ends[0]} to {ends[1]}."
-    return Finding(text, "relations", shared(verdicts), _using(rows), "figures")
+    return Finding(text, "relations", shared(verdicts), _using(rows))
 
 
 def _using(rows: Sequence[Row]) -> str:

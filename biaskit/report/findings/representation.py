@@ -66,7 +66,7 @@ def representation(content: Content) -> Iterator[Ranked]:
         if not rows:
             text = "Who is represented: not measured (no texts without a gender in the prompt)."
             using = texts_measured(part, models, [])
-            yield Rank.NOT_MEASURED, Finding(text, "representation", "not-measured", using, "tables")
+            yield Rank.NOT_MEASURED, Finding(text, "representation", "not-measured", using)
         elif len(models) > MANY_MODELS:
             yield Rank.LEAD, _of_many(part, models, rows, labour=labour)
         else:
@@ -107,7 +107,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
         why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
         left_out = "" if why == NOT_ENGLISH else _left_out(rows)
         text = f"Who is represented in {name}'s texts: not measured ({why}). {left_out}".rstrip()
-        return Finding(text, "representation", "not-measured", using, "tables")
+        return Finding(text, "representation", "not-measured", using)
     low, high = extremes(known, "female_share")
     asked = "Your texts speak" if are_imported(part) else f"{_ASKED}, {name} speaks"
     text = f"{asked} of women in {_share_of(low)}"
@@ -126,7 +126,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Fin
         missing = undefined(rows, "female_share")
         text += f" {count(len(missing), 'occupation')} without a share ({reasons_of(missing)})."
     verdict = outcome_of(test) if labour and test is not None and test["estimate"] is not None else "shown"
-    return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using, "figures")
+    return Finding(f"{text} {_left_out(rows)}", "representation", verdict, using)
 
 
 def are_imported(part: Part) -> bool:
@@ -200,7 +200,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: 
     if not known:
         text = f"Who is represented in the texts of {count(len(models), 'model')}: not measured "
         text += f"({reasons_of(rows)})."
-        return Finding(text, "representation", "not-measured", texts_measured(part, models, rows), "tables")
+        return Finding(text, "representation", "not-measured", texts_measured(part, models, rows))
     low, high = extremes(known, "female_share")
     text += f" in {_share_of(low)[:-1]}, {short(low['model'])}) to {_share_of(high)[:-1]}, "
     text += f"{short(high['model'])}) of the texts that speak of a gender."
@@ -228,7 +228,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: 
         text += f" {percent_range(rates[0][0], rates[-1][0])} % of a model's texts speak of no gender and "
         text += f"are in no share (most: {short(rates[-1][1])})."
     verdict = shared(verdicts) if labour else "shown"
-    return Finding(text, "representation", verdict, texts_measured(part, models, rows), "figures")
+    return Finding(text, "representation", verdict, texts_measured(part, models, rows))
 
 
 def _drop_rate(model: str, rows: Sequence[Row]) -> tuple[float | None, str]:
@@ -251,7 +251,7 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Ranked]:
     text += f"{count(len(known), 'occupation')}, with an interval above it in {len(surely)}."
     yield (
         Rank.DETAIL,
-        Finding(text, "representation", "shown", texts_measured(part, [model], rows), "figures"),
+        Finding(text, "representation", "shown", texts_measured(part, [model], rows)),
     )
 
 
@@ -281,7 +281,7 @@ def _refusals(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
             if test is not None:
                 text += f" {about} women against men, over occupations: {difference(test)}."
             measured = texts_measured(part, [model], [])
-            yield Rank.DETAIL, Finding(text, "representation", outcome_of(test), measured, "tables")
+            yield Rank.DETAIL, Finding(text, "representation", outcome_of(test), measured)
 
 
 def _declined(part: Part, model: str, outcome: str) -> list[str]:
@@ -323,4 +323,4 @@ def _validation(part: Part, models: Sequence[str]) -> Iterator[Ranked]:
             text = f"How well the word rules find a gender that {short(model)} was asked for: "
             text += f"{'; '.join(clauses)}."
             using = texts_measured(part, [model], [])
-            yield Rank.DETAIL, Finding(text, "representation", "shown", using, "tables")
+            yield Rank.DETAIL, Finding(text, "representation", "shown", using)

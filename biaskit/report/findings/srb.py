@@ -90,7 +90,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     missing = undefined(rows, "srb")
     if not known:
         text = f"SRB (how differently {name} describes women and men): not measured ({reasons_of(missing)})."
-        return Finding(text, "srb", "not-measured", using, "figures")
+        return Finding(text, "srb", "not-measured", using)
     test = women_minus_men(part, model)
     verdict = outcome_of(test)
     n = len(distinct(known, "occupation"))
@@ -108,7 +108,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     if missing:
         text += f" {count(len(missing), 'score')} not measured ({reasons_of(missing)})."
     verdict = "shown" if verdict == "not-measured" else verdict
-    return Finding(text, "srb", verdict, using, "figures")
+    return Finding(text, "srb", verdict, using)
 
 
 def _beyond(rows: Sequence[Row]) -> str:
@@ -129,7 +129,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
     known = defined(rows, "srb")
     if not known:
         text = f"SRB (how differently {count(len(models), 'model')} describe women and men): not measured "
-        return Finding(f"{text}({reasons_of(rows)}).", "srb", "not-measured", using, "figures")
+        return Finding(f"{text}({reasons_of(rows)}).", "srb", "not-measured", using)
     found = [test for model in models if (test := women_minus_men(part, model)) is not None]
     verdicts = [outcome_of(test) for test in found]
     counted = tally(
@@ -145,7 +145,7 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
     if len(known) < len(rows):
         missing = undefined(rows, "srb")
         text += f" {count(len(missing), 'score')} not measured ({reasons_of(missing)})."
-    return Finding(text, "srb", shared(verdicts), using, "figures")
+    return Finding(text, "srb", shared(verdicts), using)
 
 
 def _end(test: Row) -> str:

@@ -85,7 +85,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
     using = texts_measured(part, [model], [])
     if not defined(means, "auc"):
         text = f"{WHAT}: not measured in {short(model)}'s texts ({reasons_of(means)})."
-        return Finding(text, "transfer", "not-measured", using, "figures")
+        return Finding(text, "transfer", "not-measured", using)
     origins = IMPORTED if are_imported(part) else ORIGINS
     n = len(distinct([row for row in defined(rows, "auc") if row not in means], "occupation"))
     known = [q for q in ORIGINS if (mean := _mean(rows, q)) is not None and mean["auc"] is not None]
@@ -103,7 +103,7 @@ def _of_one(part: Part, model: str, rows: Sequence[Row]) -> Finding:
         text += f" What carries over from one kind of text to the other is not measured ({why})."
     verdict = outcome_of(test if measured else women_against_men(part, model, known[0]))
     text += noted([row for q in AREAS if (row := women_against_men(part, model, q)) is not None])
-    return Finding(text, "transfer", "shown" if verdict == "not-measured" else verdict, using, "figures")
+    return Finding(text, "transfer", "shown" if verdict == "not-measured" else verdict, using)
 
 
 def _meaning(verdict: Outcome) -> str:
@@ -126,10 +126,10 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
             text = (
                 f"{WHAT}: not measured in the texts of {count(len(models), 'model')} ({reasons_of(means)})."
             )
-            return Finding(text, "transfer", "not-measured", using, "figures")
+            return Finding(text, "transfer", "not-measured", using)
         ends = sorted(row["auc"] for row in known)
         text = f"{WHAT}, in the texts of {count(len(models), 'model')}: {plain_number(ends[0])} to "
-        return Finding(f"{text}{plain_number(ends[-1])}.", "transfer", "shown", using, "figures")
+        return Finding(f"{text}{plain_number(ends[-1])}.", "transfer", "shown", using)
     origins = IMPORTED if are_imported(part) else ORIGINS
     names = {**origins, CARRIED: "learnt from texts with the gender, tested in those without"}
     clauses = []
@@ -141,4 +141,4 @@ def _of_many(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Finding:
         clauses.append(f"{names[quantity]}, {said}{span}")
     text = f"{WHAT}, in {count(len(models), 'model')}: {'; '.join(clauses)}."
     about = CARRIED if CARRIED in measured else measured[0]
-    return Finding(text, "transfer", shared([outcome_of(row) for row in found[about]]), using, "figures")
+    return Finding(text, "transfer", shared([outcome_of(row) for row in found[about]]), using)

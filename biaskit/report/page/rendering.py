@@ -88,7 +88,8 @@ class Section:
     @property
     def stands(self) -> bool:
         """Whether there is anything to show."""
-        return bool(self.open or self.briefs or self.findings or self.words or self.id == "sure")
+        shown = self.open or self.briefs or self.findings or self.words or self.texts or self.prompts
+        return bool(shown or self.id == "sure")
 
     @property
     def answered(self) -> bool:
