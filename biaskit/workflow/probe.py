@@ -173,6 +173,7 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
+        prompts=study.prompts_per_call,
     )
     described = describe_design(design)
     digest = described["digest"]

@@ -36,6 +36,7 @@ class AnswerChoice:
     text: str
     finish: Finish
     data: Mapping[str, Any]
+    prompt: Mapping[str, Any] | None = None  # its prompt's own block, where it stands beside the choices
 
 
 def answered(reply: Reply) -> Answered:
@@ -67,13 +68,14 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
         if not isinstance(index, int) or isinstance(index, bool):
             raise BadAnswer("a choice without a number")
         if 0 <= index < n and index not in found:
-            found[index] = _choice(index, data)
+            found[index] = read_choice(index, data)
     if not found:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [found[index] for index in sorted(found)]
 
 
-def _choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
+def read_choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
+    """One choice as a text with its finish reason. Raises `BadAnswer` where it is none."""
     message = data.get("message")
     said = message.get("content") if isinstance(message, Mapping) else data.get("text")
     refusal = message.get("refusal") if isinstance(message, Mapping) else data.get("refusal")

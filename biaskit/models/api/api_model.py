@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from biaskit.models.api.answers import Replays
@@ -12,7 +13,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.wire import Call
 from biaskit.models.conversation import messages_of
-from biaskit.records import ModelIdentity, Plan, Prompt, PromptForm
+from biaskit.records import ANSWERED_SEPARATOR, Answered, ModelIdentity, Plan, Prompt, PromptForm
 
 R = TypeVar("R")
 
@@ -25,7 +26,7 @@ class ApiModel:
     def __init__(self, connection: Connection, found: Capabilities, forms: tuple[PromptForm, ...]) -> None:
         self.connection = connection
         self.found = found
-        self._replays = Replays(unique_ids=found.unique_ids)
+        self.replays = Replays(unique_ids=found.unique_ids)
         endpoint = connection.endpoint
         self.identity = ModelIdentity(
             label=endpoint.label,
@@ -52,6 +53,12 @@ class ApiModel:
         """End the connections."""
         self.connection.close()
 
+    def answered(self, by: Answered) -> Answered:
+        """Who answered, with the version that the server told when it was examined."""
+        software = self.found.software
+        known = not software or software.removeprefix("version ") in by.by
+        return by if known else replace(by, by=f"{by.by}{ANSWERED_SEPARATOR}{software}")
+
     def _plan(
         self, batches: Sequence[tuple[R, ...]], calls: int, prompt_tokens: int, new_tokens: int
     ) -> Plan[R]:
@@ -73,7 +80,7 @@ class ApiModel:
     def _prompt_tokens(self, prompt: Prompt) -> int:
         return self.found.tokens(self.rendered(prompt)) + self.found.overhead
 
-    def _call(
+    def call(
         self,
         prompt: Prompt,
         new_tokens: int,

@@ -53,6 +53,13 @@ class Capabilities:
     latency: float = 1.0  # seconds of a short request
     echo_latency: float = 0.0  # seconds of one echo; nine where the server sorts its vocabulary in Python
     parallel: float = 1.0  # how many times faster four at once are than one after another
+    batched: tuple[EstimatorName, ...] = ()  # estimators of which one call asks for several prompts
+    per_prompt: float = 1.0  # seconds that each prompt of such a call took
+    spread: float = 0.0  # between log-probabilities of one prompt alone and among others
+    apart: bool = False  # lists are wrong while another request selects ids: never both at once
+    seeds: str = "unknown"  # of several texts of one request: apart, "seed + i", or equal
+    software: str = ""  # as the server tells it, with its version
+    tokenizer: str = ""  # where the server says that its model lies
     scored: bool = False  # whether the questions about probabilities were put
     findings: tuple[CapabilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
@@ -66,7 +73,7 @@ class Capabilities:
         """From a manifest; what an older version did not measure keeps its default."""
         known = {f.name for f in fields(cls)}
         values = {name: value for name, value in stored.items() if name in known}
-        values["refused"] = tuple(values.get("refused", ()))
+        values |= {name: tuple(values.get(name, ())) for name in ("refused", "batched")}
         values["findings"] = tuple(CapabilityFinding(**finding) for finding in values.get("findings", ()))
         return cls(**values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from biaskit.models.api.answers import choices, log_probability
 from biaskit.models.api.endpoint import clean
@@ -23,14 +24,19 @@ class Echo:
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
-    """What an answer that echoes the whole text says of its end.
+    """What an answer that echoes one whole text says of its end. Raises `BadAnswer`."""
+    # The prompt's tokens stand in the choice, or (Together) beside the choices.
+    beside_choices = inside(reply.data, "prompt", 0)
+    holder = beside_choices if isinstance(beside_choices, Mapping) else choices(reply, 1)[0].data
+    return echo_of(holder, prompt, continuation)
+
+
+def echo_of(holder: Mapping[str, Any], prompt: str, continuation: str) -> Echo:
+    """What a choice that echoes the whole text says of its end.
 
     The tokens must spell the text that was sent, with a boundary where the prompt ends: else their
     log-probabilities are of another text. Raises `BadAnswer`.
     """
-    # The prompt's tokens stand in the choice, or (Together) beside the choices.
-    beside_choices = inside(reply.data, "prompt", 0)
-    holder = beside_choices if isinstance(beside_choices, Mapping) else choices(reply, 1)[0].data
     block = holder.get("logprobs")
     tokens, values = inside(block, "tokens"), inside(block, "token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list):

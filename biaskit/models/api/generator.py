@@ -115,14 +115,14 @@ class ApiGenerator(ApiModel):
         sampling, n = batch[0].sampling, len(batch)
         settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": batch[0].seed}
         settings |= {"n": n} if n > 1 else {}
-        return self._call(batch[0].prompt, self._new_tokens(sampling), settings, n=n)
+        return self.call(batch[0].prompt, self._new_tokens(sampling), settings, n=n)
 
     def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:
         listed = choices(reply, len(batch))
         if self.found.reasoning:
             listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
-        self._replays.check(reply, batch[0].key, [choice.text for choice in listed])
-        alone, who, shown = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
+        self.replays.check(reply, batch[0].key, [choice.text for choice in listed])
+        alone, who, shown = len(batch) == 1, self.answered(answered(reply)), self.rendered(batch[0].prompt)
         seeded = alone and "seed" not in self.found.refused
         draws: list[Draw] = []
         seen: set[str] = set()

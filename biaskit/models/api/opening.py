@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from biaskit.errors import UsageError
+from biaskit.models.api.apart import keep_apart
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
@@ -28,8 +29,10 @@ def open_api_scorer(
 ) -> ApiScorer:
     """A model of an API as a scorer; `known`: its entry in the run's manifest."""
     connection, found = _open(spec, label, options, known, account, scores=True)
-    connection.begin_with(found.start(echo=found.echo and scoring.estimator in ("auto", "echo")))
-    return ApiScorer(connection, found, scoring, batch_size)
+    tokenizer = options.tokenizer or (options.find_tokenizer(found.tokenizer) if found.tokenizer else None)
+    scorer = ApiScorer(connection, found, scoring, batch_size, tokenizer)
+    connection.begin_with(scorer.at_once())
+    return scorer
 
 
 def open_api_generator(
@@ -61,9 +64,17 @@ def _open(
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         found = Capabilities.from_json(stored)
         if found.scored or not scores:
-            return connection, found
+            return connection, _prepared(connection, found)
     try:
-        return connection, measure(connection, scores=scores)
+        return connection, _prepared(connection, measure(connection, scores=scores))
     except BaseException:
         connection.close()
         raise
+
+
+def _prepared(connection: Connection, found: Capabilities) -> Capabilities:
+    """Keep apart what the server mixes up, from whichever model it is asked."""
+    if found.apart:
+        for host in connection.endpoint.hosts:
+            keep_apart(host.shown)
+    return found

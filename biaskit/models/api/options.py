@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.meter import Purse
 from biaskit.models.api.prices import Price
+from biaskit.models.api.token_ids import LocalTokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,6 @@ class ApiOptions:
     price: Price | None = None  # before the table of prices
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose
+    tokenizer: LocalTokenizer | None = None  # --tokenizer
+    find_tokenizer: Callable[[str], LocalTokenizer | None] = field(default=lambda _: None, compare=False)
+    """The tokenizer at the place that a server names, if this machine has it."""

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import math
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from biaskit.models.api.answers import answered, choices, most_probable
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.cells import Cells
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import Controller, GaveUp
-from biaskit.models.api.echo import Echo, read_echo
+from biaskit.models.api.controller import Controller
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.selected_ids import SelectedIds
-from biaskit.models.api.trouble import BadAnswer, Refused
-from biaskit.models.api.wire import Call, Reply
+from biaskit.models.api.many import Trouble
+from biaskit.models.api.selected_ids import Cell, SelectedIds
+from biaskit.models.api.token_ids import LocalTokenizer, TokenIdsOf
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
 from biaskit.models.counting import SampledScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.records import (
-    ANSWERED_SEPARATOR,
-    Answered,
     Estimator,
+    EstimatorName,
     Expression,
     Failed,
-    LogProb,
     Plan,
     PromptForm,
     Scored,
     ScoreRequest,
 )
-from biaskit.sequences import cut
+from biaskit.sequences import Computed, cut
 
-T = TypeVar("T")
-ECHO_PATIENCE = 6.0  # times the measured seconds of one echo: a longer prompt, and another request before it
-MERGED = 3  # entries that a list may lack: tokens of equal text are one in an object of JSON
+AT_ONCE = 8
+"""Calls of several prompts to begin with."""
 
 
 class ApiScorer(ApiModel):
-    """A model behind an OpenAI-compatible server as a `ContinuationScorer`; one batch is one cell."""
+    """A model behind an OpenAI-compatible server as a `ContinuationScorer`; a batch is what calls share."""
 
     def __init__(
         self,
@@ -50,47 +45,105 @@ class ApiScorer(ApiModel):
         found: Capabilities,
         scoring: ScoringOptions,
         batch_size: int | None = None,
+        tokenizer: LocalTokenizer | None = None,
     ) -> None:
+        """`tokenizer`: of this machine, which may be the server's."""
         super().__init__(connection, found, found.scored_forms(scoring.estimator))
         self._scoring = scoring
         generator = ApiGenerator(connection, found, found.scored_forms("sampling"), batch_size)
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
+        self._tokens = TokenIdsOf(connection.endpoint.model, tokenizer)
+        self._prompts: dict[tuple[Expression, ...], int] = {}  # of a cell with these expressions
 
     @property
     def batch_size(self) -> int:
         """Texts asked for in one request; of scored prompts it is one."""
         return self._sampled.batch_size
 
+    def at_once(self) -> int:
+        """How many requests to begin with; each of several prompts is work for many."""
+        echo = self.found.echo and self._scoring.estimator in ("auto", "echo")
+        several = self._scoring.prompts > 1 and any(
+            name in self.found.batched for name in self.found.estimators("raw", self._scoring.estimator)[:1]
+        )
+        return min(AT_ONCE, self.found.start()) if several else self.found.start(echo=echo)
+
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The strongest rung that the endpoint passed in this form, or the forced one."""
         return self.found.estimator(form, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """One batch a cell; calls and tokens as the estimator needs them."""
-        if requests and self._estimator(requests).name == "sampling":
+        """Cells of the same expressions together; calls and tokens as the estimator needs them."""
+        if not requests:
+            return self._plan((), 0, 0, 0)
+        name, raw = self._estimator(requests).name, requests[0].prompt.form == "raw"
+        if name == "sampling":
             return self._sampled.plan_scores(requests)
-        calls = prompt_tokens = 0
-        for request in requests:
-            n, tokens = self._cost_of(request)
-            calls, prompt_tokens = calls + n, prompt_tokens + n * tokens
-        return self._plan(cut(requests, 1), calls, prompt_tokens, calls)
+        if (name == "selected-ids" or (name == "top-k" and name in self.found.batched)) and raw:
+            self._hold_tokenizer(requests)
+        groups: dict[tuple[Expression, ...], array[int]] = {}
+        calls = prompts = tokens = 0
+        for place, request in enumerate(requests):
+            self._forms(request)  # checks the word boundary
+            if request.expressions not in groups:
+                self._prompts[request.expressions] = self._prompts_of(request, name)
+            groups.setdefault(request.expressions, array("Q")).append(place)
+            n = self._prompts[request.expressions]
+            prompts += n
+            tokens += n * (self._prompt_tokens(request.prompt) + (2 if name == "echo" else 0))
+        most = self._most_prompts(name, requests[0].prompt.form)
+        sizes = {}
+        for expressions, places in groups.items():
+            n = self._prompts[expressions]
+            # A call asks for the same ids after all of its prompts; echoes and lists may stand in any order.
+            size = sizes[expressions] = most if name == "selected-ids" else max(1, most // n)
+            per_batch = n if name == "selected-ids" else -(-size * n // most)
+            calls += -(-len(places) // size) * per_batch
+        calls += self._tokenize_calls(groups, name)
+        plan = self._plan(_batches(requests, groups, sizes), calls, tokens, prompts)
+        notes = (self._tokens.note,) if self._tokens.note else ()
+        return replace(plan, prompts=prompts, notes=notes)
 
     def _estimator(self, requests: Sequence[ScoreRequest]) -> Estimator:
         return self.estimator_for(requests[0].prompt.form)
 
-    def _cost_of(self, request: ScoreRequest) -> tuple[int, int]:
-        """Calls of a cell, and the prompt tokens of one; checks the word boundary on the way."""
+    def _most_prompts(self, name: EstimatorName, form: PromptForm) -> int:
+        """Of one call; an answer must say which prompt it is of, and of lists only token ids say it."""
+        if form != "raw" or name not in self.found.batched:
+            return 1
+        if name == "top-k" and not self._tokens.is_local:
+            return 1
+        return self._scoring.prompts
+
+    def _hold_tokenizer(self, requests: Sequence[ScoreRequest]) -> None:
+        def text(place: int) -> str:
+            forms = self._forms(requests[place])
+            return requests[place].prompt.text + forms[place % len(forms)][1]
+
+        texts = Computed(len(requests), text)
+        self.connection.run(lambda controller: self._tokens.hold(controller, texts))
+
+    def _prompts_of(self, request: ScoreRequest, name: EstimatorName) -> int:
+        """How many prompts a cell with these expressions takes."""
         forms = self._forms(request)
-        name = self.estimator_for(request.prompt.form).name
-        tokens = self._prompt_tokens(request.prompt)
-        if name == "echo":
-            return len(forms), tokens + 2
-        if name == "selected-ids":
-            # Every expression of several tokens may open one more node.
-            return 1 + sum(len(text) > 5 for _, text in forms), tokens
-        return 1, tokens
+        if name != "selected-ids":
+            return len(forms) if name == "echo" else 1
+        texts = [(request.prompt.text, [text for _, text in forms])]
+
+        async def cells(controller: Controller) -> list[Cell | Trouble]:
+            return await SelectedIds(controller, self.connection.endpoint.model, self._tokens).cells(texts)
+
+        [cell] = self.connection.run(cells)
+        # Where they cannot be told: every expression of several tokens may open one more node.
+        return len(cell.nodes()) if isinstance(cell, Cell) else 1 + sum(len(text) > 5 for _, text in forms)
+
+    def _tokenize_calls(self, groups: Mapping[tuple[Expression, ...], Sequence[int]], name: str) -> int:
+        """Those that only tell token ids, which a tokenizer of this machine makes needless."""
+        if name != "selected-ids" or self._tokens.is_local:
+            return 0
+        return sum(len(places) * (1 + len(expressions)) for expressions, places in groups.items())
 
     def _forms(self, request: ScoreRequest) -> list[tuple[Expression, str]]:
         prompt = request.prompt
@@ -106,7 +159,10 @@ class ApiScorer(ApiModel):
         name = self._estimator(batches[0]).name
         if name == "sampling":
             return self.found.seconds(self._sampled.plan_scores(list(requests)).calls)
-        return self.found.seconds(sum(self._cost_of(request)[0] for request in requests), echo=name == "echo")
+        n = sum(self._prompts.get(request.expressions, 1) for request in requests)
+        if self._most_prompts(name, batches[0][0].prompt.form) > 1:
+            return n * self.found.per_prompt
+        return self.found.seconds(n, echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer cells as they become ready."""
@@ -117,132 +173,31 @@ class ApiScorer(ApiModel):
         every = itertools.chain([first], rest)
         if self._estimator(first).name == "sampling":
             return self._sampled.score(every)
-        return self.connection.stream(every, self._cell)
+        return self.connection.stream(every, self._ask)
 
-    async def _cell(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
-        [request] = batch
-        name = self.estimator_for(request.prompt.form).name
-        ask = {"echo": self._echo, "selected-ids": self._selected, "top-k": self._top_k}[name]
-        try:
-            return [await ask(controller, request)]
-        except (GaveUp, Refused, BadAnswer) as trouble:
-            return [Failed(request.key, str(trouble))]
-
-    async def _echo(self, controller: Controller, request: ScoreRequest) -> Scored:
-        """One call for each form, sent next to each other; all must cut the prompt in the same way."""
-        prompt, forms = request.prompt.text, self._forms(request)
-        model = self.connection.endpoint.model
-
-        async def one(text: str) -> tuple[Echo, Answered]:
-            body = {"model": model, "prompt": prompt + text, "max_tokens": 1, "temperature": 1.0}
-            body |= {"echo": True, "logprobs": 1}
-            call = Call("completions", body, self.found.tokens_most(prompt + text), 1)
-            # A server that computes every position slowly gets the time that it was seen to need.
-            return await controller.ask(
-                call,
-                lambda reply: (read_echo(reply, prompt, text), answered(reply)),
-                seconds=max(call.seconds, ECHO_PATIENCE * self.found.echo_latency),
-            )
-
-        found = await _all(one(text) for _, text in forms)
-        cuts = {echo.before for echo, _ in found}
-        if len(cuts) > 1:
-            raise BadAnswer("the prompt's own tokens change with what follows it")
-        log_probs = tuple(
-            LogProb(expression.group, text, echo.log_prob, echo.log_prob, tokens=echo.tokens)
-            for (expression, text), (echo, _) in zip(forms, found, strict=True)
-        )
-        return self._scored(request, "echo", log_probs, [who for _, who in found])
-
-    async def _selected(self, controller: Controller, request: ScoreRequest) -> Scored:
-        forms = self._forms(request)
-        ids = SelectedIds(controller, self.connection.endpoint.model, self._replays)
-        found, who = await ids.score(request.prompt.text, [text for _, text in forms])
-        log_probs = tuple(
-            LogProb(expression.group, text, value, value, token_ids=tokens)
-            for (expression, text), (tokens, value) in zip(forms, found, strict=True)
-        )
-        return self._scored(request, "selected-ids", log_probs, who)
-
-    async def _top_k(self, controller: Controller, request: ScoreRequest) -> Scored:
-        prompt, forms = request.prompt, self._forms(request)
-        chat = path_of(prompt.form) != "completions"
-        k = self.estimator_for(prompt.form).k or 0
-        shown = self.rendered(prompt)
-        settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
-        # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
-        # decides whether the list's last one counts, so the same cell gets the same bounds again.
-        settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
-
-        def read(reply: Reply) -> tuple[tuple[tuple[str, float], ...], Answered]:
-            listing = most_probable(choices(reply, 1)[0], chat=chat, k=k)
-            # A list that is much shorter is not the one asked for, unless it holds all there is.
-            mass = math.fsum(math.exp(value) for _, value in listing)
-            if len(listing) < k - MERGED and mass < 1 - 1e-6:
-                raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
-            self._replays.check(reply, shown, listing)
-            return listing, answered(reply)
-
-        listing, who = await controller.ask(self._call(prompt, 1, settings, draws_anew=True), read)
-        log_probs = tuple(_bounded(expression, text, listing, k) for expression, text in forms)
-        return self._scored(request, "top-k", log_probs, [who], listed={"": listing})
-
-    def _scored(
-        self,
-        request: ScoreRequest,
-        name: str,
-        log_probs: tuple[LogProb, ...],
-        who: Sequence[Answered],
-        listed: Mapping[str, tuple[tuple[str, float], ...]] | None = None,
-    ) -> Scored:
-        if len({answer.by.split(ANSWERED_SEPARATOR)[0] for answer in who}) > 1:
-            raise BadAnswer("two models answered the calls of one cell")
-        if name != "top-k":
-            _check_sum(log_probs)
-        tokens = [answer.prompt_tokens for answer in who]
-        total = sum(t for t in tokens if t is not None) if None not in tokens else None
-        return Scored(
-            key=request.key,
-            prompt=self.rendered(request.prompt),
-            estimator=name,  # type: ignore[arg-type]
-            log_probs=log_probs,
-            answered=Answered(who[-1].by, who[-1].at, total, len(who)),
-            listed=listed,
-        )
+    async def _ask(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
+        estimator = self._estimator(batch)
+        most = self._most_prompts(estimator.name, batch[0].prompt.form)
+        cells = Cells(self, self.connection.endpoint.model, self._tokens, most)
+        asked = [(request, self._forms(request)) for request in batch]
+        if estimator.name == "top-k":
+            chat = path_of(batch[0].prompt.form) != "completions"
+            return await cells.top_k(controller, asked, estimator.k or 0, chat=chat)
+        ask = cells.echo if estimator.name == "echo" else cells.selected
+        return await ask(controller, asked)
 
 
-async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Every result in order; where one fails, the others are not waited for."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        raise
-
-
-def _check_sum(log_probs: Sequence[LogProb]) -> None:
-    """Expressions that do not contain one another exclude one another."""
-    tokens = [e.token_ids or e.tokens or () for e in log_probs]
-    outer = [
-        e.high or 0.0
-        for e, own in zip(log_probs, tokens, strict=True)
-        if not any(len(other) < len(own) and own[: len(other)] == other for other in tokens)
+def _batches(
+    requests: Sequence[ScoreRequest],
+    groups: Mapping[tuple[Expression, ...], Sequence[int]],
+    sizes: Mapping[tuple[Expression, ...], int],
+) -> Sequence[tuple[ScoreRequest, ...]]:
+    """The requests of each group in order, so many at a time; one after another where that is one."""
+    if all(size == 1 for size in sizes.values()):
+        return cut(requests, 1)
+    parts = [
+        places[start : start + sizes[expressions]]
+        for expressions, places in groups.items()
+        for start in range(0, len(places), sizes[expressions])
     ]
-    total = math.fsum(map(math.exp, outer))
-    if total > 1 + 1e-6:
-        raise BadAnswer("expressions that are more probable together than everything")
-
-
-def _bounded(expression: Expression, text: str, listing: Sequence[tuple[str, float]], k: int) -> LogProb:
-    """What a list says of one form alone; what it says of a group is joint (docs/methods.md#top-k-bounds)."""
-    values = [value for token, value in listing if token == text]
-    if values:
-        return LogProb(expression.group, text, min(values), max(values))
-    rest = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
-    ordered = sorted((value for _, value in listing), reverse=True)
-    unlisted = min(rest, math.exp(ordered[min(k, len(ordered)) - 1]))
-    begun = math.fsum(math.exp(value) for token, value in listing if text.startswith(token))
-    high = min(1.0, unlisted + begun)
-    return LogProb(expression.group, text, None, math.log(high) if high > 0 else None)
+    return Computed(len(parts), lambda i: tuple(requests[place] for place in parts[i]))

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
+from biaskit.models.api.apart import Kind, turn_at
 from biaskit.models.api.endpoint import Endpoint, Host, basic, is_loopback
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
 
@@ -54,6 +55,7 @@ class Call:
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
     draws_anew: bool = False  # what is drawn is not the answer, and may be why that cannot be used
+    kind: Kind = ""  # some servers mix up two kinds that are out at once
 
     def after(self, n_bad: int) -> Call:
         """The request to put after so many answers that could not be used.
@@ -132,7 +134,7 @@ class Lane:
         self.in_flight += 1
         try:
             # The read limit is for each piece; a body that trickles for ever meets this one.
-            async with asyncio.timeout(limit + CONNECT_S):
+            async with turn_at(self.host.shown, call.kind), asyncio.timeout(limit + CONNECT_S):
                 status, headers, content = await self._send(call, limit)
         except TimeoutError:
             raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None

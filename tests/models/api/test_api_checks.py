@@ -27,7 +27,7 @@ from fakes.api_cases import (
 from fakes.api_server import LIES, ApiServer, Behaviour, Lies
 
 from biaskit.errors import ModelError
-from biaskit.models.api import checks as measuring
+from biaskit.models.api import probability_checks, questions
 from biaskit.models.api import wire
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.generator import ApiGenerator
@@ -272,8 +272,8 @@ def test_what_another_version_found_can_be_read() -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits of a fraction of a second."""
-    monkeypatch.setattr(measuring, "QUESTION_S", 0.3)
-    monkeypatch.setattr(measuring, "ECHO_S", 0.3)
+    monkeypatch.setattr(questions, "QUESTION_S", 0.3)
+    monkeypatch.setattr(questions, "ECHO_S", 0.3)
     monkeypatch.setattr(wire, "CONNECT_S", 0.1)
 
 
@@ -438,7 +438,7 @@ def test_an_echo_that_is_off_by_one_is_never_believed(
         return payload
 
     monkeypatch.setitem(LIES, "moved", moved)
-    monkeypatch.setattr(measuring, "CROSS_CHECK", 10.0)  # as if it always were near
+    monkeypatch.setattr(probability_checks, "CROSS_CHECK", 10.0)  # as if it always were near
     model = type(MODEL)(seed=seed)
     with ApiServer(model, Behaviour(chat=False, lies=Lies(["moved"]))) as server, measured(server) as scorer:
         assert not scorer.found.echo

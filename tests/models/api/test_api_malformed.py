@@ -152,8 +152,8 @@ def test_whatever_the_transport_raises(error: Exception, where: str, monkeypatch
 def quick_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands with the patience of a test."""
     monkeypatch.setattr(Policy.__init__, "__defaults__", astuple(replace(QUICK, dead_after=1.0, attempts=3)))
-    monkeypatch.setattr("biaskit.models.api.checks.QUESTION_S", 0.3)
-    monkeypatch.setattr("biaskit.models.api.checks.ECHO_S", 0.3)
+    monkeypatch.setattr("biaskit.models.api.questions.QUESTION_S", 0.3)
+    monkeypatch.setattr("biaskit.models.api.questions.ECHO_S", 0.3)
 
 
 FEW = [f"--set={choice}" for choice in ("max_draws=6", "per_gender=2", "permutations=19", "srb_seeds=1")]

@@ -1,0 +1,87 @@
+"""How a question is put to an endpoint, and what is made of its answer; the questions are in other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from biaskit.models.api.apart import Kind
+from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
+from biaskit.models.api.connection import Connection
+from biaskit.models.api.controller import Controller, GaveUp
+from biaskit.models.api.trouble import Refused
+from biaskit.models.api.wire import Call, Reply
+
+T = TypeVar("T")
+
+QUESTION_S = 30.0
+ECHO_S = 90.0
+"""Seconds for one question; a server that computes every position in Python took 9 s for an echo."""
+PROMPT = "Q: I recently met a nurse. What is the gender of the nurse?\nA: The gender of the nurse is"
+ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say about it?\nA: They said that"
+CHAT = "Describe a nurse in one sentence."
+COMPLETIONS, CHATS = "completions", "chat/completions"
+FIRST = {COMPLETIONS: PROMPT, CHATS: CHAT}
+Listing = tuple[tuple[str, float], ...]  # listed tokens and their log-probabilities, the most probable first
+
+
+class Questions:
+    """What was learnt so far of one endpoint, and how more is asked."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.model = connection.endpoint.model
+        self.official = connection.endpoint.hosts[0].name == "api.openai.com"
+        self.clean = connection.endpoint.clean
+        self.found = Capabilities()
+        self.controller: Controller
+        self.ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
+        self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
+        self.neutral: dict[str, float] = {}
+
+    def learn(self, question: str, answer: str, **known: Any) -> None:
+        """Write a finding down, and what of it is a field."""
+        finding = CapabilityFinding(question, answer)
+        self.found = replace(self.found, findings=(*self.found.findings, finding), **known)
+
+    def lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
+        """Why an estimator or a form is not there; `answer` stands in the findings, with the reason in it."""
+        why = self.clean(why)
+        self.found = replace(self.found, problems={**self.found.problems, what: why})
+        if question:
+            self.learn(question, answer.replace("{}", why))
+
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any] | None,
+        read: Callable[[Reply], T],
+        seconds: float | None = None,
+        kind: Kind = "",
+    ) -> T | Refused | GaveUp:
+        """What `read` makes of the answer, or why there is none."""
+        asked = body or {}
+
+        def noting(reply: Reply) -> T:
+            identifier = reply.data.get("id")
+            if asked and isinstance(identifier, str):
+                self.ids.setdefault(identifier, set()).add(repr(asked))
+            return read(reply)
+
+        new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
+        size = len(repr(asked).encode()) if asked else 0
+        prompts = asked.get("prompt")
+        n = int(n) * (len(prompts) if isinstance(prompts, list) else 1)
+        call = Call(path, body, size + self.found.overhead, int(new) * n, kind=kind)
+        try:
+            return await self.controller.ask(call, noting, seconds=seconds or QUESTION_S)
+        except (Refused, GaveUp) as trouble:
+            return trouble
+
+    def body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
+        """A question in the fields that the endpoint takes."""
+        kept = {name: value for name, value in settings.items() if name not in self.refused[path]}
+        if path == COMPLETIONS:
+            return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **kept}
+        messages = [{"role": "user", "content": text}]
+        return {"model": self.model, "messages": messages, self.found.chat_limit: new_tokens, **kept}
