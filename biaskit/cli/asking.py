@@ -28,7 +28,7 @@ _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several
 _DEVICES = "cpu, cuda, cuda:N, mps, or map (several devices)."
 _DRIFT = "Continue although a different model now answers under the same name."
 _NO_REUSE = "Ask again what other runs of the same folder have stored."
-_DRY_RUN = "Print the plan and stop. An API is measured first, with about 15 short calls."
+_DRY_RUN = "Print the plan and stop. An API is measured first, with about 40 short calls."
 _RUNNING = (
     option("--system-prompt", "FILE", "A file with the system prompt to test."),
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),

@@ -106,6 +106,7 @@ def probe(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
+    tokenizer: str | None = None,
     accept_drift: bool = False,
     reuse: bool = True,
     dry_run: bool = False,
@@ -134,6 +135,8 @@ def probe(
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
+        tokenizer: the servers' tokenizer, "hf:ORG/NAME" or a folder, where it is not found by itself; it is
+            held against the server's own.
         accept_drift: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
         dry_run: plan only; nothing is written.

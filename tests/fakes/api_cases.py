@@ -14,6 +14,7 @@ from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.api.token_ids import LocalTokenizer
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.probe.shares.top_k import Sought, bound_masses
@@ -79,15 +80,18 @@ def scoring(
     k: int = 20,
     draws: int = 10,
     shape: Mapping[str, Any] | None = None,
+    prompts: int = 128,
     **more: Any,
 ) -> Iterator[ApiScorer]:
-    """A scorer of this server, which has not been asked anything yet."""
+    """A scorer of this server, which has not been asked anything yet; `prompts`: most of one call."""
     scorer = open_api_scorer(
         f"api:toy@{server.url}",
         label="toy",
         options=options(policy, **more),
         known=measured_before(shape),
-        scoring=ScoringOptions(estimator, k=k, draws=draws, longest=max(len(e.text) for e in EXPRESSIONS)),
+        scoring=ScoringOptions(
+            estimator, k=k, draws=draws, longest=max(len(e.text) for e in EXPRESSIONS), prompts=prompts
+        ),
     )
     try:
         yield scorer
@@ -116,6 +120,11 @@ def generating(
         yield generator
     finally:
         generator.close()
+
+
+def tokenizer(model: ToyModel = MODEL) -> LocalTokenizer:
+    """The server's tokenizer, or another model's, in this process."""
+    return LocalTokenizer("toy", lambda texts: [tuple(model.prompt_ids(text)) for text in texts])
 
 
 # --- questions -----------------------------------------------------------------------------------------
@@ -203,6 +212,8 @@ def made(server: ApiServer, model: ToyModel = MODEL) -> list[tuple[str, str]]:
     for received in server.requests:
         if not received.generates or not received.new_tokens or "seed" not in received.body:
             continue
+        if isinstance(received.body.get("prompt"), list):
+            continue  # token ids: a list is asked for, not a text
         body = received.body
         chat = "messages" in body
         ids = model.prompt_ids(model.render_chat(body["messages"]) if chat else body["prompt"])

@@ -77,6 +77,8 @@ class Behaviour:
     completions: bool = True
     chat: bool = True
     models_list: bool = True
+    root: str | None = None  # where the model list says that the model lies
+    version: str | None = None  # of GET /version; None: there is no such page
     tokenize: bool | None = None  # None: as `token_id_logprobs`
     takes_system: bool = True
     prefill: Literal["continue", "asked", "new-turn", "rejected"] = "continue"
@@ -90,6 +92,8 @@ class Behaviour:
     ignores: set[str] | frozenset[str] = frozenset()  # dropped without a word
     strict: bool = False  # 400 for a parameter that OpenAI does not know
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
+    choice_seeds: Literal["own", "added", "equal"] = "own"
+    """Of choice i: of its own; the request's plus i, as in vLLM; the request's, so that all are one text."""
     seeds: Literal["honoured", "ignored", "content"] = "honoured"
     """Without a seed each request draws anew; "content": it then depends on the body alone."""
     reasoning: int = 0  # hidden tokens before the answer
@@ -103,7 +107,9 @@ class Behaviour:
     """The sampled token outside the list has -9999; or all list entries after the third have."""
     temperature_affects_logprobs: bool = False
     eos_in_logprobs: bool = True  # the end token has an entry of its own
-    token_id_logprobs: bool = False  # vLLM's `logprob_token_ids` and `return_tokens_as_token_ids`
+    token_id_logprobs: bool = False
+    """vLLM's `logprob_token_ids`, `return_tokens_as_token_ids` and `return_token_ids`."""
+    mixes_up: bool = False  # lists are wrong, without an error, while another request selects ids
 
     # Echo
     echo: Literal[
@@ -257,9 +263,11 @@ def _check_ranges(body: Json) -> None:
 # --- the honest answers ---------------------------------------------------------------------------------
 
 
-def choice_seed(seed: int, index: int) -> int:
+def choice_seed(seed: int, index: int, way: str = "own") -> int:
     """The seed with which choice `index` of a request with `seed` is sampled."""
-    return seed_of("choice", seed, index)
+    if way == "own":
+        return seed_of("choice", seed, index)
+    return seed_of("choice", seed + (index if way == "added" else 0), 0)
 
 
 @dataclass
@@ -300,7 +308,8 @@ class _Answers:
         """GET /v1/models."""
         names = self.behaviour.served_models
         names = [self.behaviour.model_name] if names is None else names
-        data = [{"id": name, "object": "model", "created": 1700000000, "owned_by": "toy"} for name in names]
+        shown = {"object": "model", "created": 1700000000, "owned_by": "toy", "root": self.behaviour.root}
+        data = [{"id": name, **shown} for name in names]
         return {"object": "list", "data": data}
 
     def tokenize(self, body: Json) -> Json:
@@ -466,7 +475,7 @@ class _Answers:
         for ending, rest in self.behaviour.canned.items():
             if self.model.decode(asked.prompts[prompt]).endswith(ending):
                 return self.model.encode(rest)[: asked.max_tokens], "length"
-        seed = choice_seed(asked.seed, index)
+        seed = choice_seed(asked.seed, index, self.behaviour.choice_seeds)
         new, finish = self.model.sample(
             asked.prompts[prompt], asked.max_tokens, seed, asked.temperature, asked.top_p
         )
@@ -525,6 +534,8 @@ class _Answers:
             log_probs = self._legacy(asked, ids, new + shown_end)
         finish = "stop" if finish == "stopped" else finish
         choice = {"index": index, "text": text, "logprobs": log_probs, "finish_reason": finish}
+        if self.behaviour.token_id_logprobs and asked.body.get("return_token_ids"):
+            choice |= {"prompt_token_ids": ids, "token_ids": new}
         return choice, len(new) + len(ended)
 
     def shown(self, new: Sequence[int], asked: _Asked) -> str:
@@ -784,6 +795,20 @@ def _duplicated_choice(choices: list[Json]) -> list[Json]:
     return [choices[0], *({**choices[0], "index": one["index"]} for one in choices[1:2]), *choices[2:]]
 
 
+def _swapped_answers(choices: list[Json]) -> list[Json]:
+    """The first two answers stand under one another's index, as a mixed-up line would hand them out."""
+    if len(choices) < 2:
+        return choices
+    return [{**choices[1], "index": 0}, {**choices[0], "index": 1}, *choices[2:]]
+
+
+def _other_ids(log_probs: Json) -> None:
+    """Values of ids that nobody asked for."""
+    for top in log_probs.get("top_logprobs", ()):
+        for text in [text for text in top or () if text.startswith("token_id:")]:
+            top[f"token_id:{int(text.removeprefix('token_id:')) + 100_000}"] = top.pop(text)
+
+
 def _replayed(payload: Json, telling: _Telling) -> Json:
     return telling.earlier or payload
 
@@ -887,6 +912,8 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "choice-null": _on_choices(lambda choices: [None] * len(choices)),
     "duplicated-index": _on_choices(_duplicated_index),
     "duplicated-choice": _on_choices(_duplicated_choice),
+    "missing-choice": _on_choices(lambda choices: choices[:1] + choices[2:]),
+    "swapped-answers": _on_choices(_swapped_answers),
     "reordered-choices": _on_choices(lambda choices: choices[::-1]),
     "wrong-index": _on_choices(lambda choices: [{**one, "index": one["index"] + 7} for one in choices]),
     "replayed": _replayed,  # an earlier answer to the same kind of request, id and all
@@ -917,6 +944,7 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "other-tokenisation": _merged_tokens,
     "other-spelling": _on_log_probs(_respelled),
     "unequal-lists": _on_log_probs(_unequal_lists),
+    "other-ids": _on_log_probs(_other_ids),
     "equal-texts": _on_log_probs(_equal_texts),  # chat only: the other form cannot say it
     # the envelope
     "other-model": lambda payload, telling: {**payload, "model": "somebody-else"},
@@ -1247,6 +1275,7 @@ class ApiServer:
         self.aborted = self.prompt_tokens = self.new_tokens = 0
         self.errors: list[Exception] = []
         self._open: set[int] = set()
+        self.selecting = self.mixed = 0  # requests that select ids; lists that were asked beside one
         self._keeps_requests = keeps_requests
         self._script: Callable[[int, str, Any], Fault | Lie | str | None] | None = None
         self._answers = _Answers(self.model, self.behaviour)
@@ -1407,7 +1436,7 @@ class ApiServer:
             connection.respond(refused.status, json.dumps(refused.payload).encode())
             return
         if received.generates:
-            await self._work(received)
+            payload = await self._beside(received, payload)
         if hangs:
             fault = Fault("stall")
         if fault is not None:
@@ -1446,6 +1475,8 @@ class ApiServer:
         self._answers.behaviour = behaviour
         if received.generates:
             return self._generated(received, lie)
+        if received.method == "GET" and path == "/version" and behaviour.version:
+            return json.dumps({"version": behaviour.version}).encode(), False
         if received.method == "GET" and path == "/v1/models" and behaviour.models_list:
             return json.dumps(self._answers.models()).encode(), False
         tokenizes = behaviour.token_id_logprobs if behaviour.tokenize is None else behaviour.tokenize
@@ -1478,6 +1509,22 @@ class ApiServer:
             self._earlier[received.path] = payload
         hangs = self.behaviour.max_tokens_0_hangs and body.get("max_tokens") == 0
         return json.dumps(payload).encode(), hangs
+
+    async def _beside(self, received: Received, payload: bytes) -> bytes:
+        """The answer after its time of work; what was asked beside it may have got into it."""
+        body = received.body
+        selects, lists = bool(body.get("logprob_token_ids")), body.get("logprobs") or body.get("top_logprobs")
+        self.selecting += selects
+        mixed = bool(lists) and not selects and self.selecting > 0
+        await self._work(received)
+        if selects and self.behaviour.mixes_up:  # it is in the batch for a while
+            await asyncio.sleep(0.03)
+        self.selecting -= selects
+        self.mixed += mixed
+        if not (mixed and self.behaviour.mixes_up):
+            return payload
+        received.outcome = "mixed up"
+        return json.dumps(_change_values(json.loads(payload), lambda value: value / 2 - 0.7)).encode()
 
     async def _work(self, received: Received) -> None:
         """Take the time that generating takes."""

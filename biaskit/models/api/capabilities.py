@@ -18,6 +18,10 @@ LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling"
 CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final_message": True}
 """With `prefill` flagged: the fields by which a server is told to go on with the last message."""
 
+SEVERAL_S = 20.0
+"""Seconds of work that are out at once where a call has several prompts."""
+PATIENCE = 6.0  # times what a call was measured to take: longer prompts, and the work of others
+
 
 @dataclass(frozen=True, slots=True)
 class CapabilityFinding:
@@ -141,6 +145,14 @@ class Capabilities:
         latency = self._latency(echo)
         at_once = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
         return at_once if self.parallel >= 2.0 else min(4, at_once)
+
+    def start_several(self, prompts: int) -> int:
+        """How many calls of so many prompts to begin with: as much work as a server does in some seconds."""
+        return max(1, min(self.start(), int(SEVERAL_S / max(1e-3, prompts * self.per_prompt))))
+
+    def patience(self, prompts: int) -> float:
+        """Seconds that a call of so many prompts may need, other calls before it."""
+        return PATIENCE * prompts * self.per_prompt * self.start_several(prompts)
 
     def seconds(self, calls: int, *, echo: bool = False) -> float:
         """About how long so many short calls, or echoes, take."""

@@ -101,7 +101,7 @@ class Cells:
             read,
             replays=Replays(unique_ids=False),  # the tokens spell the text: another's answer shows
             size=lambda echo, _: len(echo.before) + len(echo.tokens),
-            seconds=max(call(texts).seconds, patience),
+            seconds=max(patience, self.asker.found.patience(len(texts))),
         )
 
     def _echoed(
@@ -128,7 +128,12 @@ class Cells:
     ) -> list[Scored | Failed]:
         """Every inner node of the cells' expressions; cells that ask for the same ids share calls."""
         ids = SelectedIds(
-            controller, self.model, self.tokens, replays=self.asker.replays, prompts=self.prompts
+            controller,
+            self.model,
+            self.tokens,
+            replays=self.asker.replays,
+            prompts=self.prompts,
+            patience=self.asker.found.patience,
         )
         found = await ids.score([(r.prompt.text, [text for _, text in forms]) for r, forms in asked])
         answers: list[Scored | Failed] = []
@@ -174,6 +179,7 @@ class Cells:
             read,
             replays=self.asker.replays,
             size=lambda _, item: len(item[1] or ()),
+            seconds=self.asker.found.patience(len(items)) if self.prompts > 1 else None,
         )
         told = {item[0].key: answer for item, answer in zip(items, answers, strict=True)}
         told |= {one[0].key: own for one, own in zip(asked, ids, strict=True) if isinstance(own, TROUBLE)}

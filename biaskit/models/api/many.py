@@ -46,7 +46,9 @@ async def ask_many(
 
     reading = partial(_read, items=items, read=read, replays=replays, size=size)
     try:
-        found = await controller.ask(call(items), reading, seconds=seconds)
+        whole = call(items)
+        limit = None if seconds is None else max(seconds, whole.seconds)
+        found = await controller.ask(whole, reading, seconds=limit)
     except (GaveUp, Refused) as trouble:
         if len(items) == 1 or (isinstance(trouble, GaveUp) and not trouble.reached):
             return [trouble for _ in items]

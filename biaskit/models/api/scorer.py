@@ -14,6 +14,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.many import Trouble
+from biaskit.models.api.questions import ANOTHER, PROMPT
 from biaskit.models.api.selected_ids import Cell, SelectedIds
 from biaskit.models.api.token_ids import LocalTokenizer, TokenIdsOf
 from biaskit.models.base import naming
@@ -31,9 +32,6 @@ from biaskit.records import (
     ScoreRequest,
 )
 from biaskit.sequences import Computed, cut
-
-AT_ONCE = 8
-"""Calls of several prompts to begin with."""
 
 
 class ApiScorer(ApiModel):
@@ -68,7 +66,7 @@ class ApiScorer(ApiModel):
         several = self._scoring.prompts > 1 and any(
             name in self.found.batched for name in self.found.estimators("raw", self._scoring.estimator)[:1]
         )
-        return min(AT_ONCE, self.found.start()) if several else self.found.start(echo=echo)
+        return self.found.start_several(self._scoring.prompts) if several else self.found.start(echo=echo)
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The strongest rung that the endpoint passed in this form, or the forced one."""
@@ -97,10 +95,9 @@ class ApiScorer(ApiModel):
         sizes = {}
         for expressions, places in groups.items():
             n = self._prompts[expressions]
-            # A call asks for the same ids after all of its prompts; echoes and lists may stand in any order.
-            size = sizes[expressions] = most if name == "selected-ids" else max(1, most // n)
-            per_batch = n if name == "selected-ids" else -(-size * n // most)
-            calls += -(-len(places) // size) * per_batch
+            size = sizes[expressions] = max(1, most // n)  # so a batch is a call where a call takes a cell
+            whole, rest = divmod(len(places), size)
+            calls += whole * -(-size * n // most) + -(-rest * n // most)
         calls += self._tokenize_calls(groups, name)
         plan = self._plan(_batches(requests, groups, sizes), calls, tokens, prompts)
         notes = (self._tokens.note,) if self._tokens.note else ()
@@ -116,6 +113,12 @@ class ApiScorer(ApiModel):
         if name == "top-k" and not self._tokens.is_local:
             return 1
         return self._scoring.prompts
+
+    def tokenizer_note(self) -> str:
+        """Whether a tokenizer of this machine is the server's; empty where ids are not asked for."""
+        if self.found.selected_ids:
+            self.connection.run(lambda controller: self._tokens.hold(controller, [PROMPT, ANOTHER]))
+        return self._tokens.note
 
     def _hold_tokenizer(self, requests: Sequence[ScoreRequest]) -> None:
         def text(place: int) -> str:

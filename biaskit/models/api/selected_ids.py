@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.models.api.answers import AnswerChoice, Replays, log_probability
@@ -28,8 +28,14 @@ class Cell:
     sequences: tuple[TokenIds, ...]
 
     def nodes(self) -> dict[TokenIds, tuple[int, ...]]:
-        """Node of the trie, as its tokens after the prompt → the ids that are asked for there."""
+        """Node of the trie, as its tokens after the prompt → the ids that are asked for there.
+
+        Those of every node at each of them, as far as a request takes so many: then all nodes of all cells
+        share calls, and no node has a single value that nothing could contradict.
+        """
         trie = build_trie(sorted(set(self.sequences)))
+        if len(trie.asked) <= MOST_IDS:
+            return dict.fromkeys(trie.nodes, trie.asked)
         columns: dict[int, set[int]] = {}
         for steps in trie.steps:
             for number, column in steps:
@@ -58,9 +64,14 @@ class SelectedIds:
         *,
         replays: Replays | None = None,
         prompts: int = 1,
+        patience: Callable[[int], float] = lambda _: 0.0,
         seconds: float | None = None,
     ) -> None:
-        """`prompts`: most of one call. `seconds`: for each request, where the usual time is too long."""
+        """`prompts`: most of one call; `patience`: seconds that so many may need.
+
+        `seconds`: for each request, where the usual time is too long.
+        """
+        self._patience = patience
         self._controller = controller
         self._model = model
         self._tokens = tokens
@@ -125,7 +136,7 @@ class SelectedIds:
             _read,
             replays=self._replays,
             size=lambda _, node: len(node.ids),
-            seconds=self._seconds,
+            seconds=self._seconds or (self._patience(len(nodes)) if len(nodes) > 1 else None),
         )
 
     def _call(self, nodes: Sequence[Node]) -> Call:

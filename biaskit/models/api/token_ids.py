@@ -127,7 +127,7 @@ def pack(texts: Iterator[str]) -> tuple[int, list[str]]:
     for text in texts:
         if packed and len(packed[-1]) + len(text) < HELD_CHARACTERS:
             packed[-1] = f"{packed[-1]}\n\n{text}"
-        elif len(packed) == HELD_TEXTS and n >= HELD:
+        elif len(packed) >= HELD_TEXTS and n >= HELD:
             break
         else:
             packed.append(text)

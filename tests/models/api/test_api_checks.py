@@ -27,8 +27,7 @@ from fakes.api_cases import (
 from fakes.api_server import LIES, ApiServer, Behaviour, Lies
 
 from biaskit.errors import ModelError
-from biaskit.models.api import probability_checks, questions
-from biaskit.models.api import wire
+from biaskit.models.api import probability_checks, questions, wire
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.opening import open_api_generator, open_api_scorer

@@ -212,7 +212,7 @@ def row_by_prompt(rows: dict[str, dict[str, Any]], received: Received) -> str:
 @pytest.mark.parametrize(
     "how",
     [
-        ("echo", "--jobs", "1-40", "--templates", "1-4"),
+        ("echo", "--jobs", "1-40", "--templates", "1-4", "--set", "prompts_per_call=1"),
         ("sampling", "--draws", "10", "--batch-size", "2", "--jobs", "1-40", "--templates", "1-5"),
     ],
     ids=["echo", "sampling"],
@@ -247,6 +247,61 @@ def test_five_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ..
         n_again += len(own)
     print(f"asked again after {KILLS} kills: {n_again} rows of {len(rows)}")
     assert KILLS <= n_again
+
+
+# --- several prompts in a call ----------------------------------------------------------------------------
+
+
+def cells_of(received: Received, of_ids: dict[tuple[int, ...], str]) -> set[str]:
+    """The rows whose prompts, with or without some tokens of an expression, are asked in a call."""
+    prompts = received.body.get("prompt") if isinstance(received.body, dict) else None
+    if not isinstance(prompts, list) or not received.body.get("logprob_token_ids"):
+        return set()
+    prompts = prompts if isinstance(prompts[0], list) else [prompts]
+    begun = ((tuple(ids[:end]) for end in range(len(ids), 0, -1)) for ids in prompts)
+    return {next((of_ids[start] for start in starts if start in of_ids), "") for starts in begun} - {""}
+
+
+def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
+    """No answered cell is lost or doubled, and only those of calls in flight are asked again."""
+    shape = Behaviour(token_id_logprobs=True, chat=False)
+    how = ("--estimator", "selected-ids", "--jobs", "1-40", "--templates", "1-20")
+    with ApiServer(behaviour=shape) as server:
+        arguments = ("probe", *IMPLICIT, *how, "--set", "prompts_per_call=6")
+        command = Command(server, arguments, tmp_path, "probe.jsonl")
+        command.finish("unbroken")
+        unbroken = command.rows("unbroken")
+        of_ids = {tuple(server.model.prompt_ids(row["prompt"])): key for key, row in unbroken.items()}
+        assert len(of_ids) == len(unbroken)
+        start, before = len(server.requests), list[bytes]()
+        for _ in range(10):
+            process = command.start("killed")
+            command.await_in_flight(process, 4, "killed")
+            limit = time.monotonic() + LONGEST_S
+            while len(command.kept("killed")) == len(before) and time.monotonic() < limit:
+                time.sleep(0.002)
+            os.killpg(process.pid, signal.SIGKILL)
+            command.kills.append(time.monotonic())
+            process.communicate()
+            kept = command.kept("killed")
+            assert before == kept[: len(before)], "a finished row was lost or changed"
+            before = kept
+            server.behaviour.latency_s = 0.0
+        assert 10 <= len(before) < len(unbroken), "the kills did not fall into the run"
+        command.finish("killed")
+        assert unbroken == command.rows("killed")
+        assert command.tables("unbroken") == command.tables("killed")
+        asked = [r for r in server.requests[start:] if r.generates]
+        assert any(isinstance(r.body["prompt"][0], list) for r in asked), "no call had several prompts"
+    n_again = 0
+    for moment in command.kills:
+        first = {cell for r in asked if r.received <= moment for cell in cells_of(r, of_ids)}
+        later = {cell for r in asked if r.received > moment for cell in cells_of(r, of_ids)}
+        out = {cell for r in asked if in_flight_at(r, moment) for cell in cells_of(r, of_ids)}
+        assert first & later <= out, "a cell without a call in flight was asked again"
+        n_again += len(first & later)
+    print(f"asked again after 10 kills: {n_again} cells of {len(unbroken)}")
+    assert n_again
 
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------

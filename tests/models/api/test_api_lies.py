@@ -28,6 +28,7 @@ from fakes.api_cases import (
     made,
     score,
     scoring,
+    tokenizer,
 )
 from fakes.api_server import GENERATION, LIES, ApiServer, Behaviour, Lies
 
@@ -54,11 +55,15 @@ class Way:
     form: PromptForm
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1  # texts in one request
+    prompts: int = 1  # of one call
 
     @contextmanager
     def opened(self, server: ApiServer) -> Iterator[ApiScorer | ApiGenerator]:
         if self.estimator:
-            with scoring(server, self.estimator, policy=ONE_BY_ONE, shape=self.shape) as scorer:
+            more = {"tokenizer": tokenizer()} if self.prompts > 1 else {}
+            with scoring(
+                server, self.estimator, policy=ONE_BY_ONE, shape=self.shape, prompts=self.prompts, **more
+            ) as scorer:
                 yield scorer
         else:
             with generating(server, policy=ONE_BY_ONE, shape=self.shape, batch_size=self.n) as generator:
@@ -78,6 +83,9 @@ WAYS = {
     "texts, n = 2": Way("", "completion", n=2),
     "echo": Way("echo", "raw"),
     "selected-ids": Way("selected-ids", "raw", {"token_id_logprobs": True}),
+    "echo, several": Way("echo", "raw", prompts=128),
+    "selected-ids, several": Way("selected-ids", "raw", {"token_id_logprobs": True}, prompts=128),
+    "top-k, several": Way("top-k", "raw", {"token_id_logprobs": True}, prompts=128),
     "top-k, completions": Way("top-k", "raw"),
     "top-k, chat": Way("top-k", "chat-continue"),
     "sampling": Way("sampling", "raw"),
@@ -122,7 +130,7 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
         for kind in kinds:
             told = []
-            for lies in (second(server, kind), Lies([kind])):
+            for lies in (only(server, kind, 1 if way.prompts > 1 else 2), Lies([kind])):
                 server.requests.clear()
                 server.behaviour.lies = lies
                 before = backend.used()["retries"]
@@ -135,10 +143,12 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def second(server: ApiServer, kind: str) -> None:
-    """The second answer with tokens from now on lies."""
+def only(server: ApiServer, kind: str, which: int) -> None:
+    """One answer with tokens from now on lies: where all cells go into one call, the first."""
     generated = itertools.count(1)
-    server.script(lambda number, path, body: kind if path in GENERATION and next(generated) == 2 else None)
+    server.script(
+        lambda number, path, body: kind if path in GENERATION and next(generated) == which else None
+    )
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -160,6 +170,8 @@ READING = {  # whatever is asked
     "choice-null": again("a choice that is not an object"),
     "duplicated-index": RIGHT,
     "duplicated-choice": RIGHT,
+    "missing-choice": RIGHT,
+    "swapped-answers": RIGHT,
     "reordered-choices": RIGHT,
     "wrong-index": again("none of the choices has a number that was asked for"),
     "finish-null": again("no finish reason: the text may not be whole"),
@@ -180,7 +192,7 @@ TEXTS = ("content-filter", "refusal", "text-empty", "lone-surrogate", "control-c
 NUMBERS = (
     *("logprobs-null", "logprobs-missing", "logprobs-values-null", "logprobs-positive", "logprobs-nan"),
     *("logprobs-infinite", "logprobs-text", "logprobs-zero", "logprobs-sum", "other-tokenisation"),
-    *("other-spelling", "unequal-lists", "equal-texts"),
+    *("other-spelling", "unequal-lists", "equal-texts", "other-ids"),
 )
 """Lies about log-probabilities and nothing else."""
 LISTS = {
@@ -222,6 +234,7 @@ OWN = {
         "logprobs-values-null": again("the chosen token ids do not come back"),
         "logprobs-zero": again("token ids that are more probable together than everything"),
         "logprobs-sum": again("token ids that are more probable together than everything"),
+        "other-ids": again("the chosen token ids do not come back"),
         "other-model": ("two models answered the calls of one cell", "right"),
     },
     "top-k, completions": {
@@ -243,6 +256,28 @@ OWN = {
         "wrong-index": ("right", "none of the choices has a number that was asked for"),
         "huge-text": RIGHT,  # only its beginning is read
     },
+}
+ALWAYS = ("asked again, right", "asked again, right")
+_SEVERAL = {  # one prompt's choice alone is asked for alone, which is no repetition of the call
+    "fewer-choices": ("right", "the answer has no choices"),
+    "missing-choice": RIGHT,
+    "duplicated-choice": RIGHT,
+    "swapped-answers": RIGHT,
+    "duplicated-index": ALWAYS,
+}
+OWN |= {
+    "echo, several": {
+        **OWN["echo"],
+        **_SEVERAL,
+        "other-model": RIGHT,
+        "other-tokenisation": (
+            "the prompt's own tokens change with what follows it",
+            "a token spans the end of the prompt before 'man'",
+        ),
+    },
+    "selected-ids, several": {**OWN["selected-ids"], **_SEVERAL, "other-model": RIGHT},
+    # Both prompts of its one call are swapped.
+    "top-k, several": {**OWN["top-k, completions"], **_SEVERAL, "swapped-answers": ALWAYS},
 }
 OUTCOMES = {name: {**READING, **own} for name, own in OWN.items()}
 
