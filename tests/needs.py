@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -42,6 +43,16 @@ def require_llama_server() -> None:
             "llama-cpp-python is not installed (it compiles for some minutes):"
             ' CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install "llama-cpp-python[server]" gguf'
         )
+
+
+def require_vllm() -> Path:
+    """The Python of an environment with vLLM; never the tests' own, whose torch it would replace."""
+    from fakes.vllm_server import find_vllm
+
+    found = find_vllm()
+    if found is None:
+        missing("no vLLM is installed: bash .ci/servers (3.4 GB), or BIASKIT_VLLM=its environment")
+    return found
 
 
 def require_notebook() -> None:

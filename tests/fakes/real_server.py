@@ -41,7 +41,7 @@ class RealServer:
 
     def __init__(self, gguf: Path, log: Path, *, name: str, context: int) -> None:
         self.name, self.log = name, log
-        self.port = _free_port()
+        self.port = free_port()
         settings = SETTINGS | {"model": gguf, "model_alias": name, "n_ctx": context, "port": self.port}
         options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
         quiet = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS)}
@@ -83,7 +83,7 @@ class RealServer:
             connection.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

@@ -93,7 +93,7 @@ class ApiGenerator(ApiModel):
         while missing:
             asked = missing[: min(most, self._most)]
             try:
-                answers = await controller.ask(self._question(asked), partial(self._read, batch=asked))
+                answers = await controller.ask(self.question(asked), partial(self._read, batch=asked))
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else what came before the stop is kept
@@ -111,7 +111,8 @@ class ApiGenerator(ApiModel):
             most = min(most, len(answers))
         return done
 
-    def _question(self, batch: Sequence[DrawRequest]) -> Call:
+    def question(self, batch: Sequence[DrawRequest]) -> Call:
+        """The request for one batch of a plan."""
         sampling, n = batch[0].sampling, len(batch)
         settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": batch[0].seed}
         settings |= {"n": n} if n > 1 else {}

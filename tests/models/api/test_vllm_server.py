@@ -1,0 +1,192 @@
+"""A real vLLM: few calls, the exact numbers, and what goes wrong there without an error.
+
+See docs/apis.md#servers. The demo model in float32 on a CPU, beside the same weights in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.vllm_server import VllmServer
+from needs import require_demo, require_torch, require_vllm
+
+from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.options import ApiOptions
+from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.options import EstimatorChoice, LocalOptions, ScoringOptions
+from biaskit.models.spec import open_generator, open_scorer
+from biaskit.probe.design import cells, resolve_design
+from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
+from biaskit.study.config import load_study
+
+pytestmark = [pytest.mark.real_server, pytest.mark.process]
+
+SAME_WEIGHTS = 1e-3
+"""Largest difference in log-probability between two engines in float32; 3e-4 was seen in 32,000."""
+SOME = 12  # cells of each bias type
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    python = require_vllm()
+    require_demo()
+    require_torch()
+    from biaskit.models.huggingface.demo import find_demo
+
+    folder = tmp_path_factory.mktemp("vllm")
+    with VllmServer(python, find_demo().path, folder / "server.log") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def found(server: VllmServer) -> Capabilities:
+    """What doctor finds of it."""
+    return opened(server).found
+
+
+@pytest.fixture(scope="module")
+def requests() -> list[ScoreRequest]:
+    every = enumerate(cells(resolve_design(load_study("occugender")), "real", "raw"))
+    listed = [(cell, ScoreRequest(str(i), prompt, asked)) for i, (cell, prompt, asked) in every]
+    kinds = ("explicit", "implicit")
+    own = {kind: [request for cell, request in listed if cell.bias_type == kind] for kind in kinds}
+    return [request for kind in kinds for request in own[kind][:: len(own[kind]) // SOME][:SOME]]
+
+
+@pytest.fixture(scope="module")
+def exact(requests: list[ScoreRequest]) -> dict[str, Scored]:
+    require_demo()
+    require_torch()
+    local = LocalOptions(device="cpu", dtype="float32")
+    scorer = open_scorer("demo", label="demo", local=local, scoring=ScoringOptions(next_tokens=100))
+    answers = scored(scorer, requests)
+    scorer.close()
+    return answers
+
+
+def opened(
+    server: VllmServer, known: Capabilities | None = None, estimator: EstimatorChoice = "auto"
+) -> ApiScorer:
+    """A scorer; what was measured before is not asked again."""
+    options, spec = ApiOptions(endpoint_name="vllm"), f"api:real@{server.url}"
+    entry: dict[str, Any] = {}
+    if known is not None:
+        from biaskit.models.api.endpoint import open_endpoint
+
+        endpoint = open_endpoint(spec, label="real", keys={}, endpoint_name="vllm")
+        entry = {"found": known.as_json(), "fingerprint": endpoint.fingerprint}
+    scorer = open_scorer(
+        spec, label="real", api=options, scoring=ScoringOptions(estimator, prompts=16), known=entry
+    )
+    assert isinstance(scorer, ApiScorer)
+    if known is None:
+        scorer.close()
+    return scorer
+
+
+def scored(scorer: Any, requests: Sequence[ScoreRequest]) -> dict[str, Scored]:
+    groups = scorer.score(scorer.plan_scores(requests).batches)
+    answers = [answer for group in groups for answer in group]
+    assert all(isinstance(answer, Scored) for answer in answers), answers
+    return {answer.key: answer for answer in answers}
+
+
+def largest_difference(answers: dict[str, Scored], exact: dict[str, Scored]) -> float:
+    pairs = [
+        (own.low, other.low)
+        for key, answer in answers.items()
+        for own, other in zip(answer.log_probs, exact[key].log_probs, strict=True)
+    ]
+    assert pairs
+    return max(abs((a or 0.0) - (b or 0.0)) for a, b in pairs)
+
+
+def test_doctor_knows_what_it_is(found: Capabilities) -> None:
+    assert found.selected_ids
+    assert found.echo
+    assert 20 == found.completions_k
+    assert {"selected-ids", "echo", "top-k"} == set(found.batched)
+    assert "seed + i" == found.seeds
+    assert found.software.startswith("version 0.")
+    assert Path(found.tokenizer).is_dir()
+
+
+def test_doctor_sees_the_mixed_batches_of_the_v1_runner(found: Capabilities) -> None:
+    said = {finding.question: finding.answer for finding in found.findings}
+    assert found.apart == ("WRONG" in said["lists while another request selects ids"])
+    if found.software == "version 0.32.0":
+        assert found.apart
+
+
+def test_selected_ids_are_exact_in_few_calls(
+    server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
+) -> None:
+    before = server.calls()
+    scorer = opened(server, found, "selected-ids")
+    plan = scorer.plan_scores(requests)
+    answers = {a.key: a for group in scorer.score(plan.batches) for a in group if isinstance(a, Scored)}
+    scorer.close()
+    assert len(requests) == len(answers)
+    assert largest_difference(answers, exact) < SAME_WEIGHTS
+    made = server.calls() - before
+    assert plan.calls == made["/v1/completions"] <= 6
+    assert made["/tokenize"] <= 10, "the tokenizer lies on this machine"
+
+
+def test_echoes_are_exact_too(
+    server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
+) -> None:
+    scorer = opened(server, found, "echo")
+    answers = scored(scorer, requests[-4:])
+    scorer.close()
+    assert largest_difference(answers, exact) < SAME_WEIGHTS
+
+
+def test_two_kinds_of_requests_of_two_models_give_right_numbers(
+    server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
+) -> None:
+    names: tuple[EstimatorChoice, ...] = ("top-k", "selected-ids")
+    scorers = {name: opened(server, found, name) for name in names}
+    answers: dict[str, dict[str, Scored]] = {}
+
+    def work(name: EstimatorChoice) -> None:
+        answers[name] = scored(scorers[name], requests[::2])
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for scorer in scorers.values():
+        scorer.close()
+    assert largest_difference(answers["selected-ids"], exact) < SAME_WEIGHTS
+    held = 0
+    for key, answer in answers["top-k"].items():
+        assert answer.listed is not None
+        truth = {one.text: one.log_prob for one in exact[key].listed_next or ()}
+        for text, value in answer.listed[""]:
+            if text in truth:
+                assert abs(value - truth[text]) < SAME_WEIGHTS, text
+                held += 1
+    assert held > 15 * len(answers["top-k"])
+
+
+def test_draws_of_one_request_are_those_of_their_seeds(server: VllmServer, found: Capabilities) -> None:
+    spec = f"api:real@{server.url}"
+    generator = open_generator(spec, label="real", api=ApiOptions(endpoint_name="vllm"))
+    prompt = Prompt("Biography of a nurse\n\n", "completion")
+    asked = [DrawRequest(str(i), prompt, Sampling(max_new_tokens=12), 100 + i, i) for i in range(6)]
+    plan = generator.plan_draws(asked)
+    assert 1 == len(plan.batches)
+    together = {a.key: a for group in generator.generate(plan.batches) for a in group if isinstance(a, Draw)}
+    single = [batch for request in asked for batch in [(request,)]]
+    alone = {a.key: a for group in generator.generate(single) for a in group if isinstance(a, Draw)}
+    generator.close()
+    assert len(asked) == len({draw.text for draw in together.values()})
+    assert [alone[r.key].text for r in asked] == [together[r.key].text for r in asked]
+    assert json.dumps(found.as_json())
