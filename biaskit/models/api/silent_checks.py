@@ -21,7 +21,7 @@ from biaskit.models.api.trouble import BadAnswer, Refused
 from biaskit.models.api.wire import Reply, inside
 from biaskit.records import EstimatorName
 
-COMPANY = (PROMPT, ANOTHER, *(f"{number}: {ANOTHER}" for number in range(1, 7)))
+COMPANY = (PROMPT, ANOTHER, *(f"{number}: {ANOTHER}" for number in range(1, 5)))
 """Prompts of one call; the lists of the first two are known from calls of their own."""
 TOGETHER_TOKENS = 24  # that a request which selects ids makes while lists are asked: it is there long enough
 TEXTS = 4  # of one request, which must be different
@@ -237,7 +237,7 @@ class SilentChecks(Questions):
 
     async def _prefix_cache(self) -> None:
         """Whether a prompt that was read before is read again, and whether its numbers are the same then."""
-        text = f"{secrets.token_hex(8)}. {' '.join([ANOTHER] * 6)}"
+        text = f"{secrets.token_hex(8)}. {' '.join([ANOTHER] * 3)}"
         taken, lists, cached = [], [], []
 
         def read(reply: Reply) -> Listing:

@@ -442,7 +442,7 @@ def test_what_a_dead_process_promised_counts_as_spent(folder: Path, monkeypatch:
 @pytest.mark.process
 def test_a_cap_holds_over_kills(folder: Path) -> None:
     """What a killed start spent is known to the next one, down to the requests that were out."""
-    cap = 9.0
+    cap = 12.0
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(biaskit.__file__).parents[1])}
     with ApiServer(behaviour=Behaviour(latency_s=0.25)) as server:
         asked = probe(server, *CELLS, *PRICED, "--max-cost", str(cap), "--yes", "--out", "run")
@@ -460,7 +460,7 @@ def test_a_cap_holds_over_kills(folder: Path) -> None:
             assert cost(server) <= spent(Path("run")) <= cap + 1e-6
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 3, done.stderr
-        assert "--max-cost 9 USD" in done.stderr
+        assert "--max-cost 12 USD" in done.stderr
         assert 5.0 < cost(server) <= cap
         usage = usage_of(Path("run"))["toy"]
         assert cost(server) <= usage["cost"] + usage["cost_unsure"] + 1e-6

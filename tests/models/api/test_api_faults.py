@@ -165,7 +165,7 @@ def test_a_fault_in_a_cell_is_asked_again_alone(impatient: None, monkeypatch: py
     allow(monkeypatch, 2.0)
     kinds = [kind for kind in FAULTS if kind in LASTING or kind in SILENT]
     with ApiServer(MODEL, faults=Faults(at=dict(enumerate(kinds, start=2)))) as server:
-        with scoring(server, "echo") as scorer:
+        with scoring(server, "echo", prompts=1) as scorer:
             requests = cells(6)
             answers = {answer.key: answer for answer in score(scorer, requests)}
         for request in requests:

@@ -265,9 +265,9 @@ def cells_of(received: Received, of_ids: dict[tuple[int, ...], str]) -> set[str]
 def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
     """No answered cell is lost or doubled, and only those of calls in flight are asked again."""
     shape = Behaviour(token_id_logprobs=True, chat=False)
-    how = ("--estimator", "selected-ids", "--jobs", "1-40", "--templates", "1-20")
+    how = ("--estimator", "selected-ids", "--jobs", "1-40", "--templates", "1-5")
     with ApiServer(behaviour=shape) as server:
-        arguments = ("probe", *IMPLICIT, *how, "--set", "prompts_per_call=6")
+        arguments = ("probe", *IMPLICIT, *how, "--set", "prompts_per_call=4")
         command = Command(server, arguments, tmp_path, "probe.jsonl")
         command.finish("unbroken")
         unbroken = command.rows("unbroken")

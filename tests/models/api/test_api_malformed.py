@@ -208,7 +208,8 @@ def test_rows_that_were_answered_are_kept(console: Cli, quick_commands: None, tm
         return malformation(number, sorted(KINDS)[number % len(KINDS)]) if number > 300 else None
 
     with RawServer(MODEL, behaviour, malformed=mad) as server:
-        arguments = (*over("probe", server, tmp_path), "--endpoint-name", "toy")
+        one_each = ("--set", "prompts_per_call=1")
+        arguments = (*over("probe", server, tmp_path), "--endpoint-name", "toy", *one_each)
         broken = console(*arguments)
         kept = rows_of(tmp_path / "run")
         server._malformed = lambda number, generates: None
@@ -216,7 +217,7 @@ def test_rows_that_were_answered_are_kept(console: Cli, quick_commands: None, tm
         rows = rows_of(tmp_path / "run")
         elsewhere = tmp_path / "whole"
         elsewhere.mkdir()
-        assert 0 == console(*over("probe", server, elsewhere), "--endpoint-name", "toy").code
+        assert 0 == console(*over("probe", server, elsewhere), "--endpoint-name", "toy", *one_each).code
     assert broken.code in (1, 3)
     assert "Traceback" not in broken.out + broken.err
     assert 0 == mended.code
