@@ -145,6 +145,7 @@ class CallOptions:
             price=parse_price(self.price) if self.price is not None else None,
             note=watcher.detail,
             tokenizer=named_tokenizer(self.tokenizer) if self.tokenizer is not None else None,
+            tell=watcher.note,
         )
 
 

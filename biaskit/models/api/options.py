@@ -25,3 +25,4 @@ class ApiOptions:
     tokenizer: LocalTokenizer | None = None  # --tokenizer
     find_tokenizer: Callable[[str], LocalTokenizer | None] = field(default=lambda _: None, compare=False)
     """The tokenizer at the place that a server names, if this machine has it."""
+    tell: Callable[[str], None] = lambda _: None  # what every user must hear

@@ -292,7 +292,9 @@ def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
         assert unbroken == command.rows("killed")
         assert command.tables("unbroken") == command.tables("killed")
         asked = [r for r in server.requests[start:] if r.generates]
-        assert any(isinstance(r.body["prompt"][0], list) for r in asked), "no call had several prompts"
+        assert any(isinstance((r.body.get("prompt") or [""])[0], list) for r in asked), (
+            "no call had several prompts"
+        )
     n_again = 0
     for moment in command.kills:
         first = {cell for r in asked if r.received <= moment for cell in cells_of(r, of_ids)}
