@@ -64,6 +64,7 @@ class Capabilities:
     seeds: str = "unknown"  # of several texts of one request: apart, "seed + i", or equal
     software: str = ""  # as the server tells it, with its version
     tokenizer: str = ""  # where the server says that its model lies
+    parallel_texts: float = 1.0  # how many times faster four texts at once are than one after another
     scored: bool = False  # whether the questions about probabilities were put
     findings: tuple[CapabilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
@@ -137,14 +138,16 @@ class Capabilities:
     def _latency(self, echo: bool) -> float:
         return max(self.latency, self.echo_latency) if echo else self.latency
 
-    def start(self, *, echo: bool = False) -> int:
+    def start(self, *, echo: bool = False, texts: bool = False) -> int:
         """How many requests to begin with: a server that takes seconds for one would let sixteen time out.
 
         Nor does it stop working on what nobody waits for any more, so what is asked again waits longer.
         """
         latency = self._latency(echo)
         at_once = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
-        return at_once if self.parallel >= 2.0 else min(4, at_once)
+        # A server that reads prompts at the limit of its processor may still write many texts side by side.
+        parallel = max(self.parallel, self.parallel_texts) if texts else self.parallel
+        return at_once if parallel >= 2.0 else min(4, at_once)
 
     def start_several(self, prompts: int) -> int:
         """How many calls of so many prompts to begin with: as much work as a server does in some seconds."""

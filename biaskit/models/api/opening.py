@@ -46,7 +46,7 @@ def open_api_generator(
 ) -> ApiGenerator:
     """A model of an API as a generator; `known`: its entry in the run's manifest."""
     connection, found = _open(spec, label, options, known, account, scores=False)
-    connection.begin_with(found.start())
+    connection.begin_with(found.start(texts=True))
     return ApiGenerator(connection, found, found.open_forms(), batch_size)
 
 

@@ -66,6 +66,8 @@ class ApiScorer(ApiModel):
         several = self._scoring.prompts > 1 and any(
             name in self.found.batched for name in self.found.estimators("raw", self._scoring.estimator)[:1]
         )
+        if self._scoring.estimator == "sampling":
+            return self.found.start(texts=True)
         return self.found.start_several(self._scoring.prompts) if several else self.found.start(echo=echo)
 
     def estimator_for(self, form: PromptForm) -> Estimator:

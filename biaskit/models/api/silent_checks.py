@@ -67,12 +67,17 @@ class SilentChecks(Questions):
             got = await self.ask(path, body, lambda reply: [one.text for one in choices(reply, n)])
             return got if isinstance(got, list) else []
 
+        started = time.perf_counter()
         together = await texts(TEXTS, 11)
+        taken = time.perf_counter() - started
         if len(set(together)) < len(together) or not together:
             said = "the same text twice: one is asked at a time"
             self.learn("several texts of one request", said, seeds="equal", choices=1)
             return
+        started = time.perf_counter()
         first, second = await texts(1, 11), await texts(1, 12)
+        alone = (time.perf_counter() - started) / 2
+        self.found = replace(self.found, parallel_texts=max(1.0, TEXTS * alone / max(1e-6, taken)))
         if "seed" not in self.refused[path] and [*first, *second] == together[:2]:
             self.learn("several texts of one request", "different; text i has the seed + i", seeds="seed + i")
         else:

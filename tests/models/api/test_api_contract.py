@@ -176,8 +176,8 @@ def test_answers_come_after_one_that_failed(case: Case) -> None:
         def plumbers_fail(number: int, path: str, body: Any) -> str | None:
             text = str(body.get("prompt") or body.get("messages")) if path in GENERATION else ""
             ids = body.get("prompt") if path in GENERATION else None
-            if isinstance(ids, list):
-                text = MODEL.decode(ids)
+            if isinstance(ids, list) and not isinstance(ids[0], str):
+                text = MODEL.decode([i for one in ids for i in (one if isinstance(one, list) else [one])])
             return "400-filter" if "plumber" in text else None
 
         opened.server.script(plumbers_fail)
