@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.report.findings.blocks import SPLIT, are_fields
-from biaskit.report.findings.brief import MOST_WORDS, Brief
+from biaskit.report.findings.blocks import SPLIT, are_fields, jobs_of
 from biaskit.report.findings.finding import (
-    POINTS,
+    DIRECTED,
+    MOST_WORDS,
+    Finding,
     Outcome,
-    Unit,
+    Topic,
     margin_of,
     possible_ends,
     reason_of,
@@ -19,7 +21,7 @@ from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row
-from biaskit.wording import PEOPLE, short
+from biaskit.wording import PEOPLE, fine_points, fine_points_range, points, points_range, short
 
 LONGEST_NAME = 12
 SHORTEST_NAME = 3
@@ -36,27 +38,36 @@ STRENGTH: Mapping[Outcome, int] = {
     "no-verdict": 4,
     "not-measured": 5,
 }
+HEADLINE, CLEAR, WEAKER, RESTATED, DETAIL = 0, 1, 2, 3, 4
+"""How much a sentence says where that does not follow from its verdict."""
 ALL_COUNTED = ", all comparisons considered"
 """Said of a row whose interval would show a difference if it stood alone."""
-HEADLINE, CLEAR, WEAKER = 0, STRENGTH["higher"], STRENGTH["equivalent"]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A short sentence with what it is about, how much it says (0 most), and its first number."""
+    """A finding with what it is about, how much it says (0 most), and its first number."""
 
-    brief: Brief
+    finding: Finding
     about: str
     strength: int
     number: str = ""
 
 
 def said(
-    text: str, question: QuestionId, verdict: Outcome, *, about: str = "", number: str = "", strength: int = 9
+    text: str,
+    topic: Topic,
+    question: QuestionId,
+    verdict: Outcome = "shown",
+    measured: str = "",
+    *,
+    about: str = "",
+    number: str = "",
+    strength: int | None = None,
 ) -> Said:
     """A sentence; its strength follows from its verdict where none is given."""
-    given = strength if strength != 9 else STRENGTH[verdict]
-    return Said(Brief(text, question, verdict), about or question, given, number)
+    how_much = STRENGTH[verdict] if strength is None else strength
+    return Said(Finding(text, topic, question, verdict, measured), about or question, how_much, number)
 
 
 # --- the sentence ------------------------------------------------------------------------------------
@@ -69,15 +80,18 @@ class Foreign:
     text: object
     before: str = ""
     after: str = ""
+    longest: int = NAME_LENGTH
 
     def at_most(self, words: int) -> str:
         """The text with no more words than these."""
-        own = short(self.text, NAME_LENGTH).split(" ")
+        own = short(self.text, self.longest).split(" ")
         cut = " ".join(own) if len(own) <= words else " ".join(own[:words]).rstrip("…") + "…"
         return f"{self.before}{cut}{self.after}"
 
 
 Piece = str | Foreign
+OPENS = re.compile(r"\{(\w+)\}")
+"""A name that opens a sentence stays as it is; words of ours begin with a capital."""
 
 
 def sentence(*templates: str, **pieces: Piece) -> str:
@@ -94,7 +108,8 @@ def sentence(*templates: str, **pieces: Piece) -> str:
             name: piece.at_most(n) if isinstance(piece, Foreign) else piece for name, piece in pieces.items()
         }
         text = template.format(**filled)
-        text = text[:1].upper() + text[1:] if template.startswith(("{opening}", "{weak}")) else text
+        if (field := OPENS.match(template)) is None or isinstance(pieces[field[1]], str):
+            text = text[:1].upper() + text[1:]
         if len(text.split()) <= MOST_WORDS:
             return text
     return " ".join(text.split()[: MOST_WORDS - 1]) + " …"
@@ -117,13 +132,9 @@ def who(gender: str) -> Piece:
 
 def one_group(part: Part, group: str) -> Piece:
     """A group of jobs; none is all of them."""
-    noun = "fields" if are_fields(part) else "jobs"
     if not group:
-        return f"all {noun}"
-    if group in SPLIT:
-        people = "women" if group == SPLIT[0] else "men"
-        return f"fields with mostly {people}" if are_fields(part) else f"jobs mostly held by {people}"
-    return Foreign(group, "the group “", "”")
+        return "all fields" if are_fields(part) else "all jobs"
+    return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
 
 
 def other_group(part: Part, group: str, beside: str) -> Piece:
@@ -132,6 +143,18 @@ def other_group(part: Part, group: str, beside: str) -> Piece:
         people = "women" if group == SPLIT[0] else "men"
         return f"mostly {people}" if are_fields(part) else f"{people}’s"
     return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a difference is written."""
+
+    amount: Callable[[float], str]
+    ends: Callable[[float, float], str]
+
+
+POINTS = Unit(points, points_range)
+FINE = Unit(fine_points, fine_points_range)
 
 
 def amount(row: Row, unit: Unit = POINTS) -> str:
@@ -158,7 +181,7 @@ def number(row: Row, verdict: Outcome) -> str:
     """'14 points [9 to 19]', as the page explains it once; beside no direction the interval alone."""
     if row["ci_low"] is None:
         return ""
-    if verdict in ("higher", "lower"):
+    if verdict in DIRECTED:
         return f"{amount(row)}{ends(row)}"
     return span(row).strip() if verdict == "no-clear-difference" and not interval_side(row) else ""
 
@@ -171,7 +194,7 @@ def within(rows: Sequence[Row]) -> str:
 
 def why(row: Row | None) -> Foreign:
     """The reason for what a row does not hold."""
-    return Foreign("no test was made" if row is None else reason_of(row))
+    return Foreign("no test was made" if row is None else reason_of(row), longest=2 * NAME_LENGTH)
 
 
 def strength_of(verdicts: Sequence[Outcome]) -> int:
