@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
 from typing import Any
 
+from biaskit.report.findings.brief import Brief, Sentences
+
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
 from biaskit.report.figures.figure import Missing
-from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from biaskit.report.findings.brief import MOST_WORDS
 from fakes.browser import Browser, chromium, require_axe
 from fakes.first_screens import screens
 
 from biaskit.report.figures import draw_all
 from biaskit.report.findings import findings, say
-from biaskit.report.findings.brief import MOST_WORDS
 from biaskit.report.page import render_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -32,7 +32,6 @@ from biaskit.report.findings.sentence import (
 )
 from biaskit.report.questions import QuestionId
 from biaskit.tables.query import Row
-from biaskit.wording import count
 
 AFTER: Mapping[Outcome, str] = MappingProxyType(
     {
@@ -168,7 +167,6 @@ def of_row(kind: Kind, claim: Claim, pieces: Mapping[str, Piece]) -> str:
         "ends": ends(row) if row is not None and known else "",
         "span": span(row) if row is not None and known else "",
         "within": within([row]) if row is not None else "",
-        "n": count((row["n_a"] if row is not None else 0) or 0, "occupation"),
         "why": why(row),
     }
     return sentence(*kind.of_one(verdict), **{**own, **pieces})

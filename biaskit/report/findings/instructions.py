@@ -199,6 +199,8 @@ def _in_dialogue(block: ProbeBlock) -> Iterator[Said]:
     clear = sum(outcome_of(row) in DIRECTED for row in rows)
     if rows:
         text = "{opening}, {k} of {n} by instructions {are} clearly different in a dialogue."
+        if not clear:
+            text = "{opening}, no clear difference between a dialogue and none in any of {n} by instructions."
         n, are = count(len(rows), "change"), agreeing(clear, "are")
         text = sentence(text, opening=opening(block.bias_type), k=str(clear), n=n, are=are)
         using = measured(block, distinct(rows, "model_a"), rows)

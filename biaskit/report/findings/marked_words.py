@@ -15,7 +15,7 @@ from biaskit.report.findings.write import texts_measured, things, whose
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.tables.query import Row, defined, distinct, undefined, where
-from biaskit.wording import count, people
+from biaskit.wording import count, first_words, people, short
 
 N_WORDS = 3
 MOST_GROUPS = 3
@@ -74,8 +74,11 @@ def _measured(part: Part, models: Sequence[str], lists: Sequence[Row]) -> str:
     notes = [f"{longer} of {count(len(known), 'list')} longer than 95 % of shuffled ones"] if known else []
     notes += [f"{len(surely_longer(known))} judged together (false discovery rate 5 %)"] if known else []
     notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)] if missing else []
-    given = "gender in the prompt" if any(row.get("origin") == "specified" for row in lists) else ""
-    return texts_measured(part, models, (), *([given] if given else []), "calibrated Marked Words", *notes)
+    if any(row.get("origin") == "specified" for row in lists):
+        notes.append("gender in the prompt")
+    if rivals := [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]:
+        notes.append(f"held against {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
+    return texts_measured(part, models, (), "calibrated Marked Words", *notes)
 
 
 def _not_measured(part: Part, lists: Sequence[Row], what: str, topic: Topic) -> Said:

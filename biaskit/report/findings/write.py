@@ -13,6 +13,7 @@ from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said,
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined
+from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.wording import count, listed, percent, share_with_interval, short
 
 MANY_WITHOUT = 1 / 3
@@ -98,9 +99,15 @@ def texts_measured(part: Part, models: Sequence[str], rows: Sequence[Row] = (), 
     return measured_by(form, occupations, texts, who, notes=notes)
 
 
+def _readable(rows: Sequence[Row]) -> list[Row]:
+    """Rows of texts in a language that the rules read: the others name a gender that nobody counted."""
+    return [row for row in rows if row["reason"] != NOT_ENGLISH]
+
+
 def _left_out(rows: Sequence[Row]) -> list[str]:
     """Texts and occupations in no share."""
-    n_none, n_refused = (sum(row[name] or 0 for row in rows) for name in ("n_unassociated", "n_refused"))
+    n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
+    n_refused = sum(row["n_refused"] or 0 for row in rows)
     notes = [f"{count(n_none, 'text')} without a gender in no share"] if n_none else []
     notes += [f"{count(n_refused, 'text')} refused"] if n_refused else []
     missing = undefined(rows, "female_share")
@@ -162,7 +169,8 @@ def _range(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Said:
 
 
 def _without_gender(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Iterator[Said]:
-    n, n_none = (sum(row[name] or 0 for row in rows) for name in ("n_texts", "n_unassociated"))
+    readable = _readable(rows)
+    n, n_none = (sum(row[name] or 0 for row in readable) for name in ("n_texts", "n_unassociated"))
     if not n or n_none <= MANY_WITHOUT * n:
         return
     text = sentence(
