@@ -16,7 +16,7 @@ from biaskit.tables.schema import SCHEMAS
 
 INTERVAL = re.compile(r"\[[^\[\]]*\d[^\[\]]* to [^\[\]]*\]|\[[\d.<>]+–[\d.<>]+\]")
 TABLE_NAMES = re.compile("|".join([*(name for name in SCHEMAS if "_" in name), r"\.csv"]))
-JARGON = re.compile("Holm|null hypothesis|significant|p-value|[\u0370-\u03ff]|[Bb]ias")
+JARGON = re.compile("Holm|null hypothesis|significant|p-value|[\u0370-\u03ff]|[Bb]ias(?!kit)")
 MORE = re.compile(
     r"points more often|(says?|speaks? of|writes? about) \S+ more often|\braises\b|\bexaggerates?\b"
     r"|told apart in|fewer than|is [^,;.]* more for|lie farther than|about \S+ more often"

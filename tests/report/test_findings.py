@@ -40,19 +40,22 @@ from fakes.findings_rows import (
     srb_test,
 )
 from fakes.worlds import ProbeWorld, TextWorld
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import BENCHMARKS
 from scipy.stats import binom
 
+from biaskit.compare.requirement import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, say
 from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.findings.labour import against_labour_force, p_against_one
 from biaskit.report.findings.sentence import Foreign, sentence
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.correlation import level_test, slope_test
 from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.welch import mean_distance
+from biaskit.tables.query import grouped
 
 EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
 
@@ -118,11 +121,25 @@ def models_of(*tests: dict[str, Any], **below: float) -> Content:
             "Asked outright, the difference between jobs mostly held by women and men’s in m’s answers is "
             "not identified.",
         ),
+        # A difference inside the margin is one all the same where its interval excludes 0.
         (
-            of_groups(0.26, None, reason="one job and one template"),
-            "shown",
-            "Asked outright, no verdict on jobs mostly held by women against men’s for m: one job and one "
-            "template.",
+            of_groups(0.02, (0.01, 0.03), ci90_low=0.012, ci90_high=0.028, equivalent=True),
+            "equivalent",
+            "Asked outright, m says women about as often for jobs mostly held by women as for men’s (within "
+            "±5 points).",
+        ),
+        (
+            of_groups(0.0, (0.0, 0.0)),
+            "no-clear-difference",
+            "Asked outright, no clear difference in how often m says women for jobs mostly held by women and "
+            "for men’s [0 to 0 points].",
+        ),
+        # An interval that just excludes 0 must not be printed as touching it.
+        (
+            of_groups(0.2, (0.0002, 0.4)),
+            "higher",
+            "Asked outright, m says women 20 points more often for jobs mostly held by women than for men’s "
+            "[0.02 to 40].",
         ),
     ],
 )
@@ -130,6 +147,29 @@ def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str,
     made = asked(test)
     assert texts_of(made, "say") == [sentence]
     assert [one.verdict for one in findings(made) if one.question == "say"] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("test", "last"),
+    [
+        (
+            of_groups(0.26, None, reason="one job and one template"),
+            "Asked outright, no verdict on the difference between jobs mostly held by women and men’s in m’s "
+            "answers (one job and one template).",
+        ),
+        (of_groups(None, reason="no template"), None),
+        (None, None),
+    ],
+)
+def test_without_a_verdict_the_shares_stand_all_the_same(
+    test: dict[str, Any] | None, last: str | None
+) -> None:
+    shares = [
+        "Asked outright, m says women 60 % of the time for jobs mostly held by women [50–70].",
+        "Asked outright, m says women 34 % of the time for jobs mostly held by men [24–44].",
+    ]
+    assert texts_of(asked(test), "say") == [*shares, *([last] if last else [])]
+    assert {one.verdict for one in findings(asked(test))} <= {"shown"}
 
 
 def test_an_interval_that_would_show_a_difference_alone_is_not_printed_beside_no_difference() -> None:
@@ -739,3 +779,54 @@ def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
             if found := finding_rules.false_directions(finding_rules.hold(made)):
                 false.append((name, number, found))
     assert len(false) <= binom.ppf(0.999, sum(KINDS.values()), 0.05), false
+
+
+# --- one verdict of page, table and gate ---------------------------------------------------------------
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Rows:
+    """Rows of tests.csv as an analysis makes them: a few contrasts of a few models, near and far from 0."""
+    rows = []
+    for i in range(draw(st.integers(1, 4))):
+        for bias_type in draw(st.sampled_from([("explicit",), ("explicit", "implicit")])):
+            estimate = draw(st.floats(-0.3, 0.3))
+            half = draw(st.floats(0.005, 0.3))
+            wide = draw(st.sampled_from([0.0, 0.0, 0.1]))
+            low, high = estimate - half - wide, estimate + half + wide
+            ends = {"ci90_low": low + 0.1 * half, "ci90_high": high - 0.1 * half}
+            near = min(abs(estimate - wide), abs(estimate + wide)) if abs(estimate) > wide else 0.0
+            p = p_of_interval(near, near - half, near + half, 10.0)
+            equivalent = ends["ci90_low"] >= -0.05 and ends["ci90_high"] <= 0.05
+            bounds = {"bound_low": estimate - wide, "bound_high": estimate + wide} if wide else {}
+            named = {"model_a": f"m{i}", "model_b": f"m{i}", "bias_type": bias_type}
+            rows.append(
+                of_groups(estimate, (low, high), **ends, **bounds, **named, p_value=p, equivalent=equivalent)
+            )
+    return rows
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(pages())
+def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
+    stored = adjust(rows)
+    labels = sorted({str(row["model_a"]) for row in rows})
+    shares = [
+        row
+        for label in labels
+        for b in ("explicit", "implicit")
+        for row in group_rows(SHARES, model=label, bias_type=b)
+    ]
+    page = content(probe_part({"probe_groups": shares, "tests": [*stored]}, *labels)).judged()
+    judged = page.parts[0].tables["tests"]
+    assert [row["verdict"] for row in stored] == [row["verdict"] for row in judged]
+    said_of = {one.topic: one for one in finding_rules.hold(page) if one.question == "say"}
+    for (bias_type,), own in grouped(judged, "bias_type").items():
+        one = said_of[f"probe-{bias_type}"]
+        verdicts = [row["verdict"] for row in own]
+        assert one.verdict == (verdicts[0] if len(set(verdicts)) == 1 else "shown")
+        assert (" more often" in one.text) == ("higher" in verdicts)
+        assert (" less often" in one.text) == ("lower" in verdicts)
+    gate = require_equivalent(judged, "groups")
+    assert gate.holds == all(one["verdict"] == "equivalent" for one in judged)

@@ -51,7 +51,7 @@ CHANGE = Kind(
 """What one instruction, level, dialogue or framing clearly changes for a group of jobs."""
 CAUSES = {
     "instructions": ("instruction {name}", "instruction", "instructions"),
-    "levels": ("instructions of level “{name}”", "level of instructions", "levels of instructions"),
+    "levels": ("the instruction level “{name}”", "level of instructions", "levels of instructions"),
     "settings": ("a dialogue before it", "dialogue", "dialogues"),
 }
 """Contrast → what makes the change, and what is counted."""

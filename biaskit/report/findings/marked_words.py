@@ -89,7 +89,7 @@ def _not_measured(part: Part, lists: Sequence[Row], what: str, topic: Topic) -> 
         "Words that mark {what} in {whose} are not measured.",
         what=Foreign(what),
         whose=whose(part, models),
-        why=Foreign(OLD_TABLES if made_before else next(iter(noted(lists)), "no reason given")),
+        why=Foreign(OLD_TABLES if made_before else next(iter(noted(lists)), "no reason given"), longest=80),
     )
     return said(text, topic, "how", "not-measured", _measured(part, models, lists), about=f"how-{topic}")
 

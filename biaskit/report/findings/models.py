@@ -129,7 +129,11 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
     contrast_name = contrast_of(rows[0])
-    named = [] if contrast_name == "models" else [f"contrast {short(contrast_name)}"]
+    named = (
+        []
+        if contrast_name == "models"
+        else [f"contrast {short(contrast_name)}; these models, not all of their kind"]
+    )
     weak = first_words([short(model) for model in _under_floor(content, rows)], 5, ", ")
     named += [f"coverage of {weak} under the floor"] if weak else []
     return measured_by(kinds, forms, size, names, notes=[*named, *noted(rows)])
