@@ -88,8 +88,7 @@ class Section:
     @property
     def stands(self) -> bool:
         """Whether there is anything to show."""
-        shown = self.open or self.findings or self.words or self.texts or self.prompts
-        return bool(shown or self.id == "sure")
+        return bool(self.answered or self.words or self.texts or self.prompts or self.id == "sure")
 
     @property
     def answered(self) -> bool:
@@ -205,10 +204,11 @@ def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[s
     every = [*_sections(content, said, plates)]
     sections = [one for one in every if one.stands]
     sections.sort(key=lambda one: (one.id == "sure", not one.answered))
-    for one in every:  # the last section keeps the tables and figures of a question that has no answer
+    for one in every:  # the last section keeps what a question without an answer has
         if not one.stands:
             sections[-1].tables.extend(one.tables)
             sections[-1].plates.extend(one.plates)
+            sections[-1].findings.extend(one.findings)
     return {
         "content": content,
         "title": cut(content.title) or "Report",
