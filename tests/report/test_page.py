@@ -234,7 +234,8 @@ def test_the_first_screen_then_the_questions_then_what_is_behind_them() -> None:
         for one in (FINDINGS[0].text, "Who does it say?", "Women get 58", "a, raw, exact", LIMITS[0])
     ]
     assert places == sorted(places)
-    assert said.index("Fewer than 10 occupations") > said.index("Asked, but not measured")
+    alone = Reader(render_page(replace(SMALL, between={}), SAID, FIGURES[:1])).said
+    assert alone.index("Fewer than 10 occupations") > alone.index("Asked, but not measured")
 
 
 def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> None:

@@ -75,12 +75,12 @@ def _of_factor(lead: str) -> Kind:
             "no-clear-difference": (f"no clear change by “{{name}}” of {lead}.",),
         },
         many={
-            "higher": f"have {lead} raised by “{{name}}”",
-            "lower": f"have {lead} lowered by “{{name}}”",
-            "equivalent": f"have {lead} left about the same by “{{name}}”",
+            "higher": f"show a larger {lead[4:]} under “{{name}}”",
+            "lower": f"show a smaller {lead[4:]} under “{{name}}”",
+            "equivalent": f"show about the same {lead[4:]} under “{{name}}”",
             "no-clear-difference": f"show no clear change of {lead} by “{{name}}”",
         },
-        after={"higher": "raised", "lower": "lowered"},
+        after={"higher": "larger", "lower": "smaller"},
     )
 
 

@@ -143,9 +143,9 @@ def _shares(block: ProbeBlock, test: Row | None) -> Iterator[Said]:
     pieces: dict[str, Piece] = {
         "opening": opening(block.bias_type, weak=not strong),
         "model": Foreign(models[0]),
-        "models": count(len(models), "model"),
         "who": who(block.gender),
     }
+    weak = None if strong else DETAIL
     rows = {
         group: [row for m in models if (row := block.row(m, group)) is not None] for group in block.groups()
     }
@@ -154,28 +154,30 @@ def _shares(block: ProbeBlock, test: Row | None) -> Iterator[Said]:
         if not (known := defined(own, "share")):
             continue
         low, high = extremes(known, "share")
+        ends = dict.fromkeys((percent(low["share"]), percent(high["share"])))
         share = share_with_interval(low["share"], low["ci_low"], low["ci_high"]) if len(models) == 1 else ""
         value, bracket, interval = share.partition(" [")
         text = sentence(
             "{opening}, {model} says {who} {value} of the time for {group}{interval}."
             if share
-            else "{opening}, {models} say {who} {low} to {high} % of the time for {group}.",
+            else "{opening}, {n} say {who} {ends} % of the time for {group}.",
             **pieces,
             group=one_group(block.part, group),
             value=value,
             interval=bracket + interval,
-            low=percent(low["share"]),
-            high=percent(high["share"]),
+            ends=" to ".join(ends),
+            n=count(len(known), "model"),
         )
         number = share if bracket else ""
         using = measured(block, models, own)
-        yield said(text, block.topic, "say", measured=using, about=about(block), number=number)
+        yield said(text, block.topic, "say", measured=using, about=about(block), number=number, strength=weak)
     if not defined(every, "share"):
         text = sentence(
             "{opening}, how often {model} says {who} is not measured ({why})."
             if len(models) == 1
-            else "{opening}, how often {models} say {who} is not measured ({why}).",
+            else "{opening}, how often {n} say {who} is not measured ({why}).",
             **pieces,
+            n=count(len(models), "model"),
             why=why(every[0] if every else test),
         )
         yield said(
