@@ -8,7 +8,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured
 from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, tests
-from biaskit.report.findings.sentence import Foreign, Piece, Said, opening, said, sentence
+from biaskit.report.findings.sentence import Foreign, Piece, Said, said, sentence
 from biaskit.report.findings.write import texts_measured
 from biaskit.report.said_next import EVERY_GROUP, the_rest
 from biaskit.runs.collection import Part
@@ -47,7 +47,7 @@ def beside(content: Content) -> Iterator[Said]:
 def _of_block(
     block: ProbeBlock, templates: Sequence[str], pieces: Mapping[str, Piece], number: str = ""
 ) -> Said:
-    text = sentence(*templates, **{"opening": opening(block.bias_type), **pieces})
+    text = sentence(*templates, **{"opening": block.opening(), **pieces})
     using = measured(block, block.models)
     return said(text, block.topic, "else", measured=using, about=f"else-{block.bias_type}", number=number)
 

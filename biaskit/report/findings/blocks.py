@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from biaskit.report.findings.finding import Topic, measured_by, noted, tests
+from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
 from biaskit.wording import count, first_words, listed, number_range, percent, points, short
@@ -44,6 +45,15 @@ class ProbeBlock:
     def gender(self) -> str:
         """The gender that sentences speak of: the first of the study's contrast."""
         return self.part.contrast[0] or "female"
+
+    def pair(self, row: Row) -> dict[str, Piece]:
+        """Who is spoken of, and the two groups of jobs of a row, as pieces of a sentence."""
+        a, b = row["group_a"], row["group_b"]
+        return {"who": who(self.gender), "a": one_group(self.part, a), "b": other_group(self.part, b, a)}
+
+    def opening(self, models: Sequence[str] = ()) -> str:
+        """How the models were asked, and that little stands behind it where it does for all of them."""
+        return opening(self.bias_type, weak=bool(models) and all(below_floor(self, m) for m in models))
 
     @property
     def rows(self) -> list[Row]:
@@ -98,6 +108,21 @@ def jobs_of(part: Part, group: str) -> str:
         who = "women" if group == SPLIT[0] else "men"
         return f"fields with mostly {who}" if are_fields(part) else f"jobs mostly held by {who}"
     return f"{noun} of the group “{short(group)}”"
+
+
+def one_group(part: Part, group: str) -> Piece:
+    """A group of jobs in a sentence; none is all of them."""
+    if not group:
+        return "all fields" if are_fields(part) else "all jobs"
+    return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
+
+
+def other_group(part: Part, group: str, beside: str) -> Piece:
+    """A group of jobs after another, shorter."""
+    if group in SPLIT and beside in SPLIT:
+        people = "women" if group == SPLIT[0] else "men"
+        return f"mostly {people}" if are_fields(part) else f"{people}’s"
+    return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
 
 
 def _counted(numbers: Sequence[int], what: str) -> str:

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from biaskit.report.findings.finding import Outcome, Topic, agreeing, outcome_of, shared
 from biaskit.report.findings.sentence import (
     DETAIL,
-    POINTS,
     WEAKER,
     Foreign,
     Piece,
@@ -162,7 +161,7 @@ def of_row(kind: Kind, claim: Claim, pieces: Mapping[str, Piece]) -> str:
     known = row is not None and row["estimate"] is not None
     own: dict[str, Piece] = {
         "model": Foreign(claim.model),
-        "amount": amount(row, POINTS) if row is not None and known else "",
+        "amount": amount(row) if row is not None and known else "",
         "more": "more" if verdict == "higher" else "less",
         "ends": ends(row) if row is not None and known else "",
         "span": span(row) if row is not None and known else "",

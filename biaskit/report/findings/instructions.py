@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, measured
+from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, measured, one_group
 from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
 from biaskit.report.findings.finding import (
     DIRECTED,
@@ -26,7 +26,6 @@ from biaskit.report.findings.sentence import (
     WEAKER,
     Foreign,
     Said,
-    one_group,
     opening,
     said,
     sentence,
@@ -202,7 +201,7 @@ def _in_dialogue(block: ProbeBlock) -> Iterator[Said]:
         if not clear:
             text = "{opening}, no clear difference between a dialogue and none in any of {n} by instructions."
         n, are = count(len(rows), "change"), agreeing(clear, "are")
-        text = sentence(text, opening=opening(block.bias_type), k=str(clear), n=n, are=are)
+        text = sentence(text, opening=block.opening(), k=str(clear), n=n, are=are)
         using = measured(block, distinct(rows, "model_a"), rows)
         yield said(text, "debiasing", "help", measured=using, about=_about(block), strength=RESTATED)
 

@@ -14,14 +14,22 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured
 from biaskit.report.findings.contrasts import Claim, Kind, contrast
 from biaskit.report.findings.finding import Outcome, measured_by, noted, outcome_of, parts_of, tests
-from biaskit.report.findings.sentence import FINE, RESTATED, Said, opening, said, sentence, why
+from biaskit.report.findings.sentence import RESTATED, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.verdict import LEVEL, MANY, interval_side
 from biaskit.tables.quantities import relation
 from biaskit.tables.query import Row, defined, distinct, first, undefined, where
-from biaskit.wording import count, percent, percent_range, points, points_range
+from biaskit.wording import (
+    count,
+    fine_points,
+    fine_points_range,
+    percent,
+    percent_range,
+    points,
+    points_range,
+)
 
 MIRRORED = 1.0
 SLOPE_MARGIN = 0.2
@@ -228,10 +236,10 @@ def _step(slope: Row, word: str) -> str:
         return ""
     rise, low, high = (slope[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
     if word == "reverses":
-        return f"{FINE.amount(-rise)} fewer [{FINE.ends(-high, -low)}]"
+        return f"{fine_points(-rise)} fewer [{fine_points_range(-high, -low)}]"
     if word == "flattens" and outcome_of(slope) != "higher":
-        return "no clear rise" + ("" if interval_side(slope) else f" [{FINE.ends(low, high)} points]")
-    return f"{FINE.amount(rise)} more [{FINE.ends(low, high)}]"
+        return "no clear rise" + ("" if interval_side(slope) else f" [{fine_points_range(low, high)} points]")
+    return f"{fine_points(rise)} more [{fine_points_range(low, high)}]"
 
 
 def _beside_slope(one: AgainstLabour) -> list[str]:
@@ -259,7 +267,7 @@ def _without_slope(block: ProbeBlock) -> Iterator[Said]:
     if missing := undefined(rows, "estimate"):
         text = sentence(
             "{opening}, women against labour statistics: not measured ({why}).",
-            opening=opening(block.bias_type),
+            opening=block.opening(),
             why=why(missing[0]),
         )
         using = measured(block, distinct(missing, "model_a"), missing)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import below_floor, blocks_of
+from biaskit.report.findings.blocks import below_floor, blocks_of, one_group
 from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
 from biaskit.report.findings.finding import (
     DIRECTED,
@@ -24,7 +24,6 @@ from biaskit.report.findings.sentence import (
     Foreign,
     Piece,
     Said,
-    one_group,
     said,
     sentence,
     strength_of,

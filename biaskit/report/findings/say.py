@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured
+from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured, one_group
 from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
 from biaskit.report.findings.finding import MEASURED, Outcome, outcome_of, parts_of, tests
 from biaskit.report.findings.sentence import (
@@ -13,9 +13,6 @@ from biaskit.report.findings.sentence import (
     Foreign,
     Piece,
     Said,
-    one_group,
-    opening,
-    other_group,
     said,
     sentence,
     who,
@@ -95,12 +92,6 @@ def claims_of(block: ProbeBlock, rows: Sequence[Row]) -> list[Claim]:
     return [Claim(m, found[m], below_floor(block, m)) for m in block.models if m in found]
 
 
-def pair_of(block: ProbeBlock, row: Row) -> dict[str, Piece]:
-    """Who is spoken of, and the two groups of jobs of a row."""
-    a, b = row["group_a"], row["group_b"]
-    return {"who": who(block.gender), "a": one_group(block.part, a), "b": other_group(block.part, b, a)}
-
-
 def about(block: ProbeBlock) -> str:
     """Sentences of one way of asking are about one thing."""
     return f"say-{block.bias_type}"
@@ -117,7 +108,7 @@ def of_block(kind: Kind, block: ProbeBlock, claims: Sequence[Claim], least: int 
         asked=block.bias_type,
         about=f"{kind.question}-{block.bias_type}",
         least=least,
-        pieces={**pair_of(block, rows[0]), **more},
+        pieces={**block.pair(rows[0]), **more},
     )
 
 
@@ -141,7 +132,7 @@ def _shares(block: ProbeBlock, test: Row | None) -> Iterator[Said]:
     strong = [model for model in block.models if not below_floor(block, model)]
     models = strong or block.models
     pieces: dict[str, Piece] = {
-        "opening": opening(block.bias_type, weak=not strong),
+        "opening": block.opening(models),
         "model": Foreign(models[0]),
         "who": who(block.gender),
     }
@@ -198,8 +189,8 @@ def _wording(block: ProbeBlock) -> Iterator[Said]:
         known = [row for row in defined(own, "n_same_sign") if row["n_wordings"]]
         models = [row["model"] for row in known or own]
         pieces: dict[str, Piece] = {
-            **pair_of(block, own[0]),
-            "opening": opening(block.bias_type, weak=all(below_floor(block, model) for model in models)),
+            **block.pair(own[0]),
+            "opening": block.opening(models),
             "whose": Foreign(models[0], after="’s") if len(models) == 1 else f"{len(models)} models’",
             "n": number_range(sorted(row["n_same_sign"] for row in known)) if known else "",
             "m": number_range(sorted(row["n_wordings"] for row in known)) if known else "",
@@ -252,7 +243,7 @@ def _parity(block: ProbeBlock) -> Iterator[Said]:
         return
     text = sentence(
         "{opening}, {one} by {one}, {models} {say} {who} more than {other} for {more} of {n}, less for {k}.",
-        opening=opening(block.bias_type, weak=all(below_floor(block, model) for model in block.models)),
+        opening=block.opening(block.models),
         models=Foreign(block.models[0]) if len(counts) == 1 else count(len(counts), "model"),
         say="says" if len(counts) == 1 else "say",
         who=who(a),

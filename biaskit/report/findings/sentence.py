@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.report.findings.blocks import SPLIT, are_fields, jobs_of
 from biaskit.report.findings.finding import (
     DIRECTED,
     MOST_WORDS,
@@ -18,10 +17,9 @@ from biaskit.report.findings.finding import (
     reason_of,
 )
 from biaskit.report.questions import QuestionId
-from biaskit.runs.collection import Part
 from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row
-from biaskit.wording import PEOPLE, fine_points, fine_points_range, points, points_range, short
+from biaskit.wording import PEOPLE, points, points_range, short
 
 LONGEST_NAME = 12
 SHORTEST_NAME = 3
@@ -130,51 +128,24 @@ def who(gender: str) -> Piece:
     return PEOPLE[gender] if gender in PEOPLE else Foreign(gender, "“", "”")
 
 
-def one_group(part: Part, group: str) -> Piece:
-    """A group of jobs; none is all of them."""
-    if not group:
-        return "all fields" if are_fields(part) else "all jobs"
-    return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
-
-
-def other_group(part: Part, group: str, beside: str) -> Piece:
-    """A group of jobs after another, shorter."""
-    if group in SPLIT and beside in SPLIT:
-        people = "women" if group == SPLIT[0] else "men"
-        return f"mostly {people}" if are_fields(part) else f"{people}’s"
-    return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """How a difference is written."""
-
-    amount: Callable[[float], str]
-    ends: Callable[[float, float], str]
-
-
-POINTS = Unit(points, points_range)
-FINE = Unit(fine_points, fine_points_range)
-
-
-def amount(row: Row, unit: Unit = POINTS) -> str:
+def amount(row: Row) -> str:
     """How much, without a sign: the words beside it say the direction."""
-    return unit.amount(abs(row["estimate"]))
+    return points(abs(row["estimate"]))
 
 
-def ends(row: Row, unit: Unit = POINTS) -> str:
+def ends(row: Row) -> str:
     """The interval beside a directed amount, turned where the words say less; empty where there is none."""
     if row["ci_low"] is None:
         return ""
     low, high = possible_ends(row)
-    return f" [{unit.ends(low, high) if row['estimate'] >= 0 else unit.ends(-high, -low)}]"
+    return f" [{points_range(low, high) if row['estimate'] >= 0 else points_range(-high, -low)}]"
 
 
 def span(row: Row) -> str:
     """The interval alone, beside no direction; words where it alone would show one."""
     if row["ci_low"] is None:
         return ""
-    return ALL_COUNTED if interval_side(row) else f" [{POINTS.ends(*possible_ends(row))} points]"
+    return ALL_COUNTED if interval_side(row) else f" [{points_range(*possible_ends(row))} points]"
 
 
 def number(row: Row, verdict: Outcome) -> str:
