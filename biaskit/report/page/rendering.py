@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.report.content import Content, Gate
-from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures.figure import Figure
 from biaskit.report.findings.brief import Brief, Sentences
 from biaskit.report.findings.finding import Finding
 from biaskit.report.page import fitting, labels, listed_tables
@@ -40,7 +40,7 @@ MOST_BRIEFS = 3
 HERO = "figure-answer"
 REPEATS = ("figure-jobs", "figure-scatter")
 """Figures of the numbers that the first picture holds: they stand in the fold."""
-FOLDED = ("deciles", "nonbinary", "word-lists", "clusters", "silhouette")
+FOLDED = ("nonbinary",)
 """Figures for readers of the methods."""
 WITHOUT_SCRIPT = 2
 """The first figures stand in the page itself; the others are unpacked by its script."""
@@ -100,7 +100,7 @@ class Section:
 def render_page(
     content: Content,
     said: Sentences,
-    figures: Sequence[Figure | Missing],
+    figures: Sequence[Figure],
     *,
     max_mb: float = 3.0,
 ) -> Page:
@@ -109,8 +109,7 @@ def render_page(
     Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so; one that
     has no data is not on the page.
     """
-    drawn = [figure for figure in figures if not isinstance(figure, Missing)]
-    plates = [_plate(figure, number) for number, figure in enumerate(drawn)]
+    plates = [_plate(figure, number) for number, figure in enumerate(figures)]
     drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg for plate in plates]
     whole = _whole(content, said, plates)
     fixed = len(_html(whole, {}, {}))
