@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from biaskit.report.figures import items, scales
 from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.lettering import asked, cut, people, shorten, text_width
-from biaskit.report.figures.panels import Band, Point, Square
+from biaskit.report.figures.panels import NAN, Band, Point, Square
 from biaskit.report.figures.probe import plain, shows, spread
 from biaskit.report.figures.sheet import Entry, Sheet, marker_style
 from biaskit.report.figures.style import INK, Mark
@@ -123,8 +123,9 @@ def _square(
     scales.upright_shares(axes, what)
     axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, zorder=1)
     xs = [share for _, share in of.values()]
-    for each, x in of.values():
-        axes.plot([x, x], [each.low, each.high], color=mark.colour, linewidth=0.6)
+    across = [x for share in xs for x in (share, share, NAN)]
+    ends = [end for each, _ in of.values() for end in (each.low, each.high, NAN)]
+    axes.plot(across, ends, color=mark.colour, linewidth=0.6)
     shares = [each.x for each, _ in of.values()]
     (marks,) = axes.plot(xs, shares, clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     tips = [f"{each.tip}; labour statistics {percent(x)} % women" for each, x in of.values()]

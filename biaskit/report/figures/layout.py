@@ -12,8 +12,8 @@ from biaskit.report.figures.sheet import COLUMN, LINE, MARGIN, Entry, Sheet, mar
 _GAP = 0.12
 _FOOT = 0.42
 """Inches under axes: ticks and their name."""
-_LABELS, _LABELS_IN_COLUMN = 0.3, 0.46
-"""Part of a width that the names of rows take at most."""
+_LABELS, _LABELS_OF_ONE, _LABELS_IN_COLUMN = 0.3, 0.37, 0.46
+"""Part of a width that the names of rows take at most, beside several panels, beside one, and in a column."""
 _LARGEST, _LEAST, _BEFORE = 2.2, 1.0, 0.6
 """Inches: the side of a square at most and at least, and what its upright axis takes."""
 
@@ -79,7 +79,8 @@ def _rooms(panels: Sequence[Panel | Square], width: float, n: int) -> tuple[list
         before = panels[i - 1] if i else None
         shared = isinstance(before, Panel) and list(before.labels) == list(panel.labels)
         own = isinstance(before, Panel) or (len(panels) > 1 and _own_names(panels))
-        part = _LABELS_IN_COLUMN if own or width <= COLUMN else _LABELS
+        part = _LABELS_OF_ONE if n == 1 else _LABELS
+        part = _LABELS_IN_COLUMN if own or width <= COLUMN else part
         lefts.append(0.0 if shared else label_width(panel.labels, part * (width / n if own else width)))
     rights = sum(_right(panel) for panel in panels)
     free = width - sum(lefts) - rights - _GAP * len(panels)

@@ -107,9 +107,9 @@ def _note(view: View, rows: Sequence[Row], gender: str) -> str:
     thin = " (thick) and the bounds of top-k (thin)" if bounds else ""
     return (
         f"In percent, means over n = {_n_jobs(rows)} jobs × {templates} templates, without an instruction; "
-        f"for {people(gender)} the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: single "
-        "jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its median is "
-        f"under {view.part.floor:g}, so the shares rest on little; –: not measured."
+        f"for {people(gender)} the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: "
+        "single jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its "
+        f"median is under {view.part.floor:g}, so the shares rest on little; –: not measured."
     )
 
 
@@ -190,8 +190,8 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
     caption = (
         f"n = {_n_jobs(measured)} jobs × {templates} templates; parts of the variance of the cells' shares "
-        "in percent (no interval); SD: square root of the whole variance (–: not measured); negative components are 0; "
-        "without an instruction. Table: probe_variance."
+        "in percent (no interval); SD: square root of the whole variance (–: not measured); without an "
+        "instruction. Table: probe_variance."
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_variance')}", legend)

@@ -16,7 +16,7 @@ Scale = Callable[["Axes", float], None]
 """Sets the level axis of axes that are so many inches wide."""
 
 PARITY = Entry("as many women as men", line=":")
-_OVER = 0.5
+_OVER = 0.25
 """Inches by which a name may be longer than its axis."""
 
 
