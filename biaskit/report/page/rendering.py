@@ -110,7 +110,7 @@ def render_page(
     has no data is not on the page.
     """
     plates = [_plate(figure, number) for number, figure in enumerate(figures)]
-    drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg for plate in plates]
+    drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg + plate.column for plate in plates]
     whole = _whole(content, said, plates)
     fixed = len(_html(whole, {}, {}))
     packed: dict[tuple[object, ...], str] = {}
