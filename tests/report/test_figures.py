@@ -19,13 +19,13 @@ import pytest
 from places import TESTS
 
 from biaskit.report.content import Content
-from biaskit.report.figures import Figure, draw_all, files_of, groups, nonbinary, probe, srb, transfer
+from biaskit.report.figures import Figure, draw_all, files_of, groups, probe, srb, transfer
 from biaskit.report.figures import between_models as models
 from biaskit.report.figures import items as item_by_item
 from biaskit.report.figures import labour as against_labour
 from biaskit.report.figures.lettering import BOX_NOTE, clean, shorten, text_width
 from biaskit.report.figures.sheet import rules
-from biaskit.report.figures.style import FEMALE, PAPER
+from biaskit.report.figures.style import PAPER
 from biaskit.report.figures.view import views
 from biaskit.runs.collection import Model, Part
 
@@ -516,8 +516,8 @@ def drawn(usual: Content) -> dict[str, Figure]:
 
 KINDS = {
     *("answer", "labour", "words-1", "words-2"),
-    *("jobs", "groups", "variance", "debiasing", "models", "scatter", "nonbinary"),
-    *("srb", "srb-change", "transfer", "gaps-explicit", "gaps-implicit"),
+    *("jobs", "groups", "variance", "debiasing", "models", "scatter"),
+    *("srb", "transfer", "gaps-explicit", "gaps-implicit"),
 }
 
 
@@ -711,29 +711,21 @@ def test_the_margin_is_a_band_in_the_forest(drawn: dict[str, Figure]) -> None:
     assert {-0.05, 0.05, 0.0} <= uprights
 
 
-def test_many_pairs_become_a_grid_that_keeps_the_direction() -> None:
-    labels = [f"M{i}" for i in range(7)]
+def test_many_pairs_become_a_row_for_each_model() -> None:
+    labels = [f"M{i}" for i in range(9)]
     made = content(labels, 4, instructions=0)
     figure = only(models.models, made)["models"]
-    rows = [
-        r
-        for r in made.between["tests"]
-        if r["engine"] == "probe"
-        and (r["gender"], r["bias_type"], r["group_a"]) == ("female", "explicit", "female-dominated")
-        and not r["equivalent"]
-    ]
-    up = {(r["model_a"], r["model_b"]) for r in rows if r["ci_low"] > 0}
-    down = {(r["model_a"], r["model_b"]) for r in rows if r["ci_high"] < 0}
-    assert up
-    assert down
-    for marker, expected in (("^", up), ("v", down)):
-        places = {
-            (f"M{int(y) + 1}", f"M{int(x)}")
-            for kind, _, xs, ys in markers(panels(figure)[0])
-            if kind == marker
-            for x, y in zip(xs, ys, strict=True)
-        }
-        assert expected == places
+    for axes, bias_type in zip(panels(figure), ("explicit", "implicit"), strict=True):
+        rows = [
+            row
+            for row in made.parts[0].tables["probe_groups"]
+            if (row["gender"], row["bias_type"]) == ("female", bias_type)
+        ]
+        expected = {(row["share"], labels.index(row["model"])) for row in rows}
+        assert expected == {(x, y) for line in data_lines(axes) for x, y in line.get_xydata()}
+    assert not only(models.models, content(labels[:7], 2, instructions=0)), (
+        "the first picture has all of them"
+    )
 
 
 def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
@@ -790,23 +782,10 @@ def test_the_words_of_an_area_are_those_of_its_verdict() -> None:
     )
 
 
-def test_scatter_and_nonbinary_plot_the_tables(usual: Content, drawn: dict[str, Figure]) -> None:
+def test_scatter_and_gaps_plot_the_tables(usual: Content, drawn: dict[str, Figure]) -> None:
     of_a = [r for r in usual.parts[1].tables["representation"] if r["model"] == "A"]
     (dots,) = markers(panels(drawn["scatter"])[0])
     assert ([r["labour_female_share"] for r in of_a], [r["female_share"] for r in of_a]) == (dots[2], dots[3])
-    by_labour = sorted(of_a, key=lambda row: -row["labour_female_share"])
-    shares = [x for kind, _, x, _ in markers(panels(drawn["nonbinary"])[0]) if kind == "o"]
-    assert [[r["nonbinary_share"] for r in by_labour]] == shares
-
-
-def test_changes_and_gaps_plot_the_tables(usual: Content, drawn: dict[str, Figure]) -> None:
-    changes = {(r["occupation"], r["gender"]): r["percent_change"] for r in usual.between["srb_change"]}
-    order = [text for text in texts(drawn["srb-change"]) if text.startswith("occupation")]
-    of_women = next(
-        x for _, colour, x, _ in markers(panels(drawn["srb-change"])[0]) if colour == FEMALE and len(x) == 6
-    )
-    expected = [changes[name, "female"] for name in order]
-    assert [np.nan if each is None else each for each in expected] == pytest.approx(of_women, nan_ok=True)
     gaps = [r for r in usual.between["gaps"] if (r["model"], r["bias_type"]) == ("B", "implicit")]
     dots = next(each for each in markers(panels(drawn["gaps-implicit"])[0]) if each[0] == "s")
     assert ([r["probe_gap"] for r in gaps], [r["represented_gap"] for r in gaps]) == dots[2:]
@@ -878,8 +857,8 @@ def test_absent_tables_give_no_figure() -> None:
 
 def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
     figures = named(draw_all(content(("A", "B"), 5, undefined=True)))
-    assert {"srb", "srb-change", "transfer", "words-1"}.isdisjoint(figures)
-    for name in ("jobs", "debiasing", "nonbinary"):
+    assert {"srb", "transfer", "words-1"}.isdisjoint(figures)
+    for name in ("jobs", "debiasing"):
         for axes in panels(figures[name]):
             for kind, _, x, _y in markers(axes):
                 if kind in "os":
@@ -894,7 +873,7 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
 
 def test_one_model_and_one_job_have_no_figure_that_repeats_the_first() -> None:
     made = named(draw_all(content(("only",), 1)))
-    several = {"models", "srb-change", "words-1", "words-2", "jobs", "scatter"}
+    several = {"models", "words-1", "words-2", "jobs", "scatter"}
     assert (KINDS - several) | {"words"} == set(made)
 
 
@@ -974,9 +953,9 @@ def test_two_prompt_forms_never_share_a_figure() -> None:
 def test_texts_of_two_prompt_forms_never_share_a_figure() -> None:
     made = content(("A", "B"), 4)
     part = replace(made.parts[1], models=(model("A", "completion"), model("B", "chat")))
-    figures = only(nonbinary.nonbinary, replace(made, parts=(part,)), "personas")
-    assert ["completion-nonbinary", "chat-nonbinary"] == list(figures)
-    for name, marker in (("completion-nonbinary", "o"), ("chat-nonbinary", "s")):
+    figures = only(against_labour.scatter, replace(made, parts=(part,)), "personas")
+    assert ["completion-scatter", "chat-scatter"] == list(figures)
+    for name, marker in (("completion-scatter", "o"), ("chat-scatter", "s")):
         assert {marker} == {kind for kind, *_ in markers(panels(figures[name])[0])}
 
 

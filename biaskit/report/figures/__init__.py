@@ -35,7 +35,6 @@ def kinds() -> dict[str, dict[QuestionId, tuple[Kind, ...]]]:
         groups,
         items,
         labour,
-        nonbinary,
         outcomes,
         probe,
         said_next,
@@ -53,9 +52,8 @@ def kinds() -> dict[str, dict[QuestionId, tuple[Kind, ...]]]:
             "sure": (probe.variance,),
         },
         "personas": {
-            "write": (labour.scatter, nonbinary.nonbinary),
+            "write": (labour.scatter,),
             "how": (words.words, groups.group_lists, transfer.areas, srb.scores),
-            "models": (srb.changes,),
         },
     }
 

@@ -1,28 +1,24 @@
-"""How models differ: a forest, or a grid of verdicts for many pairs (docs/methods.md#verdicts)."""
+"""How models differ: a forest of their differences (docs/methods.md#verdicts), or all of them in rows."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from biaskit.report.figures import forest, scales
+from biaskit.report.figures import forest, models_in_rows, scales
 from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.lettering import asked, cut, people, shorten
-from biaskit.report.figures.panels import Band, Dots, Panel, point
-from biaskit.report.figures.sheet import Entry, Sheet, fill_style, marker_style
-from biaskit.report.figures.style import GRID, INK, Mark
+from biaskit.report.figures.panels import Dots, point
+from biaskit.report.figures.sheet import Entry
+from biaskit.report.figures.style import INK, Mark
 from biaskit.report.figures.view import Plot, View
 from biaskit.stats.verdict import Verdict, interval_side, verdict_of
-from biaskit.tables.query import Row, first, in_main_setting, where
+from biaskit.tables.query import Row, first, in_main_setting
 from biaskit.wording import count, points
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 MOST_PAIRS = 15
-"""Pairs of models that one forest takes; more become a grid of verdicts."""
+"""Pairs of models that one forest takes; of more, every model has a row and the table the pairs."""
 Shape = Literal["different", "equivalent", "both", "unclear", "unidentified", "unmeasured"]
 SHAPES: Mapping[Shape, tuple[Mark, str, str]] = {
     "different": (Mark("#d55e00", "o"), "", "different"),
@@ -51,7 +47,7 @@ def shape_of(row: Row | None) -> Shape:
 
 
 def models(view: View) -> Iterator[Figure]:
-    """Differences between models without an instruction: a forest, or a grid of verdicts for many pairs."""
+    """Differences between models without an instruction; of many, the shares of each."""
     rows = [
         row
         for row in forest.crossed(view.content.between.get("tests", ()), "models")
@@ -60,11 +56,11 @@ def models(view: View) -> Iterator[Figure]:
         and row["gender"] in view.part.contrast
     ]
     rows = in_main_setting(rows)
-    for name, more, columns in forest.in_figures(view, rows, "models") if rows else ():
-        own = [row for row in rows if (row["bias_type"], row["group_a"]) in columns]
-        n_pairs = len({(row["model_a"], row["model_b"]) for row in own})
-        draw = _forest if n_pairs <= MOST_PAIRS else _verdicts
-        yield view.finished(name, "How the models differ", draw(view, own, columns), more)
+    pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
+    if len(pairs) > MOST_PAIRS:
+        yield from models_in_rows.every_model(view)
+    elif rows:
+        yield view.finished("models", "How the models differ", _forest(view, rows, pairs))
 
 
 def _is_of(view: View, row: Row) -> bool:
@@ -75,31 +71,20 @@ def _is_of(view: View, row: Row) -> bool:
     return sides <= set(view.models) or (alone and not sides & known)
 
 
-def _about(rows: Sequence[Row]) -> tuple[str, str]:
-    """The margin's words, and the note that every figure of models carries."""
-    margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
-    within = f"within ±{100 * margins[0]:g} points" if len(margins) == 1 else "within the margin"
-    return within, (
-        f"n = {forest.n_jobs_of(rows)} common jobs per group; differences of shares in points (of −1 to 1); "
-        f"95\u00a0% intervals over jobs and templates; equivalent: the 90\u00a0% interval lies {within}; "
-        "without an instruction."
-    )
-
-
 def _legend(rows: Sequence[Row], within: str) -> list[Entry]:
     present = {shape_of(row) for row in rows}
     return [
         Entry(f"{text} {within}" if key == "equivalent" else text, mark, fill=fill)
         for key, (mark, fill, text) in SHAPES.items()
-        if key in present
+        if key in present - {"unmeasured"}
     ]
 
 
-def _forest(view: View, rows: Sequence[Row], columns: forest.Columns) -> Plot:
-    pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
-    within, note = _about(rows)
+def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
+    margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
+    within = f"within ±{100 * margins[0]:g} points" if len(margins) == 1 else "within the margin"
     of_jobs = _jobs_between(view, pairs, str(rows[0]["setting"]))
-    margin = next((row["margin"] for row in rows if row["margin"] is not None), None)
+    margin = margins[0] if margins else None
     labels = [f"{shorten(a, 0.9)} − {shorten(b, 0.9)}" for a, b in pairs]
 
     def dots(own: Sequence[Row], column: tuple[str, str, str]) -> list[Dots]:
@@ -114,12 +99,14 @@ def _forest(view: View, rows: Sequence[Row], columns: forest.Columns) -> Plot:
     limit = forest.limit_of(rows, of_jobs.values(), 2 * (margin or 0.05))
     scale = scales.effects(limit, "difference, points", "points", margin=margin)
     caption = (
-        f"Share for the first model minus share for the second. {note} Shapes tell the verdicts apart. "
+        "Share for the first model minus share for the second, in points (of −1 to 1), without an "
+        f"instruction; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over "
+        f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes tell the verdicts apart. "
         "Tables: tests (kind crossed, contrast models), probe_jobs."
     )
     alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
     legend = _legend(rows, within) + ([forest.JOBS] if of_jobs else [])
-    return Plot(forest.bands(view, rows, columns, labels, scale, dots), caption, alt, legend)
+    return Plot(forest.bands(view, rows, labels, scale, dots), caption, alt, legend)
 
 
 def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) -> forest.OfJobs:
@@ -152,56 +139,3 @@ def _said_of_models(rows: Sequence[Row]) -> str:
         f"{cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}) is {points(abs(most['estimate']))} "
         f"higher for {cut(higher)} than for {cut(lower)}."
     )
-
-
-def _verdicts(view: View, rows: Sequence[Row], columns: forest.Columns) -> Plot:
-    """A triangle of models against models for each panel: which way, equivalent, or not clear."""
-    labels = [m for m in view.models if any(m in (r["model_a"], r["model_b"]) for r in rows)]
-    named = [f"{i} · {m}" for i, m in enumerate(labels, 1)][1:]
-    within, note = _about(rows)
-    bands = []
-    for gender in [g for g in view.part.contrast if where(rows, gender=g)]:
-        found = []
-        for bias_type, group in columns:
-            own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
-            draw = partial(_verdict_cells, labels, own)
-            below = forest.SIDES.get(group, group)
-            found.append(Panel(named, _numbered, title=asked(bias_type), below=below, square=True, draw=draw))
-        bands.append(Band(found, f"Share of {people(gender)}"))
-    legend = [
-        Entry("row's share larger", Mark("#d55e00", "^")),
-        Entry("row's share smaller", Mark("#d55e00", "v")),
-        *(e for e in _legend(rows, within) if e.text != "different"),
-    ]
-    caption = (
-        f"Verdict for the row's model against the column's, numbered in the order of the rows. {note} "
-        "Table: tests (kind crossed, contrast models), which holds every estimate and interval."
-    )
-    alt = f"Grid of {len(labels)} models against each other. {_said_of_models(rows)}"
-    return Plot(bands, caption, alt, legend)
-
-
-def _numbered(axes: Axes, room: float) -> None:  # noqa: ARG001
-    """A column for each row."""
-    n = round(axes.get_ylim()[0] + 0.5)
-    axes.set_xlim(-0.5, n - 0.5)
-    axes.set_xticks(range(n), [str(k + 1) for k in range(n)])
-
-
-def _verdict_cells(labels: Sequence[str], rows: Sequence[Row], sheet: Sheet, axes: Axes) -> None:
-    """A marker for each pair, the later model in the row."""
-    for y in range(len(labels) - 1):
-        axes.plot([-0.5, y + 0.5], [y, y], color=GRID, linewidth=0.4, zorder=0)
-    places: dict[tuple[Shape, bool], list[tuple[int, int, str]]] = {}
-    for row in rows:
-        a, b = labels.index(row["model_a"]), labels.index(row["model_b"])
-        key = shape_of(row)
-        lower = key == "different" and (row["estimate"] < 0) != (a < b)
-        tip = forest.tip_of(row, f"{cut(row['model_a'])} − {cut(row['model_b'])}, {asked(row['bias_type'])}")
-        places.setdefault((key, lower), []).append((min(a, b), max(a, b) - 1, tip))
-    for (key, lower), found in places.items():
-        mark, fill, _ = SHAPES[key]
-        marker = "v" if lower else "^" if key == "different" else mark.marker
-        style = marker_style(Mark(mark.colour, marker), size=4.5) | fill_style(mark, fill)
-        (marks,) = axes.plot([x for x, *_ in found], [y for _, y, _ in found], **style)
-        sheet.tip(marks, [tip for *_, tip in found])

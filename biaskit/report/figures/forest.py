@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 
 from biaskit.report.figures import panels, scales
 from biaskit.report.figures.figure import Figure
@@ -19,11 +18,7 @@ from biaskit.wording import count, points, points_range
 
 SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 """Short names of the shipped groups of jobs or fields."""
-PER_FIGURE = 4
-"""Panels side by side; more job groups take one figure for each bias type."""
 JOBS = Entry("single jobs", BEHIND)
-Columns = Sequence[tuple[str, str]]
-"""(bias type, job group) of each panel of a band."""
 Key = tuple[object, ...]
 OfJobs = dict[Key, list[float]]
 
@@ -34,29 +29,19 @@ def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
     return [row for row in found if contrast_of(row) in contrasts]
 
 
-def in_figures(view: View, rows: Sequence[Row], name: str) -> Iterator[tuple[str, str, Columns]]:
-    """Names, ends of titles and columns: one figure where all panels fit side by side, else several."""
-    job_groups = [g for g in job_groups_of(view) if any(row["group_a"] == g for row in rows)]
-    columns = [(b, g) for b in distinct(rows, "bias_type") for g in job_groups or [""]]
-    if len(columns) <= PER_FIGURE:
-        yield name, "", columns
-        return
-    size = min(len(job_groups), PER_FIGURE)
-    for i in range(0, len(columns), size):
-        some = columns[i : i + size]
-        said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
-        yield f"{name}-part-{i // size + 1}", f", {said}", some
-
-
 def bands(
     view: View,
     rows: Sequence[Row],
-    columns: Columns,
     labels: Sequence[str],
     scale: scales.Scale,
     dots: Callable[[Sequence[Row], tuple[str, str, str]], Sequence[Dots]],
 ) -> list[Band]:
-    """A band for each gender of the contrast, a panel for each column; `dots` get its rows and what it is."""
+    """A band for each gender of the contrast, a panel for each bias type and group of jobs.
+
+    `dots` gets a panel's rows, and its bias type, group and gender.
+    """
+    job_groups = [g for g in job_groups_of(view) if where(rows, group_a=g)] or [""]
+    columns = [(b, g) for b in distinct(rows, "bias_type") for g in job_groups]
     made = []
     for gender in [g for g in view.part.contrast if where(rows, gender=g)]:
         of_gender = []
@@ -66,11 +51,6 @@ def bands(
             of_gender.append(Panel(labels, scale, drawn, title=asked(bias_type), below=below))
         made.append(Band(of_gender, f"Share of {people(gender)}"))
     return made
-
-
-def panels_of(found: Sequence[Band]) -> list[Panel]:
-    """The panels of all bands."""
-    return [panel for band in found for panel in band.panels if isinstance(panel, Panel)]
 
 
 def n_jobs_of(rows: Sequence[Row]) -> str:
@@ -116,18 +96,11 @@ def differences_on_jobs(
 def debiasing(view: View) -> Iterator[Figure]:
     """Share under each instruction (and level) minus share without one."""
     rows = crossed(view.rows("tests"), "instructions", "levels")
-    for name, more, columns in in_figures(view, rows, "debiasing") if rows else ():
-        draw = partial(_debiasing, columns=columns)
-        title = "What each instruction changes"
-        yield from view.charts(rows, name, title, draw, column="model_a", more=more)
+    rows = [row for row in rows if row["gender"] in view.part.contrast]
+    yield from view.charts(rows, "debiasing", "What each instruction changes", _debiasing, column="model_a")
 
 
-def _debiasing(view: View, every: Sequence[Row], models: Sequence[str], columns: Columns) -> Plot:
-    rows = [
-        row
-        for row in every
-        if row["gender"] in view.part.contrast and (row["bias_type"], row["group_a"]) in columns
-    ]
+def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
     lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))
     labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
@@ -146,12 +119,12 @@ def _debiasing(view: View, every: Sequence[Row], models: Sequence[str], columns:
 
     limit = limit_of(rows, (jobs for key, jobs in of_jobs.items() if key[0] in models), 0.1)
     scale = scales.effects(limit, "with − without, points", "points")
-    drawn = bands(view, rows, columns, labels, scale, dots)
+    drawn = bands(view, rows, labels, scale, dots)
     legend = view.entries(models)
     if len(settings) > 1:
         fills = ["", *["none"] * (len(settings) - 1)]
         legend += [Entry(clean(s), Mark(INK, "o"), fill=f) for s, f in zip(settings, fills, strict=True)]
-    legend += [JOBS, Entry("no difference", line="-"), *panels.undefined(panels_of(drawn))]
+    legend += [JOBS, Entry("no difference", line="-")]
     caption = (
         "Share of each gender group under an instruction minus its share without one, in points (of −1 to "
         f"1); n = {n_jobs_of(rows)} jobs per group; right of the line = larger with the instruction; bars: "

@@ -74,7 +74,7 @@ def _lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:  # n
     )
     alt = f"Dot plot of {len(shown)} lists; {len(longer)} are longer than their null."
     legend = [Entry(*_MARKS[gender]) for gender in _MARKS if where(shown, gender=gender)]
-    legend += [Entry("null 95 %", _NULL), *panels.undefined([panel])]
+    legend += [Entry("null 95 %", _NULL)]
     return Plot([Band([panel])], caption, f"{alt} {told(said, 'group_lists')}", legend)
 
 

@@ -57,7 +57,7 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
         f"In percent; n = {count(len(order), noun)}, sorted by the share of women in labour statistics; "
         f"bars: 95\u00a0% intervals. Tables: {' and '.join(tables)}."
     )
-    legend += [*_references(view, order), *panels.undefined(shown)]
+    legend += _references(view, order)
     plot = Plot([Band(shown)], caption, _alt(measures, order), legend)
     yield finished(name, f"Share of {group} by {noun}", plot)
 
@@ -87,7 +87,7 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         f"{estimators_of(rows)}Table: probe_jobs."
     )
     alt = " ".join(f"{cut(model)}: {_means(where(rows, model=model), view)}." for model in models[:4])
-    legend = [*view.entries(models), *_references(view, order), *panels.undefined(shown)]
+    legend = [*view.entries(models), *_references(view, order)]
     return Plot(
         [Band(shown)], caption, f"Dot plot of the share of {group} in {len(order)} jobs. {alt}", legend
     )

@@ -64,9 +64,7 @@ def _fits(panels: Sequence[Panel | Square], n: int, width: float) -> bool:
 
 
 def _least(panel: Panel | Square) -> float:
-    if isinstance(panel, Square):
-        return _LEAST
-    return max(panel.least, 0.13 * len(panel.labels) if panel.square else 0.0)
+    return _LEAST if isinstance(panel, Square) else panel.least
 
 
 def _rooms(panels: Sequence[Panel | Square], width: float, n: int) -> tuple[list[float], float]:
@@ -108,12 +106,8 @@ def _head(panel: Panel | Square) -> float:
     return (0.18 if panel.title or panel.heading else 0.0) + 0.16 * lines
 
 
-def _pitch(panel: Panel, room: float) -> float:
-    return min(0.2, room / len(panel.labels)) if panel.square else panel.step
-
-
 def _body(panel: Panel | Square, room: float) -> float:
-    return room if isinstance(panel, Square) else len(panel.labels) * _pitch(panel, room)
+    return room if isinstance(panel, Square) else len(panel.labels) * panel.step
 
 
 def _draw(sheet: Sheet, line: _Line, top: float) -> None:
@@ -140,7 +134,7 @@ def _draw_square(sheet: Sheet, square: Square, x: float, top: float, side: float
 
 def _draw_panel(sheet: Sheet, panel: Panel, ends: tuple[float, float], top: float, room: float) -> None:
     start, left = ends
-    x, pitch = start + left + _GAP, _pitch(panel, room)
+    x, pitch = start + left + _GAP, panel.step
     size = 8.0 if pitch >= 0.125 else 7.0
     if left:
         for i, label in enumerate(panel.labels):
@@ -154,8 +148,7 @@ def _draw_panel(sheet: Sheet, panel: Panel, ends: tuple[float, float], top: floa
     if panel.title:
         above -= 0.16 if panel.below else 0.0
         sheet.title(x, above - 0.1, panel.title, room + (0.05 if panel.heading else panel.right))
-    across = len(panel.labels) * pitch if panel.square else room
-    axes = sheet.axes(x, top, across, len(panel.labels) * pitch)
+    axes = sheet.axes(x, top, room, len(panel.labels) * pitch)
     for i, text in enumerate(panel.beside):
-        sheet.text(x + across + 0.08, top + (i + 0.5) * pitch, text)
-    fill_panel(sheet, axes, panel, across)
+        sheet.text(x + room + 0.08, top + (i + 0.5) * pitch, text)
+    fill_panel(sheet, axes, panel, room)

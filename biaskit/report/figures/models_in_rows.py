@@ -24,24 +24,33 @@ PITCH = 0.24
 
 def models_in_rows(content: Content, name: str) -> Iterator[Figure]:
     """One figure of the first models in the order of the page, where there is something to draw."""
-    probed = next(iter(views(content, "probe")), None)
+    yield from _figure(content, next(iter(views(content, "probe")), None), name, MOST_MODELS)
+
+
+def every_model(view: View) -> Iterator[Figure]:
+    """The same of all models, where the first picture has not all of them."""
+    if len(all_marks(view.content)) > MOST_MODELS:
+        yield from _figure(view.content, view, f"{view.prefix}models", len(view.models))
+
+
+def _figure(content: Content, probed: View | None, name: str, most: int) -> Iterator[Figure]:
     said = _groups(probed) if probed is not None and probed.part.contrast[0] else []
-    written = _written(content)
+    written = _written(content) if most == MOST_MODELS else {}
     found = {str(row["model"]) for _, rows in said for row in rows} | set(written)
     every = [model for model in all_marks(content) if model in found]
-    models = every[:MOST_MODELS]
+    models = every[:most]
     shown = [_said(probed, title, rows, models) for title, rows in said] if probed is not None else []
     shown += [_against_labour(content, written, models)] if written else []
     if not models:
         return
     n = sorted({row["n_jobs"] for _, rows in said for row in rows} | {r["n_a"] for r in written.values()})
-    more = f" {MOST_MODELS} of {len(every)} models." if len(every) > MOST_MODELS else ""
+    more = f" {most} of {len(every)} models." if len(every) > most else ""
     caption = (
         f"In percent; means over n = {' or '.join(map(str, n))} jobs or occupations; bars: 95\u00a0% "
         f"intervals.{more} Tables: probe_groups, tests."
     )
     tips = [each.tip for panel in shown for one in panel.dots for each in one.points[:3] if each]
-    legend = [*_legend(probed, said), *panels.undefined(shown)]
+    legend = [*_legend(probed, said)]
     plot = Plot(
         [Band(shown)], caption, f"Dot plot of {count(len(models), 'model')}. {'; '.join(tips)}.", legend
     )

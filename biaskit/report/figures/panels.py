@@ -76,7 +76,6 @@ class Panel:
     pitch: float = 0.0  # inches between rows; 0: by the number of series
     least: float = 0.95  # inches that its axes take at least
     apart: bool = True  # series stand one under the other within a row
-    square: bool = False  # as many columns as rows
     draw: Callable[[Sheet, Axes], None] | None = None  # what else stands in it
 
     @property
@@ -125,8 +124,9 @@ def point(
     return Point(read[0], read[1], read[2], tip, **look)
 
 
-def undefined(panels: Iterable[Panel]) -> list[Entry]:
+def undefined(bands: Iterable[Band]) -> list[Entry]:
     """The entry of a legend for numbers that are not defined, where there is one."""
+    panels = [panel for band in bands for panel in band.panels if isinstance(panel, Panel)]
     points = [each for panel in panels for one in panel.dots for each in one.points]
     return [UNDEFINED] if any(each is not None and each.x != each.x for each in points) else []
 

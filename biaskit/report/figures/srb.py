@@ -1,4 +1,4 @@
-"""Figures of the SRB score: GAS(P) Figure 3 (scores) and Figure 4 (change between two models)."""
+"""The SRB scores of occupations: GAS(P) Figure 3."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from biaskit.report.figures.lettering import cut
 from biaskit.report.figures.panels import Band, Dots, Panel, Point, number, of_items
 from biaskit.report.figures.sheet import Entry
 from biaskit.report.figures.style import FEMALE, INK, MALE, Mark
-from biaskit.report.figures.view import Plot, View, mean, portions, short, told
+from biaskit.report.figures.view import Plot, View, mean, short, told
 from biaskit.tables.query import Row, defined, distinct, where
 from biaskit.wording import count
 
@@ -64,7 +64,7 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str], every: Seque
         "vector model. Table: srb."
     )
     legend = [Entry(f"words of {who}", mark) for who, mark in GENDERS.values()]
-    legend += [Entry("within its null", Mark(INK, "o"), fill="none"), *panels.undefined(shown)]
+    legend += [Entry("within its null", Mark(INK, "o"), fill="none")]
     return Plot([Band(shown)], caption, f"Dot plot of {len(order)} occupations. {told(said, 'srb')}", legend)
 
 
@@ -84,52 +84,3 @@ def _mean(model: str, who: str, values: Sequence[float]) -> str:
     n = count(sum(v == v for v in values), "occupation")
     nearer = f"nearer to specified {'women' if value < 0 else 'men'}"
     return f"{cut(model)}: {who}'s words {short(value, sign=True)} on average over {n} ({nearer})."
-
-
-def changes(view: View) -> Iterator[Figure]:
-    """Percent change of the scores between models named one after the other."""
-    rows = view.content.between.get("srb_change") or view.part.tables.get("srb_change", ())
-    pairs = [
-        pair
-        for pair in zip(view.models, view.models[1:], strict=False)
-        if any((r["model_old"], r["model_new"]) == pair and r["percent_change"] is not None for r in rows)
-    ]
-    for nth, place, some in portions(pairs, PER_FIGURE // 2, even=False):
-        yield view.finished(f"srb-change{nth}", "Change of the SRB scores", _changes(view, rows, some), place)
-
-
-def _changes(view: View, every: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
-    rows = [row for row in every if (row["model_old"], row["model_new"]) in pairs]
-    order = _order(view, rows)
-    limit = scales.widest([number(row["percent_change"]) for row in rows], 10)
-    shown, said = [], []
-    for old, new in pairs:
-        dots = []
-        for gender, (who, mark) in GENDERS.items():
-            own = where(rows, model_old=old, model_new=new, gender=gender)
-            points = of_items(order, own, "occupation", _change)
-            dots.append(Dots(mark, points))
-            known = [each.x for each in points if each.x == each.x]
-            up = sum(value > 0 for value in known)
-            said.append(f"{cut(old)} to {cut(new)}, {who}: up in {up} of {len(known)} occupations.")
-        scale = scales.effects(limit, "percent change", "change, %", per=1)
-        shown.append(Panel(order, scale, dots, title=f"{cut(old, 24)} →", below=cut(new, 24)))
-    n_defined = len(defined(rows, "percent_change"))
-    caption = (
-        "Change of the SRB score from an older to a newer model, for models named one after the other; "
-        f"other pairs stand in the table. n = {len(order)} occupations, {n_defined} of {len(rows)} changes "
-        "defined; unit: percent of the older score; right = nearer to one's own specified gender; a change "
-        "of single scores, no interval. Table: srb_change."
-    )
-    legend = [Entry(who, mark) for who, mark in GENDERS.values()] + panels.undefined(shown)
-    alt = f"Dot plot of {len(order)} occupations. {told(said, 'srb_change')}"
-    return Plot([Band(shown)], caption, alt, legend)
-
-
-def _change(row: Row | None) -> Point:
-    if row is None or row["percent_change"] is None:
-        return panels.point(None)
-    names = f"{cut(row['occupation'])}, {GENDERS[row['gender']][0]}, {cut(row['model_old'])} to"
-    return Point(
-        row["percent_change"], tip=f"{names} {cut(row['model_new'])}: {row['percent_change']:+.0f} %"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.report.figures import panels, scales
+from biaskit.report.figures import scales
 from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.lettering import cut
 from biaskit.report.figures.panels import BEHIND, Band, Dots, Panel, number, point
@@ -78,7 +78,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     )
     legend = [*view.entries(models), Entry("single occupations", BEHIND), Entry("0.5", line=":")]
     alt = f"Dot plot of {len(CELLS)} areas under the curve. {told(said, 'text_transfer')}"
-    return Plot([Band([panel])], caption, alt, [*legend, *panels.undefined([panel])])
+    return Plot([Band([panel])], caption, alt, [*legend])
 
 
 def _told(view: View, row: Row | None) -> str:

@@ -11,7 +11,7 @@ from biaskit.report.content import Content
 from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.layout import lay_out
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
-from biaskit.report.figures.panels import Band
+from biaskit.report.figures.panels import Band, undefined
 from biaskit.report.figures.sheet import COLUMN, WIDTH, Entry
 from biaskit.report.figures.style import Mark, marks_of
 from biaskit.runs.claims import GASP
@@ -137,7 +137,7 @@ def finished(name: str, title: str, plot: Plot) -> Figure:
 
 def _drawn(name: str, title: str, plot: Plot, width: float) -> Figure:
     """Say once if it shows boxes for lacking characters."""
-    sheet = lay_out(plot.bands, plot.legend, width)
+    sheet = lay_out(plot.bands, [*plot.legend, *undefined(plot.bands)], width)
     svg = sheet.svg(name, plot.alt)
     note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
     return Figure(name, title, plot.caption + note, plot.alt, svg, sheet)

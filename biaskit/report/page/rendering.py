@@ -40,8 +40,6 @@ MOST_BRIEFS = 3
 HERO = "figure-answer"
 REPEATS = ("figure-jobs", "figure-scatter")
 """Figures of the numbers that the first picture holds: they stand in the fold."""
-FOLDED = ("nonbinary",)
-"""Figures for readers of the methods."""
 WITHOUT_SCRIPT = 2
 """The first figures stand in the page itself; the others are unpacked by its script."""
 
@@ -249,7 +247,7 @@ def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Ite
     for question in QUESTIONS:
         own = [plate for plate in plates[1:] if plate.question == question.id]
         hero = plates[0].id if plates else ""
-        folded = (*(f"figure-{name}" for name in FOLDED), *(REPEATS if hero == HERO else ()))
+        folded = REPEATS if hero == HERO else ()
         shown = [plate for plate in own if not (plate.reason or plate.id.startswith(folded))][:1]
         engine = {"say": "probe", "write": "personas"}.get(question.id, "")
         yield Section(
