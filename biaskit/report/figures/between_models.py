@@ -101,8 +101,8 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
     caption = (
         "Share for the first model minus share for the second, in points (of −1 to 1), without an "
         f"instruction; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over "
-        f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes tell the verdicts apart. "
-        "Tables: tests (kind crossed, contrast models), probe_jobs."
+        f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes: verdicts. Tables: "
+        "tests (kind crossed, contrast models), probe_jobs."
     )
     alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
     legend = _legend(rows, within) + ([forest.JOBS] if of_jobs else [])
