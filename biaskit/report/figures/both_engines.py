@@ -59,7 +59,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
         "words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over occupations. "
         "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
     )
-    legend = [Entry(model, mark) for model, mark in marks.items()]
+    legend = [Entry(model, mark) for model, mark in marks.items()] if len(known) > 1 else []
     return Plot(
         [Band(squares)], caption, f"Three scatter plots of {n} occupations. {told(said, 'tests')}", legend
     )

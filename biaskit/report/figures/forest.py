@@ -48,7 +48,7 @@ def bands(
         for bias_type, group in columns:
             own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
             drawn, below = dots(own, (bias_type, group, gender)), SIDES.get(group, group)
-            of_gender.append(Panel(labels, scale, drawn, title=asked(bias_type), below=below))
+            of_gender.append(Panel(labels, scale, drawn, title=asked(bias_type), below=below, sentences=True))
         made.append(Band(of_gender, f"Share of {people(gender)}"))
     return made
 

@@ -12,7 +12,7 @@ from biaskit.report.figures.sheet import COLUMN, LINE, MARGIN, Entry, Sheet, mar
 _GAP = 0.12
 _FOOT = 0.42
 """Inches under axes: ticks and their name."""
-_LABELS, _LABELS_OF_ONE, _LABELS_IN_COLUMN = 0.3, 0.37, 0.46
+_LABELS, _LABELS_OF_ONE, _LABELS_IN_COLUMN = 0.3, 0.37, 0.5
 """Part of a width that the names of rows take at most, beside several panels, beside one, and in a column."""
 _LARGEST, _LEAST, _BEFORE = 2.2, 1.0, 0.6
 """Inches: the side of a square at most and at least, and what its upright axis takes."""
@@ -138,7 +138,7 @@ def _draw_panel(sheet: Sheet, panel: Panel, ends: tuple[float, float], top: floa
     size = 8.0 if pitch >= 0.125 else 7.0
     if left:
         for i, label in enumerate(panel.labels):
-            shown = shorten(label, left - MARGIN, size=size)
+            shown = shorten(label, left - MARGIN, size=size, sentence=panel.sentences)
             sheet.text(start + left, top + (i + 0.5) * pitch, shown, ha="right", fontsize=size)
     above = top - (0.16 if panel.tall else 0.0)
     if panel.below:

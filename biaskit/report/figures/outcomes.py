@@ -42,14 +42,18 @@ def outcomes(view: View) -> Iterator[Figure]:
 
 def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     looks, lines = _looks(view, rows), _lines(view, rows)
-    bars = [_bar(name, own, looks) for name, own in lines]
     scale = scales.shares("share of the answers", parity=False)
-    panel = Panel([name for name, _ in lines], scale, (), bars, pitch=0.26)
+    panels = []
+    for title in dict.fromkeys(title for title, *_ in lines):
+        of = [(name, own) for place, name, own in lines if place == title]
+        bars = [_bar(f"{title}, {name}" if name else title, own, looks) for name, own in of]
+        labels = [name or "all jobs" for name, _ in of]
+        panels.append(Panel(labels, scale, (), bars, title, pitch=0.26, least=1.3))
     said = []
-    for name, own in lines:
+    for title, name, own in lines:
         shares = {looks[kind][0]: first(own, outcome=kind) for kind in looks}
         known = [f"{what} {percent(row['share'])} %" for what, row in shares.items() if row and row["share"]]
-        said.append(f"{cut(name)}: {', '.join(known)}.")
+        said.append(f"{title}, {cut(name)}: {', '.join(known)}.")
     answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
     caption = (
         f"Sampled answers in percent by what they say, by rules over their words; n = {answers} answers a "
@@ -57,7 +61,7 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
         "probe_outcomes."
     )
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
-    return Plot([Band([panel])], caption, f"Stacked bars. {told(said, 'probe_outcomes')}", legend)
+    return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_outcomes')}", legend)
 
 
 def _looks(view: View, rows: Sequence[Row]) -> _Looks:
@@ -70,8 +74,8 @@ def _looks(view: View, rows: Sequence[Row]) -> _Looks:
     return looks | {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
 
 
-def _lines(view: View, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """Label and rows of each bar: groups of jobs where there are several."""
+def _lines(view: View, rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
+    """Panel, label and rows of each bar: groups of jobs where there are several."""
     models = distinct(rows, "model")
     found = []
     for model in models:
@@ -80,8 +84,8 @@ def _lines(view: View, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
             groups = [str(group) for group in distinct(of, "job_group")]
             for group in [g for g in groups if g != EVERY_GROUP] or groups:
                 jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
-                bits = [str(model) if len(models) > 1 else "", asked(bias_type), jobs]
-                found.append((", ".join(filter(None, bits)), where(of, job_group=group)))
+                name = ", ".join(filter(None, [str(model) if len(models) > 1 else "", jobs]))
+                found.append((asked(bias_type), name, where(of, job_group=group)))
     return found[:_MOST_ROWS]
 
 

@@ -75,6 +75,7 @@ class Panel:
     heading: str = ""  # above what stands beside
     pitch: float = 0.0  # inches between rows; 0: by the number of series
     least: float = 0.95  # inches that its axes take at least
+    sentences: bool = False  # long labels lose their end, and not their middle
     apart: bool = True  # series stand one under the other within a row
     draw: Callable[[Sheet, Axes], None] | None = None  # what else stands in it
 

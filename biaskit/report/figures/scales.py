@@ -86,7 +86,7 @@ def amounts(
     def draw(axes: Axes, room: float) -> None:
         _level(axes, names, room)
         axes.set_xlim(0, end)
-        axes.xaxis.set_major_locator(MaxNLocator(6 if room > 1.9 else 3, integer=whole))
+        axes.xaxis.set_major_locator(MaxNLocator(6 if room > 1.9 else 3 if room > 0.9 else 2, integer=whole))
         if not whole and end <= 1:
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}\u00a0%"))
 

@@ -47,15 +47,15 @@ def areas(view: View) -> Iterator[Figure]:
 def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     means = where(rows, occupation=ALL_OCCUPATIONS)
     single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
+    cells = [cell for cell in CELLS if defined(where(rows, **_of(cell)), "auc")]
     dots, said = [], []
     for model in models:
         points, behind = [], []
-        for (trained_on, tested_on), label in CELLS.items():
-            cell = {"model": model, "trained_on": trained_on, "tested_on": tested_on}
-            row = first(means, **cell)
-            tip = f"{cut(model)}, {label} {_told(view, row)}"
+        for cell in cells:
+            row = first(means, model=model, **_of(cell))
+            tip = f"{cut(model)}, {CELLS[cell]} {_told(view, row)}"
             points.append(point(row, ("auc", "ci_low", "ci_high"), tip))
-            behind.append([number(one["auc"]) for one in where(single, **cell)])
+            behind.append([number(one["auc"]) for one in where(single, model=model, **_of(cell))])
         dots.append(Dots(view.marks[model], points, behind=behind))
         said.append("; ".join([each.tip for each in points]) + ".")
 
@@ -65,7 +65,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle=":", zorder=1)
 
-    panel = Panel(list(CELLS.values()), scale, dots, pitch=0.2 + 0.045 * len(models))
+    panel = Panel([CELLS[cell] for cell in cells], scale, dots, pitch=0.2 + 0.045 * len(models))
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     caption = (
@@ -77,8 +77,12 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         "(auc_associated, auc_specified, auc_transfer)."
     )
     legend = [*view.entries(models), Entry("single occupations", BEHIND), Entry("0.5", line=":")]
-    alt = f"Dot plot of {len(CELLS)} areas under the curve. {told(said, 'text_transfer')}"
+    alt = f"Dot plot of {count(len(cells), 'area')} under the curve. {told(said, 'text_transfer')}"
     return Plot([Band([panel])], caption, alt, [*legend])
+
+
+def _of(cell: tuple[str, str]) -> dict[str, str]:
+    return {"trained_on": cell[0], "tested_on": cell[1]}
 
 
 def _told(view: View, row: Row | None) -> str:

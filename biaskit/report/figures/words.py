@@ -84,12 +84,12 @@ def _words(view: View, model: str, found: Sequence[tuple[Row, list[Row]]], n_lis
         panels.append(
             Panel(
                 labels,
-                scales.amounts(zs, "z"),
+                scales.amounts(zs, "z", whole=True),
                 [Dots(view.marks[model], points)],
                 title=f"{who}, {occupation}" if occupation else who,
                 beside=beside,
                 pitch=0.19,
-                least=0.5,
+                least=0.7,
                 draw=partial(_stems, [row["z"] for row in rows]),
             )
         )

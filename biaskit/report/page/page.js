@@ -269,8 +269,9 @@
     const opened = element("ul", { class: "sentences", "aria-live": "polite" });
     const selects = [["model", "model"], ["occupation", "occupation"], ["origin", "gender in the prompt?"],
       ["gender", "words of"]].map(([key, label]) => [key, label, on(element("select"), "change", narrow)]);
-    mount.append(element("div", { class: "tools" }, ...selects.map(([, label, select]) => element("label", {}, label, select))),
-      title, buttons, opened);
+    const shown = selects.map(([key, label, select]) =>
+      element("label", { hidden: distinct(lists.map((list) => list[key])).length < 2 }, label, select));
+    mount.append(element("div", { class: "tools" }, ...shown), title, buttons, opened);
 
     // Every choice leaves only lists that exist: a field offers what goes with the fields before it.
     function narrow() {
