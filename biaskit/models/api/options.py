@@ -21,3 +21,4 @@ class ApiOptions:
     price: Price | None = None  # before the table of prices
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose
+    tell: Callable[[str], None] = lambda _: None  # what every user must hear
