@@ -33,7 +33,7 @@
     return made;
   }
 
-  const button = (text, then) => on(element("button", { type: "button" }, text), "click", then);
+  const button = (text, then, ...more) => on(element("button", { type: "button" }, text, ...more), "click", then);
 
   // --- what is searched and chosen from -----------------------------------------------------------
 
@@ -131,7 +131,12 @@
       const first = column.text ? 1 : -1; // large numbers first
       const now = sorted?.column === column ? sorted.direction : 0;
       sorted = now === -first ? null : { column, direction: now === first ? -first : first };
-      heads.forEach((head, j) => mark(head, sorted?.column === columns[j] ? sorted.direction : 0));
+      heads.forEach((head, j) => {
+        const way = sorted?.column === columns[j] ? sorted.direction : 0;
+        head.toggleAttribute("aria-sort", way);
+        if (way) head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
+        head.querySelector("i").textContent = "↓↕↑"[way + 1];
+      });
       list.update();
     }));
     for (const [what, said] of [
@@ -151,17 +156,8 @@
     list.update();
   }
 
-  function heading(column, sort) {
-    const made = button(column.label, sort);
-    made.append(element("i", { "aria-hidden": "true" }, "↕"));
-    return element("th", { scope: "col", class: column.text ? null : "number", title: column.name }, made);
-  }
-
-  function mark(head, direction) {
-    if (direction) head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
-    else head.removeAttribute("aria-sort");
-    head.querySelector("i").textContent = direction > 0 ? "↑" : direction < 0 ? "↓" : "↕";
-  }
+  const heading = ({ label, text, name }, sort) => element("th",
+    { scope: "col", class: text ? null : "number", title: name }, button(label, sort, element("i", { "aria-hidden": "true" }, "↕")));
 
   function row(columns, i) {
     return element("tr", {}, ...columns.map((column, j) => {
@@ -294,9 +290,8 @@
           made.forEach((other) => other.setAttribute("aria-pressed", String(other === one)));
           const found = places.map((place) => highlighted(sentences[place], word));
           opened.replaceChildren(...(found.length ? found : [element("li", {}, `No sentence with “${word}” is stored here.`)]));
-        });
+        }, element("small", {}, z.toFixed(1).replace("-", "−")));
         one.setAttribute("aria-pressed", "false");
-        one.append(element("small", {}, z.toFixed(1).replace("-", "−")));
         return one;
       });
       buttons.replaceChildren(...made.map((one) => element("li", {}, one)));

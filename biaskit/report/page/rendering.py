@@ -37,9 +37,6 @@ _ROOM = 2_000
 """Bytes kept free for the sentences that say what was left out."""
 MOST_BRIEFS = 3
 """Sentences that stand in the open under a question."""
-HERO = "figure-answer"
-REPEATS = ("figure-jobs", "figure-scatter")
-"""Figures of the numbers that the first picture holds: they stand in the fold."""
 WITHOUT_SCRIPT = 2
 """The first figures stand in the page itself; the others are unpacked by its script."""
 
@@ -108,7 +105,7 @@ def render_page(
     has no data is not on the page.
     """
     plates = [_plate(figure, number) for number, figure in enumerate(figures)]
-    drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg + plate.column for plate in plates]
+    drawings = [("", "") if plate.place < WITHOUT_SCRIPT else (plate.svg, plate.column) for plate in plates]
     whole = _whole(content, said, plates)
     fixed = len(_html(whole, {}, {}))
     packed: dict[tuple[object, ...], str] = {}
@@ -140,7 +137,10 @@ def is_page(content: bytes) -> bool:
 
 
 def _packed(
-    content: Content, drawings: Sequence[str], extent: fitting.Extent, done: dict[tuple[object, ...], str]
+    content: Content,
+    drawings: Sequence[fitting.Drawn],
+    extent: fitting.Extent,
+    done: dict[tuple[object, ...], str],
 ) -> dict[str, str]:
     """The data by name; what an earlier, larger extent packed in the same way is taken from `done`."""
     data = {}
@@ -246,9 +246,7 @@ def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Ite
     of_texts, of_prompts = bool(content.examples), {one.engine for one in content.prompts}
     for question in QUESTIONS:
         own = [plate for plate in plates[1:] if plate.question == question.id]
-        hero = plates[0].id if plates else ""
-        folded = REPEATS if hero == HERO else ()
-        shown = [plate for plate in own if not (plate.reason or plate.id.startswith(folded))][:1]
+        shown = [plate for plate in own if not plate.reason][:1]
         engine = {"say": "probe", "write": "personas"}.get(question.id, "")
         yield Section(
             id=question.id,
