@@ -36,7 +36,7 @@ from fakes.findings_rows import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.compare.requirement import require_equivalent
+from biaskit.compare.gate import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, cannot_show, findings
 from biaskit.report.findings.finding import TOPICS
