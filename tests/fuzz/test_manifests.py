@@ -16,7 +16,8 @@ from fuzz.oracle import check_said
 from fuzz.run_folders import put
 
 pytestmark = [pytest.mark.usefixtures("no_waiting"), pytest.mark.slow]
-ODD = (0.5, -1, True, None, "x", [], {}, ["x"])
+GONE = object()
+ODD = (GONE, 0.5, -1, True, None, "x", [], {}, ["x"])
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +44,26 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from _places(one, (*path, key))
 
 
+def _without(manifest: Any, place: tuple[Any, ...]) -> Any:
+    copy = json.loads(json.dumps(manifest))
+    inside = copy
+    for key in place[:-1]:
+        inside = inside[key]
+    del inside[place[-1]]
+    return copy
+
+
 @pytest.mark.parametrize("engine", ["probe", "personas", "compare"])
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: "gone" if odd is GONE else repr(odd))
 @pytest.mark.usefixtures("compared")
 def test_an_odd_value(engine: str, odd: Any, runs: dict[str, Path], console: Cli, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(runs[engine], run)
     manifest = json.loads((run / "manifest.json").read_bytes())
     for place in _places(manifest):
-        (run / "manifest.json").write_text(json.dumps(put(manifest, place, odd)))
+        if odd is GONE and not (place and isinstance(place[-1], str)):
+            continue
+        changed = _without(manifest, place) if odd is GONE else put(manifest, place, odd)
+        (run / "manifest.json").write_text(json.dumps(changed))
         command = ("report", str(run), "--out", "page.html") if engine == "compare" else ("analyze", str(run))
         check_said(console(*command), (place, odd))
