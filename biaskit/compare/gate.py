@@ -15,6 +15,7 @@ Pair = tuple[str, str, str]
 """(engine, later, earlier): two models that were to be compared."""
 SHOWN = 5
 """Rows that do not hold, named in words."""
+CI90 = ("ci90_low", "ci90_high")
 NO_DIRECTION = {
     "no-clear-difference": "no clear difference",
     "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
@@ -162,9 +163,12 @@ def _without_a_row(require: Require, meant: Sequence[Row], pairs: Sequence[Pair]
 
 def _why_not(require: Require, row: Row, coverage: Mapping[tuple[str, str], float | None]) -> str:
     """Why a row does not show what is required; "" where it does."""
-    if _is_open(row):
+    if verdict_of(row) in ("not-measured", "no-verdict"):
         return verdict_in_words(row)
-    sizes = [n for n in (row["n_a"], row["n_b"]) if n is not None]
+    needed = ("estimate", "ci_low", "ci_high") if require.limit is not None else ("estimate", *CI90)
+    if not all(_is_number(row[name]) for name in needed):
+        return f"not measured ({row['reason'] or 'no interval'})"
+    sizes = [n for n in (row.get("n_a"), row.get("n_b")) if n is not None]
     if require.min_n is not None and (not sizes or min(sizes) < require.min_n):
         return f"rests on {min(sizes, default=0):,}, fewer than {require.min_n:,}"
     if require.min_coverage is not None and (why := _too_little(require.min_coverage, row, coverage)):
@@ -176,17 +180,8 @@ def _why_not(require: Require, row: Row, coverage: Mapping[tuple[str, str], floa
     if require.margin is None:
         holds = verdict_of(row) == "equivalent"
     else:
-        holds = _is_number(row["ci90_low"]) and -margin <= row["ci90_low"] and row["ci90_high"] <= margin
-    if holds:
-        return ""
-    said = verdict_in_words(row)
-    return f"{numbers(row, 90)}, margin ±{margin:g}: {said}" if _is_number(row["ci90_low"]) else said
-
-
-def _is_open(row: Row) -> bool:
-    """Whether a row has no estimate with an interval that a verdict may rest on."""
-    numbers_ = (row["estimate"], row["ci_low"], row["ci_high"])
-    return verdict_of(row) in ("not-measured", "no-verdict") or not all(map(_is_number, numbers_))
+        holds = -margin <= row["ci90_low"] and row["ci90_high"] <= margin
+    return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
 
 
 def _is_number(value: object) -> bool:
@@ -216,7 +211,7 @@ def _too_little(least: float, row: Row, coverage: Mapping[tuple[str, str], float
 def verdict_in_words(row: Row) -> str:
     """A row as a verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
     found = verdict_of(row)
-    if found == "not-measured" or not _is_number(row["estimate"]) or not _is_number(row["ci_low"]):
+    if found == "not-measured":
         return f"not measured ({row['reason'] or 'no interval'})"
     if found == "equivalent":
         return f"equivalent within ±{row['margin']:g}"
@@ -237,5 +232,5 @@ def named(row: Row) -> str:
 
 def numbers(row: Row, level: int) -> str:
     """A row's estimate and its interval at 90 or 95 %."""
-    low, high = ("ci90_low", "ci90_high") if level == 90 else ("ci_low", "ci_high")
+    low, high = CI90 if level == 90 else ("ci_low", "ci_high")
     return f"{row['estimate']:+.3f}, {level} % interval [{row[low]:+.3f}, {row[high]:+.3f}]"

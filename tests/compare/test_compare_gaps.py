@@ -618,6 +618,6 @@ def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> Non
     write_table(file, "probe_cells", rows, groups=GROUPS, contrast=("female", "male"))
     open_ = require_equivalent(compared(run).tests)
     assert not open_.holds
-    assert {"not-identified"} == {row["verdict"] for row in open_.failing}
+    assert {"not-identified"} == {one.row["verdict"] for one in open_.failing}
     assert open_.n_rows == len(open_.failing)
     assert verdict_in_words(open_.failing[0].row).startswith("not identified")

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from fakes.command import Cli
-from fakes.numbered_runs import probe_run
+from fakes.numbered_runs import full, probe_run
 
 import biaskit as bk
 from biaskit.compare.gate import GateResult, judge_policy, verdict_in_words
@@ -23,22 +23,40 @@ from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
 
 ROW = {
-    "engine": "probe", "family": "probe/share/crossed/groups", "quantity": "share", "gender": "female",
-    "model_a": "m", "model_b": "m", "bias_type": "explicit", "setting": "plain", "prompt_form": "raw",
-    "instruction_a": "0", "instruction_b": "0", "group_a": "women's", "group_b": "men's",
-    "kind": "crossed", "unit": "jobs", "estimate": 0.0, "effect_size": None, "statistic": None,
-
-        "dof": 20.0,
-        "p_value": 0.9,
-        "p_adjusted": 0.9,
-        "ci_low": -0.03,
-        "ci_high": 0.03,
-        "n_a": 20,
-        "n_b": 20
-    ,
-    "ci90_low": -0.02, "ci90_high": 0.02, "margin": 0.05, "equivalent": True,
-    "bound_low": None, "bound_high": None, "reason": "",
+    "engine": "probe",
+    "family": "probe/share/crossed/groups",
+    "quantity": "share",
+    "gender": "female",
+    "model_a": "m",
+    "model_b": "m",
+    "bias_type": "explicit",
+    "setting": "plain",
+    "prompt_form": "raw",
+    "instruction_a": "0",
+    "instruction_b": "0",
+    "group_a": "women's",
+    "group_b": "men's",
+    "kind": "crossed",
+    "unit": "jobs",
+    "estimate": 0.0,
+    "effect_size": None,
+    "statistic": None,
+    "dof": 20.0,
+    "p_value": 0.9,
+    "p_adjusted": 0.9,
+    "ci_low": -0.03,
+    "ci_high": 0.03,
+    "n_a": 20,
+    "n_b": 20,
+    "ci90_low": -0.02,
+    "ci90_high": 0.02,
+    "margin": 0.05,
+    "equivalent": True,
+    "bound_low": None,
+    "bound_high": None,
+    "reason": "",
 }
+GENDERS = ("male", "female", "diverse")
 GROUPS = {"contrast": "groups", "quantity": "share"}
 
 
@@ -61,12 +79,12 @@ def judged(*rows: Mapping[str, Any], **require: Any) -> GateResult:
         ({"ci90_high": math.nextafter(0.05, 1)}, {"margin": 0.05}, "margin ±0.05"),
         ({}, {"margin": 0.01}, "90 % interval [-0.020, +0.020], margin ±0.01"),
         ({"margin": None, "equivalent": None}, {"margin": 0.05}, ""),  # its own margin is not asked for
-        ({"p_value": None}, {"margin": 0.05}, "no verdict"),
+        ({"p_value": None, "verdict": ""}, {"margin": 0.05}, "no verdict"),
         ({"ci_low": None}, {"margin": 0.05}, "not measured"),
         ({"estimate": math.nan}, {"margin": 0.05}, "not measured"),
         ({"ci_high": math.inf}, {"limit": 0.1, "min_n": 5}, "not measured"),
         ({"estimate": None, "reason": "only one job"}, {"margin": 0.05}, "not measured (only one job)"),
-        ({"ci90_low": None}, {"margin": 0.05}, "no clear difference"),
+        ({"ci90_low": None}, {"margin": 0.05}, "not measured (no interval)"),
         ({"n_b": 4}, {"margin": 0.05, "min_n": 5}, "rests on 4, fewer than 5"),
         ({"n_a": None, "n_b": None}, {"margin": 0.05, "min_n": 5}, "rests on 0, fewer than 5"),
         ({"n_b": None}, {"margin": 0.05, "min_n": 20}, ""),
@@ -198,7 +216,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _odd_row(rng: random.Random, number: int) -> dict[str, Any]:
-    estimate = rng.choice([0.0, 0.05, -0.05, rng.uniform(-0.3, 0.3)])
+    estimate = rng.choice([0.0, 0.0, 0.05, -0.05, rng.uniform(-0.3, 0.3)])
     half = rng.choice([0.0, 0.01, 0.05, rng.uniform(0, 0.2)])
     narrow = 0.84 * half
     values = {
@@ -209,12 +227,13 @@ def _odd_row(rng: random.Random, number: int) -> dict[str, Any]:
         "ci90_high": estimate + narrow,
         "p_value": rng.choice([0.0, 0.5, 1.0, rng.random()]),
         "equivalent": abs(estimate) + narrow <= 0.05,
-        "n_a": rng.choice([0, 2, 20, 200]),
+        "n_a": rng.choice([2, 20, 200]),
         "group_b": f"men's {number}",
+        "verdict": "",
     }
-    if rng.random() < 0.3:
+    if rng.random() < 0.15:
         values |= dict.fromkeys(rng.choice([("estimate",), ("ci_low", "ci_high"), ("p_value",), ("n_a",)]))
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         values |= {"ci90_low": None, "ci90_high": None, "equivalent": None}
     if rng.random() < 0.2:
         values |= {"bound_low": estimate - half, "bound_high": estimate + half}
@@ -224,10 +243,12 @@ def _odd_row(rng: random.Random, number: int) -> dict[str, Any]:
 def _run(base: Path, path: Path, rng: random.Random) -> Path:
     """A copy of a run with another tests.csv."""
     shutil.copytree(base, path)
-    tables, stored = TableSet(path), read_set(path, ("probe_cells", "probe_jobs", "probe_groups"))
+    tables, stored = TableSet(path), read_set(path, ("probe_cells", "probe_jobs"))
     for name, rows in stored.rows().items():
-        tables.add(name, rows, groups=("male", "female", "diverse"))
-    tables.add("tests", [_odd_row(rng, number) for number in range(rng.choice([0, 1, 2, 5]))])
+        tables.add(name, rows, groups=GENDERS, contrast=GENDERS[1::-1])
+    held = full("probe_groups", {"model": "m", "bias_type": "explicit", "coverage": 0.5, "gender": "female"})
+    tables.add("probe_groups", [held])
+    tables.add("tests", [_odd_row(rng, number) for number in range(rng.choice([0, 1, 1, 2]))])
     tables.analysis |= stored.analysis
     tables.write()
     return path
@@ -238,7 +259,7 @@ def _policy(rng: random.Random) -> str:
     lines += [rng.choice(["", "margin = 0.05", "margin = 0.2", "limit = 0.1\nmin_n = 10", "margin = 0"])]
     lines += [
         rng.choice(
-            ["", 'models = ["m"]', 'models = ["m", "gone"]', "min_coverage = 0.4", "min_coverage = 0.9"]
+            ["", 'models = ["m"]', 'models = ["m", "gone"]', "min_coverage = 0.4", "", "min_coverage = 0.9"]
         )
     ]
     return "\n".join(lines) + "\n"
