@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.compare import compare
     from biaskit.workflow.doctor import doctor
     from biaskit.workflow.forms import forms
+    from biaskit.workflow.gate import gate
     from biaskit.workflow.imported import analyze_texts
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
@@ -51,6 +52,7 @@ _FACE = {
     "compare": "biaskit.workflow.compare",
     "doctor": "biaskit.workflow.doctor",
     "forms": "biaskit.workflow.forms",
+    "gate": "biaskit.workflow.gate",
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
@@ -74,6 +76,7 @@ __all__ = [
     "compare",
     "doctor",
     "forms",
+    "gate",
     "load",
     "marked_words",
     "personas",
