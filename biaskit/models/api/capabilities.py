@@ -145,9 +145,10 @@ class Capabilities:
         """
         latency = self._latency(echo)
         at_once = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
-        # A server that reads prompts at the limit of its processor may still write many texts side by side.
-        parallel = max(self.parallel, self.parallel_texts) if texts else self.parallel
-        return at_once if parallel >= 2.0 else min(4, at_once)
+        if texts and self.parallel_texts >= 2.0:
+            # At the limit of its processor with prompts, it still writes many texts side by side.
+            return 16 if latency < 4.0 else 4
+        return at_once if self.parallel >= 2.0 else min(4, at_once)
 
     def start_several(self, prompts: int) -> int:
         """How many calls of so many prompts to begin with: as much work as a server does in some seconds."""
