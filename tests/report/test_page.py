@@ -33,7 +33,7 @@ from fakes.page_contents import (
     ten_models,
 )
 
-from biaskit.cli import compare
+from biaskit.compare import gate
 from biaskit.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, ExampleText, Gate, Span
 from biaskit.report.figures import between_models
@@ -287,7 +287,7 @@ def test_every_verdict_has_words_wherever_it_is_shown() -> None:
     verdicts = {*get_args(Verdict)}
     assert verdicts == labels.VERDICTS.keys() - {"shown"}
     assert verdicts == between_models._SHAPE_OF.keys()
-    assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == compare.NO_DIRECTION.keys()
+    assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == gate.NO_DIRECTION.keys()
 
 
 def test_the_rules_of_the_association_are_those_explained() -> None:

@@ -150,39 +150,48 @@ def test_true_means_are_those_of_many_worlds() -> None:
 # --- what counts as a false direction --------------------------------------------------------------------
 
 
-def finding(text: str, verdict: str = "shown", topic: str = "probe-implicit") -> Finding:
-    return Finding(text, topic, verdict, "")  # type: ignore[arg-type]
+def finding(
+    text: str, verdict: str = "shown", question: str = "say", topic: str = "probe-implicit"
+) -> Finding:
+    return Finding(text, topic, question, verdict)  # type: ignore[arg-type]
 
 
 NULL = worlds.Kind(ProbeKind())
+ASYMMETRY = "Asked outright, a says men for men’s jobs 12 points more often than women for women’s [1 to 23]."
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict", "about"),
+    ("made", "about"),
     [
-        ("Left to finish: 12 points more [1 to 23].", "higher", ["groups of jobs"]),
-        ("Left to finish: 12 points more [−1 to 23], no clear difference.", "no-clear-difference", []),
-        ("Against labour, 0 points more [−1 to 1], no clear difference. 2 points more [1 to 3] within jobs "
-         "mostly held by men.", "no-clear-difference", ["slope within a group"]),
-        ("a compared with b: x, 3 points less [−4 to −2] (paired p = 0.01); y, 1 point more [−1 to 3], no "
-         "clear difference.", "shown", ["models"]),
-        ("Over 12 occupations, the probe gap of a rises with x: rank correlation 0.7.", "higher",
-         ["relation of gaps"]),
-        ("Asymmetry: 1 point more [0 to 2], yet equivalent within ±5 points (90 % …).", "equivalent", []),
-        ("3 of 16 lists. Judged together (false discovery rate 5 %), 1 list stays longer: x.", "shown",
-         ["words"]),
-        ("Against parity: a gives women more than men in 3 [1 to 2].", "shown", []),
+        (
+            finding(
+                "Asked outright, a says women 12 points more often for x than for y [1 to 23].", "higher"
+            ),
+            ["groups of jobs"],
+        ),
+        (
+            finding(
+                "Asked outright, no clear difference in how often a says women for x and y [−1 to 9 points].",
+                "no-clear-difference",
+            ),
+            [],
+        ),
+        (finding(ASYMMETRY, "higher"), ["asymmetry"]),
+        (finding("Asked outright, a flattens the U.S. labour force.", "lower"), []),  # slopes are 0 there
+        (finding("Asked outright, a reverses the U.S. labour force.", "lower"), ["groups of jobs"]),
+        (finding("Answers and texts rise together.", "shown", "agree", "relations"), ["agree: relations"]),
+        (finding("31 words mark women in a’s texts, 6 by chance.", "shown", "how", "words"), ["how: words"]),
+        (finding("Asked outright, job by job, a says women more than men for 3 of 40, less for 2."), []),
     ],
-)  # fmt: skip
-def test_false_directions_are_read_off_verdict_and_clauses(text: str, verdict: str, about: list[str]) -> None:
-    topic = "models" if "compared" in text else "probe-implicit"
-    assert [what for what, _ in worlds.false_claims(finding(text, verdict, topic), NULL)] == about
+)
+def test_false_directions_are_read_off_verdict_and_words(made: Finding, about: list[str]) -> None:
+    assert [what for what, _ in worlds.false_claims(made, NULL)] == about
 
 
 def test_where_men_truly_have_more_an_asymmetry_is_no_false_direction() -> None:
-    text = "Asymmetry: 12 points more [1 to 23]."
-    assert worlds.false_claims(finding(text, "higher"), NULL)
-    assert not worlds.false_claims(finding(text, "higher"), worlds.Kind(ProbeKind(women=0.2)))
+    made = finding(ASYMMETRY, "higher")
+    assert worlds.false_claims(made, NULL)
+    assert not worlds.false_claims(made, worlds.Kind(ProbeKind(women=0.2)))
 
 
 # --- pages -----------------------------------------------------------------------------------------------
