@@ -19,6 +19,7 @@ from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
 from biaskit.runs.prompts import EarlierPrompts
 from biaskit.runs.reuse import Answers, find_answers
+from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
 from biaskit.study.keys import Study
@@ -63,6 +64,7 @@ class Session(Generic[M]):
     outcome: Outcome = field(default_factory=Outcome)
     reuse: bool = True  # take over what runs beside this one have stored
     earlier: dict[str, EarlierPrompts] = field(default_factory=dict)  # of models that are not what they were
+    shard: Shard = WHOLE  # which part of the plan is asked
 
     def begin(
         self,
@@ -81,7 +83,13 @@ class Session(Generic[M]):
             self.manifest = {"models": {}}
         else:
             self.manifest = start_manifest(
-                self.run, engine, study, question=question(), resolved=resolved(), command=self.command
+                self.run,
+                engine,
+                study,
+                question=question(),
+                resolved=resolved(),
+                command=self.command,
+                shard=self.shard,
             )
         opened: dict[str, M] = {}
         for label, spec in self.models.items():

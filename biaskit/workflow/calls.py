@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,9 +18,11 @@ from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
+from biaskit.runs.shards import Shard, how_to_merge, read_shard
 from biaskit.runs.store import count_rows, rows_file, run_folder
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
+from biaskit.wording import count
 from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
@@ -116,6 +118,7 @@ class CallOptions:
     price: str | None = None  # IN,OUT in USD per million tokens
     accept_drift: bool = False
     reuse: bool = True  # take over what runs of the same folder have stored
+    shard: str | None = None  # I/N: a part of the plan
     dry_run: bool = False
     watcher: Watcher | None = None
 
@@ -159,6 +162,8 @@ def run_study(
     fill: Callable[[Session[Any]], Outcome],
     analyse: Callable[[Path, Watcher], list[str]],
     unit: str,
+    divided: Sized,
+    unit_of_shards: str,
     result: type[R],
 ) -> R:
     """Name the models, find the run's folder, fill it, analyse it, and collect what a reader must know.
@@ -168,10 +173,19 @@ def run_study(
         open_model: `open_scorer` or `open_generator`, with what the study says of it.
         fill: scores or draws what has no row yet. analyse: makes its tables and returns notes.
         unit: what the notes call a request, such as "cells".
+        divided: what shards divide among them, one of which is called `unit_of_shards`.
     """
     with watching(call.watcher) as watcher:
         named = name_models(models, study, watcher)
-        run = run_folder(study.engine, study.name, [digest, list(named)], call.out)
+        shard = read_shard(call.shard)
+        run = folder = run_folder(study.engine, study.name, [digest, list(named)], call.out)
+        if call.out is None:
+            run = run.with_name(shard.named(run.name))
+        if shard.number > len(divided):
+            said = _empty(shard, len(divided), unit_of_shards)
+            if call.dry_run:  # which shows no notes at its end
+                watcher.note(said)
+            return result(run, (said,))
         api = call.api(named, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
@@ -179,15 +193,32 @@ def run_study(
             return open_model(spec, label=label, local=local, api=api, known=known, account=account, **how)
 
         session: Session[Any] = Session(
-            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line(), reuse=call.reuse
+            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
         )
+        session.reuse, session.shard = call.reuse, shard
         try:
             outcome = fill(session)
             made = not call.dry_run and (run / MANIFEST).exists()
-            notes = [*outcome.notes, *(analyse(run, watcher) if made else []), *failures(outcome, unit)]
+            notes = [*outcome.notes, *failures(outcome, unit)]
+            if made and shard.whole:
+                notes = [*outcome.notes, *analyse(run, watcher), *failures(outcome, unit)]
+            elif made:
+                notes.append(_of_shard(run, folder, shard, call.out))
         except KeyboardInterrupt as error:
             raise Interrupted(interrupted(run, study.engine)) from error
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
+
+
+def _empty(shard: Shard, n: int, unit: str) -> str:
+    return f"The plan has {count(n, unit)}, so {shard} is empty: nothing is asked, and no run is made."
+
+
+def _of_shard(run: Path, whole: Path, shard: Shard, out: str | Path | None) -> str:
+    """What a shard says at its end instead of tables."""
+    own = out is None
+    pattern = f"{whole}-shard-*-of-{shard.of}" if own else "SHARD..."
+    how = how_to_merge(shard, pattern, str(whole) if own else "RUN")
+    return f"{run} is {shard}: its rows are stored, and it has no tables of its own. {how}"
 
 
 def interrupted(run: Path, engine: str) -> str:

@@ -108,6 +108,7 @@ def probe(
     price: str | None = None,
     accept_drift: bool = False,
     reuse: bool = True,
+    shard: str | None = None,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
@@ -136,6 +137,8 @@ def probe(
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
         accept_drift: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
+        shard: "I/N", the I-th of N parts of the cells, in a run folder of its own
+            (docs/large-models.md#shards).
         dry_run: plan only; nothing is written.
         watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 
@@ -187,6 +190,8 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         fill=partial(_fill, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
+        divided=range(design.n_cells),
+        unit_of_shards="cell",
         result=ProbeResult,
     )
 
