@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from biaskit.personas.texts.association import associate_gender
     from biaskit.progress import Silent
     from biaskit.workflow.analyze import load
+    from biaskit.workflow.batch_answers import import_answers
     from biaskit.workflow.calibrate import calibrate
     from biaskit.workflow.cite import cite
     from biaskit.workflow.compare import compare
@@ -52,6 +53,7 @@ _FACE = {
     "doctor": "biaskit.workflow.doctor",
     "forms": "biaskit.workflow.forms",
     "load": "biaskit.workflow.analyze",
+    "import_answers": "biaskit.workflow.batch_answers",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
     "plan": "biaskit.workflow.plan",
@@ -74,6 +76,7 @@ __all__ = [
     "compare",
     "doctor",
     "forms",
+    "import_answers",
     "load",
     "marked_words",
     "personas",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from biaskit.errors import AskingStopped, BiaskitError, ModelError
 from biaskit.models.base import ContinuationScorer, TextGenerator
@@ -24,6 +24,9 @@ from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
 from biaskit.study.keys import Study
 
+if TYPE_CHECKING:
+    from biaskit.models.api.offline import Offline
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -34,10 +37,11 @@ class Outcome:
     failed: dict[str, dict[str, int]] = field(default_factory=dict)  # label → reason → number
     notes: list[str] = field(default_factory=list)
     plans: list[ModelPlan] = field(default_factory=list)
+    offline: Offline | None = None  # nobody is asked: what has no answer has not failed
 
     def count_failures(self, label: str, answers: Sequence[object]) -> None:
         """Count the failed requests among some answers, by reason."""
-        for answer in answers:
+        for answer in answers if self.offline is None else ():
             if isinstance(answer, Failed):
                 reasons = self.failed.setdefault(label, {})
                 reasons[answer.reason] = reasons.get(answer.reason, 0) + 1
@@ -187,7 +191,7 @@ class Session(Generic[M]):
     def show_plan(self, plan: ModelPlan) -> None:
         """Show what a model is still to be asked, before it is asked."""
         self.outcome.plans.append(plan)
-        self.watcher.planned(plan, dry_run=self.dry_run)
+        self.watcher.planned(plan, dry_run=self.dry_run or self.outcome.offline is not None)
 
     def keep_batch_size(self, model: M) -> None:
         """Write down the size that `auto` found: a resumed run must cut the same batches."""

@@ -23,6 +23,7 @@ from biaskit.runs.store import count_rows, rows_file, run_folder
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
 from biaskit.wording import count
+from biaskit.workflow.batch_requests import write_requests
 from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class CallOptions:
     accept_drift: bool = False
     reuse: bool = True  # take over what runs of the same folder have stored
     shard: str | None = None  # I/N: a part of the plan
+    write_requests: str | Path | None = None  # ask nothing: write what is to ask of an API to this file
     dry_run: bool = False
     watcher: Watcher | None = None
 
@@ -178,7 +180,7 @@ def run_study(
     with watching(call.watcher) as watcher:
         named = name_models(models, study, watcher)
         shard = read_shard(call.shard)
-        run = folder = run_folder(study.engine, study.name, [digest, list(named)], call.out)
+        run = whole = run_folder(study.engine, study.name, [digest, list(named)], call.out)
         if call.out is None:
             run = run.with_name(shard.named(run.name))
         if shard.number > len(divided):
@@ -190,22 +192,25 @@ def run_study(
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = replace(call.local(known.get("batch_size")), template_date=study.template_date)
-            return open_model(spec, label=label, local=local, api=api, known=known, account=account, **how)
+            own = replace(api, offline=session.outcome.offline)
+            return open_model(spec, label=label, local=local, api=own, known=known, account=account, **how)
 
         session: Session[Any] = Session(
             run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
         )
         session.reuse, session.shard = call.reuse, shard
         try:
-            outcome = fill(session)
-            made = not call.dry_run and (run / MANIFEST).exists()
-            notes = [*outcome.notes, *failures(outcome, unit)]
-            if made and shard.whole:
-                notes = [*outcome.notes, *analyse(run, watcher), *failures(outcome, unit)]
-            elif made:
-                notes.append(_of_shard(run, folder, shard, call.out))
+            if call.write_requests is not None:
+                notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
+            else:
+                outcome = fill(session)
+                made = not call.dry_run and (run / MANIFEST).exists()
+                more = analyse(run, watcher) if made and shard.whole else []
+                more += [_of_shard(run, whole, shard, call.out)] if made and not shard.whole else []
+                notes = [*outcome.notes, *more, *failures(outcome, unit)]
         except KeyboardInterrupt as error:
             raise Interrupted(interrupted(run, study.engine)) from error
+    outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
 
 

@@ -89,6 +89,7 @@ def personas(
     accept_drift: bool = False,
     reuse: bool = True,
     shard: str | None = None,
+    write_requests: str | Path | None = None,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
@@ -113,6 +114,8 @@ def personas(
         reuse: take over what other runs of the same folder have stored under the same key.
         shard: "I/N", the I-th of N parts of the occupations, in a run folder of its own
             (docs/large-models.md#shards).
+        write_requests: a .jsonl file: what is still to ask of an API is written there, in the format of
+            OpenAI's batches, and nothing is asked; `bk.import_answers` puts the answers in.
         dry_run: plan only; nothing is written.
         watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 

@@ -54,6 +54,7 @@ class Capabilities:
     echo_latency: float = 0.0  # seconds of one echo; nine where the server sorts its vocabulary in Python
     parallel: float = 1.0  # how many times faster four at once are than one after another
     scored: bool = False  # whether the questions about probabilities were put
+    assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
     findings: tuple[CapabilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
 

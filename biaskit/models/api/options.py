@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.meter import Purse
 from biaskit.models.api.prices import Price
+
+if TYPE_CHECKING:
+    from biaskit.models.api.offline import Offline
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +25,4 @@ class ApiOptions:
     price: Price | None = None  # before the table of prices
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose
+    offline: Offline | None = None  # nobody is asked: requests are written, or answers read

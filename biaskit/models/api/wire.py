@@ -138,7 +138,7 @@ class Lane:
             raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None
         finally:
             self.in_flight -= 1
-        return _read(self.endpoint, status, headers, content)
+        return read_reply(self.endpoint, status, headers, content)
 
     async def _send(self, call: Call, limit: float) -> tuple[int, Mapping[str, str], bytes]:
         import openai
@@ -277,7 +277,8 @@ class _Capped(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
+def read_reply(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
+    """What a server sent, as an answer. Raises a `Trouble` for everything that is none."""
     data = _object(content)
     if status == 200 and data is not None and not data.get("error"):
         # Who answered is stored with every row: it is foreign text like a message.

@@ -219,8 +219,11 @@ class _Sampler:
         accept, taken = self.session.accept_drift, self.taken.sources
         drift = Drift(self.generator.identity, known, accept=accept, taken=taken)
         number, still_open = 0, list(self.draws.open_series)
+        offline = self.session.outcome.offline is not None
         try:
-            while still_open or number == 0:
+            while offline and self._draw_due(writer, drift, usage):
+                pass  # what came may have opened a round whose answers are at hand too
+            while (still_open or number == 0) and not offline:
                 requests = self.draws.round(number, still_open)
                 for last in (False, True):
                     if any(self.draws.is_missing(request) for request in requests):
@@ -230,6 +233,13 @@ class _Sampler:
         finally:
             if self.n_rows or self.generator.used():
                 self._note_usage(usage, last=True)
+
+    def _draw_due(self, writer: RowWriter, drift: Drift, usage: Usage) -> bool:
+        """Where nobody is asked: the draws that are due, once; whether one of them came."""
+        due, before = self.draws.outlook()[0], self.n_rows
+        if due:
+            self._draw_round(0, due, writer, drift, usage, last=False)
+        return self.n_rows > before
 
     def _note_usage(self, usage: Usage, *, last: bool = False) -> None:
         used = {"rows": self.n_rows, "new_tokens": self.new_tokens, **self.generator.used()}

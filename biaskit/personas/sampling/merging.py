@@ -23,19 +23,26 @@ def merging(skip_bad: bool) -> Engine[PersonasDesign]:
         read=read_design,
         sign=design_signature,
         n_units=lambda design: len(design.occupations),
-        n_open=lambda run, manifest, design: n_open(run, manifest, design, skip_bad=skip_bad),
+        n_open=lambda run, manifest, design: what_is_open(run, manifest, design, skip_bad=skip_bad)[0],
         unit="draw",
     )
 
 
-def n_open(run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False) -> int:
-    """Draws of a stored run, of all its models, that are certain to be asked still."""
+def what_is_open(
+    run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False
+) -> tuple[int, int, int]:
+    """Draws of a stored run that are certain to be asked still, that may follow, and in how many rounds.
+
+    Of all its models; the rounds are those of the series that may take most.
+    """
     own, stored = part_of(design, shard_of(run, manifest)), stored_genders(run, design, skip_bad=skip_bad)
-    left = 0
+    left = later = rounds = 0
     for entry in manifest["models"].values():
-        due, _ = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored).outlook()
-        left += len(due)
-    return left
+        draws = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored)
+        due, more = draws.outlook()
+        left, later = left + len(due), later + more
+        rounds = max(rounds, draws.rounds_after(due) if more else 0)
+    return left, later, rounds
 
 
 def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -103,6 +103,12 @@ class OpenDraws:
                 later += self._may_follow(series, number)
         return [request for request in certain if self.is_missing(request)], later
 
+    def rounds_after(self, due: Sequence[DrawRequest]) -> int:
+        """How many rounds may follow that in which the earliest of these draws is."""
+        size = self.filling.batch
+        of_open = [r.number // size for r in due if self.of_key[r.key][0].specified_gender is None]
+        return -(-self.filling.most // size) - 1 - min(of_open, default=0)
+
     def _may_follow(self, series: DrawSeries, number: int) -> int:
         """Draws that a series may request after a round, without those that an earlier start has stored."""
         most = max(0, self.filling.most - (number + 1) * self.filling.batch)
