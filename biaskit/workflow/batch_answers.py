@@ -21,7 +21,7 @@ from biaskit.probe.merging import n_open as open_cells
 from biaskit.probe.stored_design import read_design as read_probe
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.session import Session
+from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import count_rows, read_rows, rows_file
 from biaskit.wording import count
@@ -44,6 +44,7 @@ class Imported:
         refused: why an answer is no row → how many.
         unknown: names of answers that are to no question of the run.
         left: questions that are still to be asked, at least.
+        short: answers that hold fewer texts than were asked for; `--batch-size 1` asks for one at a time.
         notes: all of it in sentences.
     """
 
@@ -53,12 +54,13 @@ class Imported:
     refused: Mapping[str, int]
     unknown: tuple[str, ...]
     left: int
+    short: int
     notes: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
         """Whether every answer was used, now or before."""
-        return not self.refused and not self.unknown
+        return not self.refused and not self.unknown and not self.short
 
 
 @checked(answers=PATH)
@@ -95,7 +97,9 @@ def import_answers(
     files.any_model = accept_drift
     files.choose_names({name for label in models for name in known.names.get(label, ())})
     with watching(watcher) as seen:
-        _fill(path, manifest, models, files, seen, accept_drift=accept_drift)
+        outcome = _fill(path, manifest, models, files, accept_drift=accept_drift)
+        for label, why in outcome.failed_models.items():
+            seen.note(f"{label}: {why}")
     return _imported(path, manifest, files, known)
 
 
@@ -104,10 +108,9 @@ def _fill(
     manifest: Mapping[str, Any],
     models: Mapping[str, Mapping[str, Any]],
     files: AnswerFiles,
-    watcher: Watcher,
     *,
     accept_drift: bool,
-) -> None:
+) -> Outcome:
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.options import ApiOptions
 
@@ -126,13 +129,12 @@ def _fill(
         return opener(spec, label=label, local=local, api=api, known=known, **(usual | how))
 
     specs = {label: entry["spec"] for label, entry in models.items()}
-    session: Session[Any] = Session(path, specs, open_one, watcher, accept_drift=accept_drift)
+    session: Session[Any] = Session(path, specs, open_one, accept_drift=accept_drift)
     session.command, session.shard, session.reuse = manifest["command"], shard_of(path, manifest), False
     session.outcome.offline = offline
     if probe:
-        fill_probe(design, dict(resolved), session)
-    else:
-        draw_texts(design, session, dict(resolved))
+        return fill_probe(design, dict(resolved), session)
+    return draw_texts(design, session, dict(resolved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +180,22 @@ def _imported(path: Path, manifest: Mapping[str, Any], files: AnswerFiles, known
         f" {count(len(stored), 'answer')} stored before"
     ]
     notes += _said_of_trouble(files, unknown)
-    asked = "texts" if engine == "personas" else "cells"
     if left:
-        notes.append(f"{left:,} {asked} are still to be asked: the same command with --write-requests")
+        still = count(left, "text" if engine == "personas" else "cell")
+        notes.append(f"{still} still to be asked: the same command with --write-requests")
         notes += [f"and up to {later:,} more may follow (Algorithm 5)"] if later else []
     else:
         notes.append(f"every question has its row: biaskit analyze {path}")
-    return Imported(path, added, len(stored), dict(refused), unknown, left, tuple(map(visible, notes)))
+    return Imported(
+        path,
+        added,
+        len(stored),
+        dict(refused),
+        unknown,
+        left,
+        files.n_short,
+        tuple(map(visible, notes)),
+    )
 
 
 def _left(path: Path, engine: str) -> tuple[int, int, int]:
@@ -207,6 +218,11 @@ def _said_of_trouble(files: AnswerFiles, unknown: Sequence[str]) -> list[str]:
         notes.append(f"{count(len(places), 'line')} left out, {why}: {_some(places)}")
     if files.n_twice:
         notes.append(f"{count(files.n_twice, 'answer')} stood there twice: of each the first good one counts")
+    if files.n_short:
+        notes.append(
+            f"{count(files.n_short, 'answer')} hold fewer texts than were asked for: --batch-size 1, in"
+            " another --out, asks for one at a time"
+        )
     if files.n_unsaid:
         notes.append(
             f"{count(files.n_unsaid, 'answer')} did not say which model gave them: taken for the one asked"

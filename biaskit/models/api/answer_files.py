@@ -52,6 +52,7 @@ class AnswerFiles:
     n_lines: int = 0
     n_twice: int = 0
     n_unsaid: int = 0  # answers that do not say which model gave them
+    n_short: int = 0  # answers with fewer texts than were asked for
     broken: dict[str, list[str]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
@@ -114,6 +115,7 @@ class AnswerFiles:
             self.refused[identifier] = f"{trouble} ({line.where})"
             raise GaveUp(str(trouble)) from None
         self.read.add(identifier)
+        self.n_short += call.choices > 1 and len(inside(reply.data, "choices") or ()) < call.choices
         self.refused.pop(identifier, None)
         return found
 

@@ -17,6 +17,7 @@ from biaskit.models.api.controller import GaveUp
 from biaskit.models.api.endpoint import Endpoint
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.options import ScoringOptions
+from biaskit.records import Failed
 
 T = TypeVar("T")
 Job = TypeVar("Job")
@@ -47,6 +48,7 @@ class OfflineConnection(Connection):
     def __init__(self, endpoint: Endpoint, options: Any, exchange: Exchange) -> None:
         super().__init__(endpoint, options)
         self._exchange = exchange
+        self._put: set[str] = set()  # keys of what was put to it: what failed is not put again
         if self.price is not options.price and self.price is not None and self.price.input:
             self.price = None  # the table holds the price of asking one by one
 
@@ -55,7 +57,10 @@ class OfflineConnection(Connection):
     ) -> Iterator[Sequence[Answer]]:
         """A group for each job: what the exchange has for it."""
 
-        async def one(job: Job) -> Sequence[Answer]:
+        async def one(job: Any) -> Sequence[Any]:
+            if not self._put.isdisjoint(keys := {request.key for request in job}):
+                return [Failed(key, "no answer was handed in") for key in keys]  # nor will there be one
+            self._put |= keys
             return await work(_Named(self._exchange, self.endpoint, _name_of(job)), job)
 
         return self._thread.stream(jobs, one, lambda: AT_ONCE)
