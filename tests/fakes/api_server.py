@@ -92,6 +92,9 @@ class Behaviour:
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
     seeds: Literal["honoured", "ignored", "content"] = "honoured"
     """Without a seed each request draws anew; "content": it then depends on the body alone."""
+    greedy: Literal["no", "unless told", "always"] = "no"
+    """One text whatever the seed; as `transformers serve`, unless `generation_config` says so."""
+    wraps_errors: bool = False  # 500 with the refusal inside a text, as LiteLLM hands on llama-cpp-python's
     reasoning: int = 0  # hidden tokens before the answer
     reasoning_inline: bool = False  # shown as <think>...</think> in the text instead
 
@@ -340,6 +343,13 @@ class _Answers:
         return body
 
     def _reject(self, body: Json) -> None:
+        if self.behaviour.wraps_errors and body.get("top_k", 0) < 0:
+            found = (
+                r"1 validation erroREDACTED {\'type\': \'greater_than_equal\', \'loc\': (\'body\', \'top_k\')"
+            )
+            raise _Refused(
+                500, f"litellm.InternalServerError: Error code: 500 - {{'error': {{'message': '{found}"
+            )
         for key in body:
             value = body[key]
             if self.behaviour.strict and key not in KNOWN_PARAMETERS:
@@ -466,7 +476,10 @@ class _Answers:
         for ending, rest in self.behaviour.canned.items():
             if self.model.decode(asked.prompts[prompt]).endswith(ending):
                 return self.model.encode(rest)[: asked.max_tokens], "length"
-        seed = choice_seed(asked.seed, index)
+        told = '"do_sample": true' in str(asked.body.get("generation_config"))
+        greedy = self.behaviour.greedy == "always" or (self.behaviour.greedy == "unless told" and not told)
+        # The likeliest text of the toy model is too short to tell anything: a long one stands for it.
+        seed = 0 if greedy else choice_seed(asked.seed, index)
         new, finish = self.model.sample(
             asked.prompts[prompt], asked.max_tokens, seed, asked.temperature, asked.top_p
         )

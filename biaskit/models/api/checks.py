@@ -15,6 +15,7 @@ from biaskit.models.api.answers import answered, choices, listed_tokens, reasons
 from biaskit.models.api.capabilities import CONTINUED, Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import Controller, GaveUp
+from biaskit.models.api.draw_checks import how_it_draws
 from biaskit.models.api.echo import Echo, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Refused
@@ -87,7 +88,8 @@ class CapabilityChecks:
         self._ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
         self._refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
-        self._neutral: dict[str, float] = {}
+        self._neutral: dict[str, Any] = {}
+        self._drawn: dict[str, list[str]] = {}  # path → the texts of its first question
 
     async def put(self, controller: Controller, *, scores: bool) -> Capabilities:
         """Ask everything that is needed."""
@@ -95,6 +97,7 @@ class CapabilityChecks:
         await self._model_list()
         await self._door(CHATS)
         await self._door(COMPLETIONS)
+        await self._draws()
         if self.found.chat:
             await self._system_role()
         if self.found.completions or self.found.chat:
@@ -116,7 +119,7 @@ class CapabilityChecks:
             scored=scores,
         )
         if self._neutral:
-            shown = ", ".join(f"{name} {value:g}" for name, value in self._neutral.items())
+            shown = ", ".join(f"{name} {value}" for name, value in self._neutral.items())
             self._learn("settings of the server's own, switched off", shown)
         if self.found.answered_by and self.found.answered_by != self.model:
             self._learn("answers as", self.found.answered_by)
@@ -230,6 +233,7 @@ class CapabilityChecks:
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > 40:
             n = 1  # one text given twice is one draw
         self._counted[path] = _prompt_tokens(reply)
+        self._drawn[path] = texts
         self._neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply)
@@ -246,6 +250,25 @@ class CapabilityChecks:
         self._learn(f"/{path}", answer, **known)
         if thinks:
             self._learn("thinks before it answers", "yes: only texts can be asked for")
+
+    async def _draws(self) -> None:
+        """Whether another seed gives another text."""
+        for path, first in self._drawn.items():
+
+            async def text(seed: int, more: Mapping[str, str], path: str = path) -> str | Exception:
+                drawn = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self._neutral, **more}
+                body = self._body(path, _FIRST[path], 24, **drawn)
+                return await self._ask(path, body, lambda reply: choices(reply, 1)[0].text)
+
+            if (seen := await how_it_draws(first, text)) is None:
+                continue
+            settings, said = seen
+            self._neutral |= settings
+            if settings:
+                self._learn(f"draws, /{path}", said)
+            else:
+                self._lacks("sampling", said, f"draws, /{path}")
+                self.found = replace(self.found, draws=False)
 
     # --- sizes and speed ---
 
@@ -426,7 +449,7 @@ def _first_answer(reply: Reply) -> Reply:
 def _named(error: Refused) -> list[str]:
     """Parameters that an error names: in its own field, quoted, or after "supplied:"; never a bare word."""
     found = [error.parameter] if error.parameter else []
-    found += re.findall(r"['\"`]([a-z_]+)['\"`]", str(error))
+    found += re.findall(r"['\"`]([a-z_]+)\\?['\"`]", str(error))  # a gateway writes \' for '
     return found + re.findall(r"supplied: ([a-z_]+)", str(error))
 
 

@@ -118,7 +118,7 @@ def assumed(form: str, scoring: ScoringOptions | None, choices: int, *, official
         completions=raw,
         chat=not raw,
         chat_limit="max_completion_tokens" if official else "max_tokens",
-        neutral={} if official else {name: values[0] for name, values in NEUTRAL.items()},
+        neutral={} if official else {name: values[-1] for name, values in NEUTRAL.items()},
         choices=choices,
         takes_system=True,
         prefill="flagged" if form == "chat-prefill" else "no",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from biaskit.errors import UsageError
+from biaskit.errors import ModelError, UsageError
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
@@ -50,6 +50,9 @@ def open_api_generator(
         connection, found = _offline(spec, label, options, known, None, batch_size or 1)
         return ApiGenerator(connection, found, found.open_forms(), batch_size)
     connection, found = _open(spec, label, options, known, account, scores=False)
+    if not found.draws:
+        connection.close()
+        raise ModelError(f"{label} cannot be asked for texts, {found.problems['sampling']}.")
     connection.begin_with(found.start())
     return ApiGenerator(connection, found, found.open_forms(), batch_size)
 

@@ -302,7 +302,7 @@ def read_reply(endpoint: Endpoint, status: int, headers: Mapping[str, str], cont
         raise Denied(said)
     if status == 429:
         raise RateLimited(said, retry_after(headers))
-    if status == 500 and "validation error" in message:
+    if status == 500 and "validation erro" in message:  # LiteLLM blackens what follows an "error:"
         raise Refused(said, parameter=parameter, status=status)  # llama-cpp-python's way of saying 422
     if status >= 500 or status in (408, 409, 425):
         # A gateway may lose the answer of a request that was carried out.
