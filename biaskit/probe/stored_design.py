@@ -102,15 +102,13 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
         sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
         dialogue = resolved["dialogue"]
         groups = tuple(resolved["groups"])
+        which = {name: sets[number] for name, number in resolved["expressions_of_template"].items()}
         return ProbeDesign(
             settings=tuple(resolved["settings"]),
             dialogue=Dialogue(dialogue["opening_line"], tuple(Turn(**t) for t in dialogue["turns"]))
             if dialogue
             else None,
-            expressions={
-                (name.split(":")[0], int(name.split(":")[1])): sets[which]
-                for name, which in resolved["expressions_of_template"].items()
-            },
+            expressions={(t.bias_type, t.id): which[f"{t.bias_type}:{t.id}"] for t in lists["templates"]},
             groups=groups,
             contrast=choose_contrast(lists["study"], groups),
             **lists,

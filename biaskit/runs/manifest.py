@@ -9,10 +9,11 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.files import write_or_refuse
-from biaskit.inputs import Inputs
+from biaskit.inputs import Inputs, one_line
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.provenance import canonical_json, digest, versions
 from biaskit.records import ModelIdentity, PromptForm
+from biaskit.runs.shape import check_shape
 from biaskit.runs.shards import WHOLE, Shard, check_same_shard
 
 RUN_FORMAT = 1
@@ -39,7 +40,8 @@ def is_comparison(path: Path) -> bool:
 def read_manifest(path: Path) -> dict[str, Any]:
     """A run's manifest; a newer format is refused by name."""
     file = path / MANIFEST
-    manifest = _MANIFEST.json(file)
+    text = _MANIFEST.text(file)
+    manifest = _MANIFEST.parsed_json(text, one_line(str(file)))
     if not isinstance(manifest, dict) or "format" not in manifest:
         raise RunError(f"{file} is no manifest of biaskit: it has no format. {_MANIFEST.remedy}")
     number = manifest["format"]
@@ -49,6 +51,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         )
     if lacking := [name for name in REQUIRED if name not in manifest]:
         raise RunError(f"{file} lacks {', '.join(lacking)}: it is damaged. Restore it from a backup.")
+    check_shape(text, manifest["engine"], file)
     return manifest
 
 

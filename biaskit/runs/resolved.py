@@ -39,12 +39,9 @@ def read_lists(
     resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None, *, items: str
 ) -> dict[str, Any]:
     """What `describe_lists` wrote, as the fields that designs of both engines have; `items` is named so."""
-    listed = tuple(Item(**item) for item in resolved["items"])
-    for item in listed:
-        hash(item)  # a list or a table where a text belongs is a TypeError here, not in a table later
     return {
         "study": _read_study(resolved, overrides),
-        items: listed,
+        items: tuple(Item(**item) for item in resolved["items"]),
         "slot": resolved["slot"],
         "templates": tuple(_template(stored) for stored in resolved["templates"]),
         "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),

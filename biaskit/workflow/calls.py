@@ -148,6 +148,7 @@ class CallOptions:
             max_cost=self.max_cost,
             price=parse_price(self.price) if self.price is not None else None,
             note=watcher.detail,
+            tell=watcher.note,
         )
 
 

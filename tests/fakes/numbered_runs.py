@@ -44,15 +44,30 @@ def texts_of(templates: Sequence[int], bias_types: Sequence[str]) -> dict[str, A
 def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -> Path:
     """manifest.json and analysis.json of a run, around the tables already written."""
     question = {"study": "made-up", "slot": "[JOB]", "system_prompt": None, **more.get("question", {})}
-    usual = {"spec": "demo", "fingerprint": "f" * 12, "tuning": "unknown", "where": "local"}
+    usual = {"spec": "demo", "fingerprint": "f" * 12, "tuning": "unknown", "where": "local", "details": {}}
     entries = {label: {**usual, **entry} for label, entry in models.items()}
-    study = {"name": "made-up", "margin": more.get("margin", {"share": 0.05, "represented_share": 0.05})}
+    study = {
+        "name": "made-up",
+        "engine": engine,
+        "margin": more.get("margin", {"share": 0.05, "represented_share": 0.05}),
+    }
+    lists: Row = {"items": [], "templates": [], "instructions": [None], "digest": "", "sources": {}}
+    own: Row = {"prompts": []}
+    if engine == "probe":
+        own = {"settings": ["plain"], "dialogue": None, "expression_sets": [], "contrast": []}
+        own |= {"expressions_of_template": {}}
     manifest = {
         "format": 1,
         "engine": engine,
         "study": "made-up",
         "question": question,
-        "resolved": {"study": {**study, "seed": 1, "papers": []}, "groups": list(more.get("groups", GROUPS))},
+        "resolved": {
+            "study": {**study, "seed": 1, "papers": []},
+            "slot": "[JOB]",
+            **lists,
+            **own,
+            "groups": list(more.get("groups", GROUPS)),
+        },
         "models": entries,
         "versions": {"biaskit": "0"},
         "signature": "made-up",

@@ -96,11 +96,12 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, one in inside for place in _places(one, (*path, key)))]
 
 
-def _put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A copy of nested lists and tables with another value at one place."""
     if not path:
         return new
     copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = _put(value[path[0]], path[1:], new)
+    copy[path[0]] = put(value[path[0]], path[1:], new)
     return copy
 
 
@@ -119,7 +120,7 @@ def _odd_value(data: bytes, rng: random.Random) -> bytes:
 
 
 def _changed(value: Any, rng: random.Random) -> Any:
-    return _put(value, rng.choice(_places(value)), rng.choice(ODD))
+    return put(value, rng.choice(_places(value)), rng.choice(ODD))
 
 
 def _deep(data: bytes, rng: random.Random) -> bytes:

@@ -12,6 +12,7 @@ from biaskit.models.api.endpoint import Endpoint
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.prices import find_dearest
+from biaskit.models.api.replicas import Replicas
 from biaskit.models.api.stream import LoopThread
 from biaskit.models.api.wire import Lane
 from biaskit.models.options import Account
@@ -41,18 +42,21 @@ class Connection:
         self._thread = LoopThread()
         self._meter = Meter(self.price, options.max_cost, account, purse=options.purse)
         self._controller: Controller | None = None
+        self._lanes: list[Lane] = []
 
     def _open(self) -> Controller:
         if self._controller is None:
-            lanes = [Lane(self.endpoint, host) for host in self.endpoint.hosts]
+            lanes = self._lanes = [Lane(self.endpoint, host) for host in self.endpoint.hosts]
             note, clean = self.options.note, self.endpoint.clean
-            self._controller = Controller(lanes, self._meter, self.policy, note, clean)
+            several = Replicas(self.endpoint.model, self.options.tell) if len(lanes) > 1 else None
+            self._controller = Controller(lanes, self._meter, self.policy, note, clean, several)
         return self._controller
 
     def begin_with(self, requests: int) -> None:
-        """How many requests at once to begin with, now that a server's speed is known."""
-        policy = self.options.policy
-        self.policy = replace(policy, start=min(policy.start, requests))
+        """How many requests at once to begin with, at each server, now that a server's speed is known."""
+        policy, n_servers = self.options.policy, len(self.endpoint.hosts)
+        start, most = n_servers * min(policy.start, requests), n_servers * policy.most
+        self.policy = replace(policy, start=start, most=most)
         if self._controller is not None:
             self._controller.begin_again(self.policy)
 
@@ -76,7 +80,7 @@ class Connection:
     def close(self) -> None:
         """End the connections and the loop."""
         if self._controller is not None:
-            for lane in self._controller.lanes:
+            for lane in self._lanes:
                 self._thread.run(lane.close())
             self._controller = None
         self._thread.close()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api.meter import Meter
-from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Trouble, Unavailable
+from biaskit.models.api.replicas import Greeted, Replicas
+from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Trouble, Unavailable
 from biaskit.progress import duration
 
 if TYPE_CHECKING:
@@ -133,13 +134,14 @@ class Controller:
         policy: Policy = Policy(),
         note: Callable[[str], None] | None = None,
         clean: Callable[[object], str] = str,
+        replicas: Replicas | None = None,
     ) -> None:
         self.lanes = list(lanes)
         self.meter = meter
         self.policy = policy
         self.window = Window(policy.start, policy.most)
         self.stopped: AskingStopped | None = None
-        self._note, self._clean = note or (lambda _: None), clean
+        self._note, self._clean, self._replicas = note or (lambda _: None), clean, replicas
         self._asked = 0  # requests without an answer yet, waiting ones too
         self._in_flight = 0
         self._line: list[tuple[int, asyncio.Future[None]]] = []  # heap by arrival: a repetition goes first
@@ -152,7 +154,7 @@ class Controller:
         """Another patience and another number at once; called while nothing is under way."""
         self.policy, self.window = policy, Window(policy.start, policy.most)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def _turn(self, arrival: int) -> AsyncIterator[None]:
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._line, (arrival, ready))
@@ -237,6 +239,32 @@ class Controller:
     ) -> T:
         while self._resume_at > time.monotonic() and not self.stopped:  # it may have been put off meanwhile
             await self._sleep_until(self._resume_at)
+        while self._replicas and len(self.lanes) > 1 and not self._replicas.knows(lane := self._lane()):
+            await self._meet(self._replicas, lane)
+        return await self._sent(self._lane(), call, read, seconds, repeated=repeated)
+
+    async def _meet(self, replicas: Replicas, lane: Lane) -> None:
+        """Ask a replica who it is, before its first use and after it was away; another model is left out."""
+        failed_before = lane.rests_until
+        async with replicas.meeting(lane):
+            if replicas.knows(lane) or lane not in self.lanes or lane.rests_until != failed_before:
+                return  # somebody else asked meanwhile
+            found = Greeted()  # one that refuses both is known by its name in every answer
+            for question in replicas.questions:
+                with contextlib.suppress(Refused):
+                    found = await self._sent(lane, question, Greeted.read, None, repeated=False)
+                    break
+            if not replicas.admit(lane, found):
+                self._leave_out(lane)
+
+    def _leave_out(self, lane: Lane) -> None:
+        """Not asked again in this start; the last one stays, and what it answers as is the run's matter."""
+        if lane in self.lanes and len(self.lanes) > 1:
+            self.lanes.remove(lane)
+
+    async def _sent(
+        self, lane: Lane, call: Call, read: Callable[[Reply], T], seconds: float | None, *, repeated: bool
+    ) -> T:
         try:
             # What is asked without a body, such as a list of models, costs nothing.
             most = (call.prompt_tokens_most, call.new_tokens_most) if call.body else (0, 0)
@@ -246,13 +274,16 @@ class Controller:
         if self.stopped:
             self.meter.settle(reserved, None, billed=False)
             raise AskingStopped(str(self.stopped))
-        spending, lane = self.meter.spending, self._lane()
+        spending = self.meter.spending
         spending.calls += 1
         spending.retries += repeated
         used, billed, started = None, True, time.monotonic()
         try:
             reply = await lane.ask(call, seconds)
             used = reply.used
+            if self._replicas and len(self.lanes) > 1 and not self._replicas.still(lane, reply):
+                self._leave_out(lane)
+                raise Unavailable("it answers as another model", billed=True)
             answer = read(reply)
         except Trouble as trouble:
             billed, trouble.sent = trouble.billed, started
@@ -273,11 +304,22 @@ class Controller:
 
     def _lane(self) -> Lane:
         """The replica with the least to do; one that just failed only where all did."""
-        now = time.monotonic()
-        return min(self.lanes, key=lambda lane: (lane.rests_until > now, lane.in_flight))
+        now, known = time.monotonic(), self._replicas
+        if known and not known.first_is_met:  # the first one named stands for all
+            return min(self.lanes, key=lambda lane: lane.rests_until > now)
+        return min(
+            self.lanes,
+            key=lambda lane: (
+                lane.rests_until > now,
+                bool(known and known.meeting(lane).locked()),
+                lane.in_flight,
+            ),
+        )
 
     def _rest(self, lane: Lane) -> None:
         """A replica that fails again and again is tried more and more seldom."""
+        if self._replicas:
+            self._replicas.forget(lane)
         lane.failures += time.monotonic() >= lane.rests_until  # those of one moment count once
         wait = self.policy.first_wait * 2 ** min(lane.failures - 1, 10)
         lane.rests_until = time.monotonic() + min(self.policy.longest_wait, wait)

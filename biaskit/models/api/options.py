@@ -26,3 +26,4 @@ class ApiOptions:
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose
     offline: Offline | None = None  # nobody is asked: requests are written, or answers read
+    tell: Callable[[str], None] = lambda _: None  # what every user must hear
