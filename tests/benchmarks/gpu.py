@@ -2,10 +2,10 @@
 
     python tests/benchmarks/gpu.py [--device cuda] [--model demo] [--vllm PATH/TO/ENV/bin/python]
 
-Log-probabilities in float32 and bfloat16 beside those of the CPU in float32, by batch size; a batch that is
-too large for the memory, asked in halves; texts of two batch sizes; tokens a second, and those of vLLM on the
-same prompt where it is installed. It prints a table for docs/models.md and leaves with 1 where a check failed,
-with 2 where there is no such device. `--device cpu` runs the same logic anywhere.
+Log-probabilities in float32 and bfloat16 beside those of the CPU in float32, by batch size; a batch that
+is too large for the memory, asked in halves; texts of two batch sizes; tokens a second, and those of vLLM
+on the same prompt where it is installed. It prints a table for docs/models.md and leaves with 1 where a
+check failed, with 2 where there is no such device. `--device cpu` runs the same logic anywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from biaskit.models.huggingface.demo import find_demo
 from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.loading import find_folder
 from biaskit.models.huggingface.scorer import TransformersScorer
-from biaskit.models.options import LocalOptions
+from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.probe.design import cells, resolve_design
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
 from biaskit.study.config import load_probe_study
@@ -51,7 +51,7 @@ class Line:
 
 
 class Cramped(TransformersScorer):
-    """A device that holds one prompt at a time."""
+    """A device that holds one prompt at a time; without shared prefixes, a batch is all in one."""
 
     def _score_rows(self, rows: Sequence[Any], cache: Any) -> Any:
         if len(rows) > 1:
@@ -74,10 +74,16 @@ Values = Mapping[tuple[str, str], float]
 
 
 def scored(
-    kind: type[TransformersScorer], model: str, local: LocalOptions, asked: Sequence[ScoreRequest]
+    kind: type[TransformersScorer],
+    model: str,
+    local: LocalOptions,
+    asked: Sequence[ScoreRequest],
+    *,
+    shared: bool = True,
 ) -> Any:
     """Log-probabilities by cell and expression, and the batch size at the end."""
-    scorer = kind(folder_of(model), label="m", spec=model, local=local)
+    scoring = ScoringOptions(share_prefixes=shared)
+    scorer = kind(folder_of(model), label="m", spec=model, local=local, scoring=scoring)
     try:
         plan = scorer.plan_scores(asked)
         answers = [answer for group in scorer.score(plan.batches) for answer in group]
@@ -114,8 +120,8 @@ def check_scorer(model: str, device: str, asked: Sequence[ScoreRequest]) -> list
 def check_memory(model: str, device: str, asked: Sequence[ScoreRequest]) -> Line:
     """Every prompt is answered once, and the batch is smaller afterwards."""
     local = LocalOptions(device, "float32", 8)
-    plain, _ = scored(TransformersScorer, model, local, asked)
-    halved, size = scored(Cramped, model, local, asked)
+    plain, _ = scored(TransformersScorer, model, local, asked, shared=False)
+    halved, size = scored(Cramped, model, local, asked, shared=False)
     apart = largest(plain, halved)
     return Line(
         "out of memory above one prompt", f"batch 8 → {size}, {apart:.2g}", size == 1 and apart < SAME_FLOAT32

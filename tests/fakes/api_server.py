@@ -76,6 +76,7 @@ class Behaviour:
     # What it can do
     completions: bool = True
     chat: bool = True
+    chat_template: bool = True  # without one every chat is an error, as of a base model on vLLM
     models_list: bool = True
     tokenize: bool | None = None  # None: as `token_id_logprobs`
     takes_system: bool = True
@@ -330,6 +331,8 @@ class _Answers:
             raise _Refused(400, "We could not parse the JSON body of your request.")
         if not (behaviour.chat if chat else behaviour.completions):
             raise _Refused(404, f"Not Found: {path}")
+        if chat and not behaviour.chat_template:
+            raise _Refused(400, "As of transformers v4.44, default chat template is no longer allowed")
         name = body.get("model")
         known = (behaviour.model_name, *(behaviour.served_models or ()))
         if behaviour.checks_model and name not in known:

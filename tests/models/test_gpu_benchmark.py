@@ -59,8 +59,8 @@ def test_a_device_that_is_wrong_is_found_out(
 ) -> None:
     whole = gpu.scored
 
-    def wrong(kind: Any, model: str, local: Any, asked: Any) -> Any:
-        values, size = whole(kind, model, local, asked)
+    def wrong(kind: Any, model: str, local: Any, asked: Any, **how: Any) -> Any:
+        values, size = whole(kind, model, local, asked, **how)
         moved = 0.01 if local.dtype == "float32" and local.batch_size == 1 else 0.0
         return {key: value + moved for key, value in values.items()}, size
 

@@ -202,6 +202,7 @@ class CapabilityChecks:
             if isinstance(reply, GaveUp) or not self._without(path, reply, body, settings):
                 why = reply
                 break
+        self._refused[path].clear()  # it says nothing of the other door
         return self._lacks("chat" if path == CHATS else "completions", why, f"/{path}")
 
     def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:

@@ -73,6 +73,14 @@ SHAPES = {
         known={"draws": True, "neutral": {**NEUTRAL, **TOLD}},
         said=("only when told to in generation_config",),
     ),
+    "a base model": Shape(
+        {"chat_template": False},
+        ALL,
+        (),
+        (),
+        {"refused": (), "neutral": NEUTRAL, "choices": 20, "chat": False},
+        ("default chat template is no longer allowed",),
+    ),
     "behind a gateway": Shape({"wraps_errors": True}, known={"neutral": {**NEUTRAL, "top_k": 0}}),
     "plain": Shape(
         {},
