@@ -264,8 +264,8 @@ class CapabilityChecks:
             if (seen := await how_it_draws(first, text)) is None:
                 continue
             settings, said = seen
-            self._neutral |= settings
-            if settings:
+            self._neutral |= settings or {}
+            if settings or settings is None:
                 self._learn(f"draws, /{path}", said)
             else:
                 self._lacks("sampling", said, f"draws, /{path}")
