@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from contextlib import closing
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -55,10 +56,7 @@ def command(
                 "page": str(made.page),
                 "figures": [str(path) for path in made.figures],
                 "latex": [str(path) for path in made.latex],
-                "findings": [
-                    {"topic": f.topic, "verdict": f.verdict, "text": f.text, "measured_with": f.measured_with}
-                    for f in made.findings
-                ],
+                "findings": [asdict(one) for one in made.findings],
                 "notes": list(made.notes),
             }
         )

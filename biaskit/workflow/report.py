@@ -61,9 +61,9 @@ class Report:
         page: the HTML page.
         figures: the SVG, PNG and, where asked for, PDF files.
         latex: the tables of the papers and of marked words, a file each, and one document that holds all.
-        findings: the page's sentences, most important first; each has `topic`, `verdict` (higher, lower,
-            equivalent, no-clear-difference, not-identified, not-measured, shown), `text` and
-            `measured_with`.
+        findings: the page's sentences, most important first; each has `topic`, `question`, `verdict`
+            (higher, lower, equivalent, no-clear-difference, not-identified, no-verdict, not-measured,
+            shown), `text` (at most 25 words) and `measured_with`.
         content: everything the page was made of.
         notes: what the page leaves out, so that it stays below its size.
     """
@@ -108,7 +108,6 @@ def report(
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
     """
     from biaskit.report.figures import draw_all, files_of
-    from biaskit.report.findings import findings as find
     from biaskit.report.findings import say
     from biaskit.report.page import is_page, render_page
 
@@ -134,15 +133,14 @@ def report(
         seen.progress("report", 1, STEPS)
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
-        found = find(content)
-        said = say(content, found)
+        said = say(content)
         page = render_page(content, said, figures, max_mb=keys.max_mb)
         write_or_refuse(target, page.html)
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), drawn_before, seen)
         latex = _beside(folder / LATEX, _latex(content, keys.columns), drawn_before, seen)
         seen.progress("report", 4, STEPS)
-    return Report(target, drawn, latex, found, content, tuple(page.notes))
+    return Report(target, drawn, latex, said.findings, content, tuple(page.notes))
 
 
 def _keys(settings: Mapping[str, Any]) -> ReportKeys:

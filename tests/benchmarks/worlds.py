@@ -18,7 +18,6 @@ import gc
 import json
 import multiprocessing
 import os
-import re
 import sys
 import tempfile
 import time
@@ -31,6 +30,7 @@ from typing import Any, Literal
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [path for path in (str(HERE.parent),) if path not in sys.path]
 
+from fakes.finding_rules import false_directions  # noqa: E402
 from fakes.worlds import (  # noqa: E402
     DIVERSE,
     FEMALE,
@@ -47,9 +47,10 @@ import biaskit as bk  # noqa: E402
 from biaskit import provenance  # noqa: E402
 from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
+from biaskit.report.findings.marked_words import BEYOND, lists_of  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
 from biaskit.stats.verdict import verdict_of  # noqa: E402
-from biaskit.tables.query import Row, contrast_of, where  # noqa: E402
+from biaskit.tables.query import Row, contrast_of, defined, where  # noqa: E402
 from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
@@ -151,8 +152,7 @@ def page(name: str, truth: str, number: int) -> Json:
     line["verdicts"] = verdicts(content, said, kind)
     if truth == "null":
         line["false"] = [[one.topic, *claim] for one in said for claim in false_claims(one, kind)]
-        line["named"] = sum(map(named_beyond, said))
-        line["longer"] = [one for finding in said if (one := longer_lists(finding))]
+        line["longer"] = longer_lists(content)
     line["intervals"] = [
         *(intervals_of_probe(content, probe) if probe else ()),
         *(intervals_of_texts(content, texts) if texts else ()),
@@ -178,59 +178,35 @@ def make_runs(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -
 
 
 def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]:
-    """What is said of that which may differ: a verdict for each sentence, or each row between two models."""
-    if kind.between == "groups":
-        return [one.verdict for one in said if LEADS.match(one.text)]
-    rows = where(content.between["tests"], kind="crossed", gender="female", quantity="share")
-    return [row.get("verdict") or verdict_of(row) for row in rows if contrast_of(row) == "models"]
+    """The verdict on what may differ, of each model or pair of models; of one model it is said so."""
+    rows: list[Row] = []
+    for tables in (*(part.tables for part in content.parts), content.between):
+        own = where(tables.get("tests", ()), gender="female")
+        own = [row for row in own if (row["kind"], row["quantity"]) in JUDGED[kind.between]]
+        rows += [row for row in own if contrast_of(row) in (kind.between, "labour")]
+    found = [verdict_of(row) for row in rows]
+    if len({row["model_a"] for row in rows}) == len(rows) == 1:
+        assert found[0] in {one.verdict for one in said} or found[0] in ("not-measured", "no-verdict")
+    return [*found]
 
 
-LEADS = re.compile(r"(Weak evidence\. )?(Asked outright|Left to finish|Asked for texts)")
-"""The sentences about the groups of jobs, and about texts and labour statistics."""
-SIZED = re.compile(r"\b(more|less|higher|lower) \[[^\]]*\]([^;.\[]*)")
-"""A difference in words with its interval, and what follows it."""
-UNDECIDED = re.compile("no clear|equivalent|alone it would|not identified|no verdict|bounds|no interval")
-NAMED = re.compile(r"In (\d+) of \d+ occupations? the share lies above the labour share, in (\d+) below it")
-SURE = re.compile(r"Judged together[^.]*?, [\d,]+ lists? stays? longer")
-TOLD_APART = re.compile(r"[\d.]+ \[[^\]]*\], (better|worse) than by a coin")
-LISTS = re.compile(r"([\d,]+) of ([\d,]+) lists?\b")
+JUDGED = {
+    "groups": (("crossed", "share"), ("paired", "represented_share")),
+    "models": (("crossed", "share"),),
+}
+"""Kind and quantity of the rows that a world may make differ."""
 
 
 def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
     """What a sentence says of a direction where nothing differs: (about what, its words)."""
-    if is_true(finding, kind):
-        return []
-    claims = [
-        ("slope within a group" if "within jobs" in size[0] else about(finding), size[0])
-        for size in SIZED.finditer(finding.text)
-        if not UNDECIDED.search(size[2])
-    ]
-    claims += [("words", found[0]) for found in SURE.finditer(finding.text)]
-    claims += [("told apart", found[0]) for found in TOLD_APART.finditer(finding.text)]
-    directed = finding.verdict in ("higher", "lower")
-    return claims or ([(about(finding), finding.text[:80])] if directed else [])
-
-
-ABOUT = {
-    "Asked for texts": "texts against labour",
-    "Asked": "groups of jobs",
-    "Left": "groups of jobs",
-    "Against labour": "slope",
-    "Asymmetry": "asymmetry",
-    "Over ": "relation of gaps",
-}
+    return [(about(finding), text) for text in false_directions([finding]) if not is_true(finding, kind)]
 
 
 def about(finding: Finding) -> str:
     """What a sentence is about, in the words of the table."""
-    text = finding.text.removeprefix("Weak evidence. ")
-    found = next((what for start, what in ABOUT.items() if text.startswith(start)), None)
-    return found or {
-        "relations": "headline",
-        "models": "models",
-        "gaps": "gaps between models",
-        "transfer": "told apart",
-    }.get(finding.topic, finding.topic)
+    if finding.question == "say":
+        return "asymmetry" if "men for men’s jobs" in finding.text else "groups of jobs"
+    return f"{finding.question}: {finding.topic}"
 
 
 def is_true(finding: Finding, kind: Kind) -> bool:
@@ -238,19 +214,14 @@ def is_true(finding: Finding, kind: Kind) -> bool:
     away = kind.probe is not None and abs(kind.probe.women - 0.5) > 1e-9
     if kind.texts is not None and kind.texts.refused and " refuses " in finding.text:
         return finding.verdict == "higher"
-    return finding.text.startswith("Against parity") or (away and finding.text.startswith("Asymmetry"))
+    return away and "men for men’s jobs" in finding.text
 
 
-def named_beyond(finding: Finding) -> int:
-    """How many occupations a sentence puts above or below labour statistics one by one."""
-    found = NAMED.search(finding.text)
-    return int(found[1]) + int(found[2]) if found else 0
-
-
-def longer_lists(finding: Finding) -> list[int] | None:
-    """How many lists of words are called longer than their null, of how many."""
-    found = LISTS.match(finding.text) if finding.topic == "words" else None
-    return [int(number.replace(",", "")) for number in found.groups()] if found else None
+def longer_lists(content: Content) -> list[list[int]]:
+    """How many lists of words are longer than their null, of how many, in each part with texts."""
+    parts = [part for part in content.parts if part.engine == "personas"]
+    lists = [defined(lists_of(part), *BEYOND) for part in parts]
+    return [[sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in own), len(own)] for own in lists]
 
 
 # --- intervals and what they should hold -----------------------------------------------------------------
@@ -439,10 +410,6 @@ def _below(lines: Sequence[Json]) -> Iterator[str]:
         if pairs:
             found = Rate(sum(k for k, _ in pairs), sum(n for _, n in pairs))
             yield f"lists called longer than their null, {name}: {found}"
-    named = [line for line in null if line["kind"].startswith("texts")]
-    if named:
-        found = rate(line["named"] > 0 for line in named)
-        yield f"pages that put an occupation above or below its own labour share: {found}"
     for name in KINDS:
         topics: dict[str, int] = {}
         for line in (line for line in null if line["kind"] == name):

@@ -10,7 +10,7 @@ from typing import Any
 
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
 from biaskit.report.figures.figure import Missing
-from biaskit.report.findings.brief import Brief, Sentences
+from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row
@@ -18,16 +18,6 @@ from biaskit.tables.schema import SCHEMAS
 
 GROUPS = ("male", "female", "diverse")
 CONTRAST = ("female", "male")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """As `biaskit.report.findings` makes them."""
-
-    text: str
-    topic: str = "probe-implicit"
-    verdict: str = "higher"
-    measured_with: str = "a, raw, exact"
 
 
 @dataclass(frozen=True)
@@ -281,20 +271,25 @@ def ten_models() -> Content:
 
 EMPTY = Content(title="", parts=(), between={}, with_texts=False, texts_reason="--no-texts was given")
 
+EXACT, CHAT = "a, raw, exact", "a, chat"
 FINDINGS = (
-    Finding("Women get 58 % [33–79] of the probability for jobs mostly held by women."),
-    Finding("The two differ by 1 point.", "models", "equivalent", "a and b, raw, exact"),
-    Finding("Eight points less.", "representation", "no-clear-difference", "a, chat"),
-    *(Finding(f"A detail, number {i}.", "srb", "shown", "a, chat") for i in range(9)),
-    Finding("Fewer than 10 occupations.", "relations", "not-measured", "a and b"),
+    Finding(
+        "Asked outright, a says women 14 points more often [9 to 19].",
+        "probe-explicit",
+        "say",
+        "higher",
+        EXACT,
+    ),
+    Finding(
+        "Its texts speak of women as often as labour does.", "representation", "write", "equivalent", CHAT
+    ),
+    Finding("Women get 58 % [33–79] for jobs mostly held by women.", "probe-implicit", "say", "shown", EXACT),
+    *(Finding(f"A detail, number {i}.", "srb", "how", "shown", CHAT) for i in range(9)),
+    Finding("The two show no clear difference.", "models", "models", "no-clear-difference", "a and b, raw"),
+    Finding("Fewer than 10 occupations.", "relations", "agree", "not-measured", "a and b"),
 )
 LIMITS = ("“They” is the only neutral pronoun that is measured.", "Labour data are U.S. statistics.")
-BRIEFS = (
-    Brief("Asked outright, a says women 14 points more often [9 to 19].", "say", "higher"),
-    Brief("Its texts speak of women as often as labour statistics do.", "write", "equivalent"),
-    Brief("The two models show no clear difference.", "models", "no-clear-difference"),
-)
-SAID = Sentences(FINDINGS, BRIEFS[:2], BRIEFS, LIMITS, ("instructions: biaskit probe a --study x",))
+SAID = Sentences(FINDINGS, 2, LIMITS, ("instructions: biaskit probe a --study x",))
 NOTHING = Sentences()
 FIGURES = (
     Figure("lollipop", "Share of women in each job", svg(), column=Figure("lollipop-column", "", svg(7))),
@@ -353,6 +348,8 @@ _CLOSED = (
     "groups",
     "contrast",
     "question",
+    "topic",
+    "verdict",
 )  # values of our own code, not of a stranger
 _TABLES = ("tables", "between")
 _LONG = ("text", "prompt", "sentences", "examples", "prompts", "title")

@@ -12,8 +12,8 @@ from fakes.browser import Browser, chromium, require_axe
 from fakes.first_screens import screens
 
 from biaskit.report.figures import draw_all
-from biaskit.report.findings import findings, say
-from biaskit.report.findings.brief import MOST_WORDS
+from biaskit.report.findings import say
+from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.page import render_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -31,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     made = {}
     for kind, content in screens().items():
-        said = say(content, findings(content))
+        said = say(content)
         made[kind] = folder / f"{kind.replace(' ', '-')}.html"
         made[kind].write_bytes(render_page(content, said, draw_all(content)).html)
     assert set(made) == set(KINDS)

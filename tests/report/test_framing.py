@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.finding_rules import hold
 from fakes.findings_rows import SHARES, block, content, contrast_row, group_rows, probe_part, row
 
-from biaskit.report.findings import Finding, findings
+from biaskit.report.findings import Finding
 from biaskit.stats.contrasts import adjust
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.probe import ProbeResult, probe
@@ -91,38 +92,84 @@ def effect(a: str, b: str, estimate: float | None, ci: tuple[float, float] | Non
     return contrast_row("probe/share/crossed/factors", estimate, ci, **{**named, **more})
 
 
-def said_of(tables: dict[str, Any], beginning: str) -> list[Finding]:
-    found = findings(content(probe_part({"probe_groups": group_rows(SHARES), **tables})))
-    return [one for one in found if one.text.startswith(beginning)]
+def said_of(tables: dict[str, Any], words: str) -> list[Finding]:
+    found = hold(content(probe_part({"probe_groups": group_rows(SHARES), **tables})))
+    return [one for one in found if words in one.text]
 
 
 @pytest.mark.parametrize(
-    ("between", "verdict", "ending"),
+    ("between", "verdict", "sentence"),
     [
-        ((-0.05, (-0.09, 0.01)), "no-clear-difference", "5 points less [−9 to 1], no clear difference."),
-        ((-0.2, (-0.25, -0.15)), "lower", "20 points less [−25 to −15]."),
-        ((1.2, (1.05, 1.4)), "higher", "120 points more [105 to 140]."),
+        (
+            *((-0.05, (-0.09, 0.01)), "no-clear-difference"),
+            "Asked outright, no clear change by “fairness=mentioned” of the lead of jobs mostly held by "
+            "women over men’s.",
+        ),
+        (
+            *((-0.2, (-0.25, -0.15)), "lower"),
+            "Asked outright, “fairness=mentioned” lowers the lead of jobs mostly held by women over men’s by "
+            "20 points [15 to 25].",
+        ),
+        (
+            *((1.2, (1.05, 1.4)), "higher"),
+            "Asked outright, “fairness=mentioned” raises the lead of jobs mostly held by women over men’s by "
+            "120 points [105 to 140].",
+        ),
     ],
 )
-def test_a_sentence_says_what_framing_does(between: Any, verdict: str, ending: str) -> None:
+def test_a_sentence_says_what_framing_does(between: Any, verdict: str, sentence: str) -> None:
     a, b = "fairness=mentioned", "fairness=unmentioned"
     rows = [effect(a, b, 0.03, (-0.01, 0.06)), effect(a, b, *between, group_b=MEN)]
-    (one,) = said_of({"tests": adjust(rows)}, "Framing (explicit prompts, m)")
-    assert one.verdict == verdict
-    of_women = f"{a} against {b}, share of women: jobs mostly held by women 3 points more [−1 to 6], no clear"
-    assert of_women in one.text
-    assert one.text.endswith(f"; jobs mostly held by women minus jobs mostly held by men {ending}")
+    (one,) = said_of({"tests": adjust(rows)}, "fairness")
+    assert (one.verdict, one.text, one.question) == (verdict, sentence, "help")
+
+
+def test_a_clear_change_in_one_group_is_said_where_the_difference_shows_none() -> None:
+    a, b = "fairness=mentioned", "fairness=unmentioned"
+    rows = [effect(a, b, 0.1, (0.05, 0.15)), effect(a, b, 0.0, (-0.1, 0.1), group_b=MEN)]
+    (one,) = said_of({"tests": adjust(rows)}, "fairness")
+    assert one.text.startswith("Asked outright, “fairness=mentioned” makes m say women 10 points more often")
+
+
+def test_several_models_share_a_sentence_of_a_factor() -> None:
+    a, b = "fairness=mentioned", "fairness=unmentioned"
+    rows = [
+        effect(a, b, x, (x - 0.05, x + 0.05), group_b=MEN, model_a=m) for m, x in (("m", 0.2), ("n", 0.0))
+    ]
+    groups = [*group_rows(SHARES), *group_rows(SHARES, model="n")]
+    found = hold(content(probe_part({"probe_groups": groups, "tests": adjust(rows)}, "m", "n")))
+    (one,) = [one for one in found if one.question == "help"]
+    assert one.verdict == "shown"
+    assert one.text == (
+        "Asked outright, 1 of 2 models shows a larger lead of jobs mostly held by women over men’s under "
+        "“fairness=mentioned”; 1 unclear."
+    )
+
+
+@pytest.mark.parametrize(
+    ("estimate", "half", "verdict", "words"),
+    [
+        (0.2, 0.05, "higher", "what “a where b=x” and “a where b=y” change lies 20 points apart [15 to 25]."),
+        (0.02, 0.05, "no-clear-difference", "no clear difference between what “a where b=x” and"),
+    ],
+)
+def test_interactions_have_a_sentence(estimate: float, half: float, verdict: str, words: str) -> None:
+    ends = (estimate - half, estimate + half)
+    one = effect("a where b=x", "a where b=y", estimate, ends, group_b=MEN)
+    one["family"] = "probe/share/crossed/interactions"
+    (found,) = said_of({"tests": adjust([one])}, "where")
+    assert (found.verdict, words in found.text) == (verdict, True)
 
 
 def test_a_sentence_of_framing_is_not_measured_without_an_estimate() -> None:
     rows = [effect("a=x", "a=y", None, None, reason="no template")]
-    (one,) = said_of({"tests": adjust(rows)}, "Framing (explicit prompts, m)")
-    assert (one.verdict, one.text.endswith("not measured (no template).")) == ("not-measured", True)
+    (one,) = said_of({"tests": adjust(rows)}, "a=x")
+    assert (one.verdict, one.text.endswith("is not measured (no template).")) == ("not-measured", True)
 
 
 def test_effects_under_an_instruction_stand_in_the_file_alone() -> None:
     rows = [effect("1: a=x", "1: a=y", 0.1, (0.05, 0.15))]
-    assert not said_of({"tests": adjust(rows)}, "Framing")
+    assert not said_of({"tests": adjust(rows)}, "a=x")
 
 
 def wording_row(**more: Any) -> Row:
@@ -133,9 +180,12 @@ def wording_row(**more: Any) -> Row:
 
 
 def test_a_sentence_says_what_wording_does() -> None:
-    (one,) = said_of({"probe_wording": [wording_row()]}, "Wording (explicit prompts, m)")
-    assert "is 7 points over all paraphrases and goes from −6 to 26 from one to another" in one.text
-    assert "has the same sign in 36 of 40. 66 % [11–93] of the variance between templates" in one.text
+    (one,) = said_of({"probe_wording": [wording_row()]}, "paraphrases")
+    assert one.text == (
+        "Asked outright, m’s difference between jobs mostly held by women and men’s goes one way in 36 of 40 "
+        "paraphrases."
+    )
+    assert "−6 to 26 points from one paraphrase to another; 66 % [11–93] of the variance" in one.measured_with
     missing = wording_row(mean=None, n_same_sign=None, wording_share=None, reason="no template")
-    (one,) = said_of({"probe_wording": [missing]}, "Wording (explicit prompts, m)")
+    (one,) = said_of({"probe_wording": [missing]}, "wording")
     assert (one.verdict, "is not measured (no template)" in one.text) == ("not-measured", True)

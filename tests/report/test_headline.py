@@ -79,16 +79,16 @@ CASES = {"one-model": one_model, "two-models": two_models, "none-eligible": none
 SAID = {
     "one-model": (
         *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
-        *("−0.50 [−0.60 to −0.40]", "26 points more [18 to 34]", "The listed words hold 30 %"),
-        *("floor of 1 %", "20 % [15–25] (cook) to 90 % [85–95] (nurse)", "30 of 300 texts (10 %)"),
-        *("2.4 points more [0.9 to 3.6]", "0 of m's 270 texts", "- 1 more finding in the report."),
-        "Brackets hold plain 95 % intervals.",
+        *("−0.50 [−0.60 to −0.40]", "women 26 points more often", "[18 to 34]"),
+        *("less than 1 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
+        *("[−40 to 46 points]", "- 4 more findings in the report.", "Brackets hold 95 % intervals."),
     ),
     "two-models": (
         "60 [50–70]",
         "34 [24–44]",
         "not measured: no complete template",
-        "5 points more [1 to 9]",
+        "is 5 points more for gpt",
+        "[1 to 9]",
     ),
     "none-eligible": ("SRB not measured", "no text with an associated gender"),
 }
@@ -141,10 +141,11 @@ def test_hostile_labels_stay_in_their_cell(label: str) -> None:
     assert "\x1b" not in headline(made)
 
 
-def test_twenty_models_have_a_line_each_and_one_finding() -> None:
+def test_twenty_models_have_a_line_each_and_one_sentence_of_them_all() -> None:
     shown = headline(many(20)).split("\n")
     assert 20 == sum(line.startswith("m") and "explicit" in line for line in shown)
-    assert 1 == sum(line.startswith("- Asked outright") for line in shown)
+    assert 1 == sum(line.startswith("- Asked outright, 18 of 20 models say") for line in shown)
+    assert not any(line.startswith("- ") and "m3" in line for line in shown)
     assert len(shown) < 60
 
 

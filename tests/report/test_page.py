@@ -15,7 +15,6 @@ from typing import Any, get_args
 
 import pytest
 from fakes.page_contents import (
-    BRIEFS,
     EMPTY,
     FIGURES,
     FINDINGS,
@@ -231,11 +230,24 @@ def test_tables_that_stay_on_disk_are_named() -> None:
 def test_the_first_screen_then_the_questions_then_what_is_behind_them() -> None:
     said = Reader(page()).said
     places = [
-        said.index(one) for one in (BRIEFS[0].text, "Who does it say?", FINDINGS[0].text[:10], LIMITS[0])
+        said.index(one)
+        for one in (FINDINGS[0].text, "Who does it say?", "Women get 58", "a, raw, exact", LIMITS[0])
     ]
     assert places == sorted(places)
-    assert said.count(BRIEFS[2].text) == 1  # under its question, not on the first screen
-    assert said.index("Fewer than 10 occupations") > said.index("Asked, but not measured")
+    alone = Reader(render_page(replace(SMALL, between={}), SAID, FIGURES[:1])).said
+    assert alone.index("Fewer than 10 occupations") > alone.index("Asked, but not measured")
+
+
+def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> None:
+    html = page().html.decode()
+    for one in FINDINGS[:2]:
+        assert html.count(f">{one.text}") == 2  # on the first screen, and in the fold with its record
+        assert html.rindex(f">{one.text}") > html.index('<details class="fold">')
+    third = html.index("Women get 58")
+    assert html.index('id="say"') < third < html.index('<details class="fold">')
+    only = replace(SAID, findings=SAID.findings[:2])
+    bare = render_page(replace(SMALL, words=(), examples=()), only, FIGURES[:1]).html.decode()
+    assert bare.count("Said at the top of the page.") == 2
 
 
 def test_the_picture_stands_once_before_few_words_and_has_one_caption() -> None:

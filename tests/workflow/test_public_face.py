@@ -396,7 +396,7 @@ def test_a_report_says_its_findings(model: str) -> None:
     two = bk.probe(model, f"other={model}", **SMALL, out="r", watcher=bk.Silent())
     made = bk.report(two, watcher=bk.Silent())
     found = made.findings
-    assert {"topic", "verdict", "text", "measured_with"} <= set(dir(found[0]))
+    assert {"topic", "question", "verdict", "text", "measured_with"} <= set(dir(found[0]))
     assert "models" in {one.topic for one in found}
     n = len(found)
     assert f"Report('r/report.html': {n} findings, " in repr(made)

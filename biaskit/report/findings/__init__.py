@@ -2,80 +2,75 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.between_models import between_models
-from biaskit.report.findings.both_engines import both_engines
-from biaskit.report.findings.brief import Sentences
-from biaskit.report.findings.debiasing import debiasing
-from biaskit.report.findings.finding import TOPICS, Finding, Rank, Topic
-from biaskit.report.findings.framing import framing
-from biaskit.report.findings.groups import groups
-from biaskit.report.findings.in_brief import briefs, interval_explained, leading, not_measured
-from biaskit.report.findings.limits import cannot_show
-from biaskit.report.findings.marked_words import marked_words
-from biaskit.report.findings.probe import probe
-from biaskit.report.findings.references import references
-from biaskit.report.findings.relations import relations
-from biaskit.report.findings.representation import representation
-from biaskit.report.findings.srb import srb
-from biaskit.report.findings.transfer import transfer
+from biaskit.report.findings.agree import agree
+from biaskit.report.findings.beside import beside
+from biaskit.report.findings.finding import Finding, Sentences
+from biaskit.report.findings.instructions import instructions
+from biaskit.report.findings.labour import labour
+from biaskit.report.findings.limits import cannot_show, explained, not_measured
+from biaskit.report.findings.marked_words import words
+from biaskit.report.findings.models import is_pair, models
+from biaskit.report.findings.say import say as say_whom
+from biaskit.report.findings.scores import scores
+from biaskit.report.findings.sentence import STRENGTH, Said
+from biaskit.report.findings.write import write
+from biaskit.report.questions import ORDER
 
-__all__ = [
-    "READING",
-    "Finding",
-    "briefs",
-    "cannot_show",
-    "findings",
-    "interval_explained",
-    "leading",
-    "not_measured",
-    "say",
-]
+__all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "say"]
 
 READING = (
-    "Brackets hold plain 95 % intervals. A difference counts as shown when its interval excludes 0 and it "
-    "survives Holm's adjustment among all comparisons of this page, as equivalent when its 90 % interval "
-    "lies inside the margin, and as not identified where an estimator's bounds leave it open; otherwise "
-    "there is no clear difference."
+    "Brackets hold 95 % intervals. A difference is named where its interval excludes 0 and it stays clear "
+    "among all comparisons of the page (Holm’s adjustment), “about the same” where its 90 % interval lies "
+    "inside the margin, “not identified” where an estimator’s bounds leave it open."
 )
 """How to read the sentences; stands once beside them."""
-
-
-def say(content: Content, found: tuple[Finding, ...]) -> Sentences:
-    """Everything that a page says in sentences; `found`: its findings."""
-    return Sentences(
-        found,
-        leading(content),
-        briefs(content),
-        cannot_show(content),
-        not_measured(content),
-        READING,
-        interval_explained(content),
-    )
-
-
-_SAID_BY = (
-    *(both_engines, probe, references, representation, srb, marked_words, groups, transfer),
-    *(debiasing, framing, between_models, relations),
-)
+N_LEADING = 3
+UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
+_SAID_BY = (say_whom, labour, write, words, scores, beside, models, agree, instructions)
 
 
 def findings(content: Content) -> tuple[Finding, ...]:
-    """Say what the tables say, most important first; every number stands in a row of theirs.
+    """What the tables say, most important first: those of the first screen, then by question.
 
-    First the headline of docs/methods.md#headline where it holds, then leading sentences, then details,
-    then what was not
-    measured and why. Leading sentences take turns by topic, in the order of `TOPICS`, so that the first
-    ones speak of every topic and not of every model in one.
+    What was not measured comes last. Every number stands in a row of the tables.
     """
-    ranked = [one for say in _SAID_BY for one in say(content)]
-    turns: Counter[tuple[Rank, Topic]] = Counter()
-    placed: list[tuple[tuple[int, int, int], Finding]] = []
-    for rank, finding in ranked:
-        last = Rank.NOT_MEASURED if finding.verdict == "not-measured" else rank
-        turn = turns[last, finding.topic] if last == Rank.LEAD else 0
-        turns[last, finding.topic] += 1
-        placed.append(((last, turn, TOPICS.index(finding.topic)), finding))
-    return tuple(finding for _, finding in sorted(placed, key=lambda one: one[0]))
+    return say(content).findings
+
+
+def say(content: Content) -> Sentences:
+    """Everything that a page says in sentences."""
+    found = list({one.finding: one for say_ in _SAID_BY for one in say_(content)}.values())
+    first = _leading(content, found)
+    rest = [one for one in found if one not in first]
+    rest.sort(key=_place)
+    return Sentences(
+        tuple(one.finding for one in (*first, *rest)),
+        len(first),
+        cannot_show(content),
+        not_measured(content),
+        READING,
+        explained([one.number for one in (*first, *rest)]),
+    )
+
+
+def _place(one: Said) -> tuple[bool, int, int]:
+    return one.finding.verdict == "not-measured", ORDER.index(one.finding.question), one.strength
+
+
+def _leading(content: Content, found: Sequence[Said]) -> list[Said]:
+    """The headline, then the pair of a comparison, then what says most, each about something else.
+
+    Where too little says something, a second sentence about one thing comes before what says nothing.
+    """
+    pair, by_weight = is_pair(content), sorted(found, key=lambda one: (one.strength, *_place(one)))
+    if pair:
+        by_weight.sort(key=lambda one: (one.strength > 0, one.finding.question != "models"))
+    first: dict[str, Said] = {}
+    for one in by_weight:
+        if one.strength < SILENT:
+            first.setdefault(one.about, one)
+    more = [one for one in by_weight if one.strength < UNCLEAR and one not in first.values()]
+    return [*first.values(), *more][:N_LEADING] or by_weight[:1]

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biaskit.report.findings.finding import Outcome, Topic, outcome_of, tests
+from biaskit.report.findings.finding import Topic, measured_by, noted, tests
+from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, first, grouped, in_main_setting, where
-from biaskit.wording import count, listed, number_range, short
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
+from biaskit.wording import count, first_words, listed, number_range, percent, points, short
 
 SPLIT = ("female-dominated", "male-dominated")
 
@@ -44,6 +45,15 @@ class ProbeBlock:
     def gender(self) -> str:
         """The gender that sentences speak of: the first of the study's contrast."""
         return self.part.contrast[0] or "female"
+
+    def pair(self, row: Row) -> dict[str, Piece]:
+        """Who is spoken of, and the two groups of jobs of a row, as pieces of a sentence."""
+        a, b = row["group_a"], row["group_b"]
+        return {"who": who(self.gender), "a": one_group(self.part, a), "b": other_group(self.part, b, a)}
+
+    def opening(self, models: Sequence[str] = ()) -> str:
+        """How the models were asked, and that little stands behind it where it does for all of them."""
+        return opening(self.bias_type, weak=bool(models) and all(below_floor(self, m) for m in models))
 
     @property
     def rows(self) -> list[Row]:
@@ -100,32 +110,52 @@ def jobs_of(part: Part, group: str) -> str:
     return f"{noun} of the group “{short(group)}”"
 
 
+def one_group(part: Part, group: str) -> Piece:
+    """A group of jobs in a sentence; none is all of them."""
+    if not group:
+        return "all fields" if are_fields(part) else "all jobs"
+    return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
+
+
+def other_group(part: Part, group: str, beside: str) -> Piece:
+    """A group of jobs after another, shorter."""
+    if group in SPLIT and beside in SPLIT:
+        people = "women" if group == SPLIT[0] else "men"
+        return f"mostly {people}" if are_fields(part) else f"{people}’s"
+    return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
+
+
 def _counted(numbers: Sequence[int], what: str) -> str:
     return f"{number_range(numbers)} {what}{'' if set(numbers) == {1} else 's'}"
 
 
-def measured(block: ProbeBlock, models: Sequence[str], unit: str = "") -> str:
-    """Estimator, prompt form, n, model."""
-    rows = [row for row in block.rows if row["model"] in models and row["gender"] == block.gender]
-    jobs = {model: sum(row["n_jobs"] or 0 for row in where(rows, model=model)) for model in models}
-    numbers = [row["n_templates"] for row in rows if row["n_templates"] is not None]
+def measured(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row | None] = (), *more: str) -> str:
+    """Estimator, prompt form, n, model; then what the `rows` of a sentence rest on.
+
+    Of many models those below the floor are named.
+    """
+    own = [row for row in block.rows if row["model"] in models and row["gender"] == block.gender]
+    jobs = {model: sum(row["n_jobs"] or 0 for row in where(own, model=model)) for model in models}
+    numbers = [row["n_templates"] for row in own if row["n_templates"] is not None]
     size = f"{_counted(numbers, 'template')} × {_counted(list(jobs.values()), 'job')}" if numbers else ""
-    estimators = listed(distinct(rows, "estimator")) if rows else ""
     who = short(models[0]) if len(models) == 1 else count(len(models), "model")
-    return ", ".join(bit for bit in (estimators, f"{block.form} prompts", size, unit, who) if bit)
+    notes = [*more, *noted([*rows, *own]), *_bounds(own), *_little(block, models)]
+    return measured_by(listed(distinct(own, "estimator")), f"{block.form} prompts", size, who, notes=notes)
 
 
-def group_verdict(block: ProbeBlock, model: str) -> Outcome:
-    """The verdict of the test of the share between the two groups of jobs; top-k's bounds are in it."""
-    return outcome_of(block.between_groups(model))
+def _bounds(rows: Sequence[Row]) -> list[str]:
+    """How far a service that shows only its likeliest words leaves a share open."""
+    widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
+    return [f"bounds of up to {points(max(widths))} around a share"] if widths else []
+
+
+def _little(block: ProbeBlock, models: Sequence[str]) -> list[str]:
+    weak = [short(model) for model in models if below_floor(block, model)]
+    whose = f" of {first_words(weak, 5, ', ')}" if len(models) > 1 else ""
+    return [f"median coverage{whose} under the floor of {percent(block.part.floor)} %"] if weak else []
 
 
 def below_floor(block: ProbeBlock, model: str) -> bool:
     """Whether in some group of jobs more than half of a model's cells lie under the floor of coverage."""
     medians = [row["coverage_median"] for row in where(block.rows, model=model, gender=block.gender)]
     return any(median is not None and median < block.part.floor for median in medians)
-
-
-def above_floor(block: ProbeBlock, models: Sequence[str]) -> list[str]:
-    """The models that a sentence about many may speak of: all but those below the floor, if any is left."""
-    return [model for model in models if not below_floor(block, model)] or list(models)

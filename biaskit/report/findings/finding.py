@@ -1,28 +1,20 @@
-"""A finding, its verdict, and how a row of tests.csv reads as a phrase (docs/methods.md#verdicts)."""
+"""A finding, its verdict, and what stands beside it in its record (docs/methods.md#verdicts)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, Literal, get_args
 
 from biaskit.report.content import Content
+from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Part
-from biaskit.stats.verdict import Verdict, interval_side, verdict_of
+from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import OF_FACTORS
-from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
+from biaskit.tables.query import Row, contrast_of, first, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
-from biaskit.wording import (
-    fine_points,
-    fine_points_range,
-    listed,
-    plain_number,
-    points,
-    points_range,
-    short,
-)
+from biaskit.wording import points, short
 
 Topic = Literal[
     "probe-explicit",
@@ -41,41 +33,44 @@ Outcome = Verdict | Literal["shown"]
 """What a sentence comes to: the verdict of its rows, or numbers that no verdict is given on."""
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-MANY_MODELS = 4
-"""Above this number the models of a table share one sentence."""
+DIRECTED: tuple[Outcome, ...] = ("higher", "lower")
+MEASURED: tuple[Outcome, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
+MOST_WORDS = 25
 N_NOTES = 3
-
-
-class Rank(IntEnum):
-    """How far up a sentence stands."""
-
-    HEADLINE = 0
-    LEAD = 1
-    DETAIL = 2
-    NOT_MEASURED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A few sentences about one thing; every number in them stands in a table of the report.
+    """One sentence of at most `MOST_WORDS` words with at most one estimate and its interval.
 
-    `verdict` is what they come to, "shown" where they only report numbers (docs/methods.md#verdicts);
-    `measured_with` names estimator, prompt form, n and model behind the numbers. Models' labels and the
-    tables' reasons in the text are foreign text (docs/reading.md#foreign-text).
+    `question` is the one that it answers (`report/questions.py`); `verdict` is what it comes to, "shown"
+    where it only reports numbers (docs/methods.md#verdicts). `measured_with` names estimator, prompt form, n
+    and models behind it, and what its numbers rest on: reasons, coverage under the floor, bounds. Models'
+    labels, words of texts and the tables' reasons in both are foreign text (docs/reading.md#foreign-text).
     """
 
     text: str
     topic: Topic
+    question: QuestionId
     verdict: Outcome
-    measured_with: str
+    measured_with: str = ""
 
 
-Ranked = tuple[Rank, Finding]
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """Everything that a page says in sentences."""
 
+    findings: tuple[Finding, ...] = ()  # most important first: those of the first screen, then by question
+    n_leading: int = 0  # how many of them stand on the first screen
+    limits: tuple[str, ...] = ()  # what the numbers cannot show
+    not_measured: tuple[str, ...] = ()  # what the page does not hold, and the command that would
+    reading: str = ""  # how the findings are to be read
+    interval: str = ""  # what an interval is, with the page's own first number
 
-def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
-    """Rows of tests.csv of one quantity, kind and contrast; the contrast is the end of the family."""
-    return [row for row in where(rows, quantity=quantity, kind=kind) if contrast_of(row) == contrast]
+    @property
+    def leading(self) -> tuple[Finding, ...]:
+        """The findings of the first screen."""
+        return self.findings[: self.n_leading]
 
 
 def parts_of(content: Content, engine: str) -> Iterator[Part]:
@@ -83,17 +78,9 @@ def parts_of(content: Content, engine: str) -> Iterator[Part]:
     return (part for part in content.parts if part.engine == engine)
 
 
-def of_models(
-    part: Part,
-    rows: Sequence[Row],
-    of_one: Callable[[Part, str, Sequence[Row]], Finding],
-    of_many: Callable[[Part, Sequence[str], Sequence[Row]], Finding],
-) -> list[Finding]:
-    """A finding for each model of a table, or one for all where they are many."""
-    models = distinct(rows, "model")
-    if len(models) > MANY_MODELS:
-        return [of_many(part, models, rows)]
-    return [of_one(part, model, where(rows, model=model)) for model in models]
+def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
+    """Rows of tests.csv of one quantity, kind and contrast; the contrast is the end of the family."""
+    return [row for row in where(rows, quantity=quantity, kind=kind) if contrast_of(row) == contrast]
 
 
 def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
@@ -116,58 +103,7 @@ def shared(verdicts: Sequence[Outcome]) -> Outcome:
     return verdicts[0] if verdicts and len(set(verdicts)) == 1 else "shown"
 
 
-# --- a row as a phrase -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """How a difference is written."""
-
-    amount: Callable[[float], str]
-    ends: Callable[[float, float], str]
-    margin: Callable[[float], str]
-
-
-POINTS = Unit(points, points_range, points)
-FINE = Unit(fine_points, fine_points_range, points)
-NUMBER = Unit(plain_number, lambda low, high: f"{plain_number(low)} to {plain_number(high)}", plain_number)
-
-
-WITHOUT_DIRECTION: Mapping[Verdict, str] = {
-    "no-clear-difference": ", no clear difference",
-    "not-identified": ", not identified: the bounds leave it open, an exact estimator would decide",
-    "no-verdict": ", no verdict",
-}
-
-
-def difference(row: Row | None, unit: Unit = POINTS, *, more: str = "more", less: str = "less") -> str:
-    """Phrase a row: its size, direction and interval, and what follows; or why nothing was measured.
-
-    An empty `more` gives the number with its sign, for scores whose sign has a meaning.
-    """
-    if row is None:
-        return "not measured (no test was made)"
-    estimate = row["estimate"]
-    if estimate is None:
-        return f"not measured ({reason_of(row)})"
-    size = unit.amount(abs(estimate) if more else estimate)
-    if estimate != 0 and more:
-        size += f" {more if estimate > 0 else less}"
-    if row["ci_low"] is None:
-        return f"{size} (no interval: {reason_of(row)})"
-    text = f"{size} [{unit.ends(*possible_ends(row))}]"
-    verdict = verdict_of(row)
-    if verdict == "equivalent":
-        ends = unit.ends(*possible_ends(row, "ci90"))
-        yet = "yet " if interval_side(row) else ""
-        text += f", {yet}equivalent within ±{unit.margin(row['margin'])} (90 % interval {ends})"
-    elif verdict == "no-clear-difference" and interval_side(row):
-        n = row.get("n_claims") or 0
-        among = f"{n} comparisons" if n > 1 else "the comparisons of its tables"
-        text += f", no clear difference: alone it would be one, not among {among}"
-    else:
-        text += WITHOUT_DIRECTION.get(verdict, "")
-    return text
+# --- what stands beside a sentence ---------------------------------------------------------------------
 
 
 def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
@@ -183,28 +119,20 @@ def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
     return low, high
 
 
-def apart(row: Row, units: str) -> str:
-    """Phrase a mean distance: jobs may lie far off in both directions and agree on average."""
-    if row["estimate"] is None:
-        return ""
-    ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""
-    return f"Whichever way, {units} lie {points(row['estimate'])}{ends} off on average, noise included."
-
-
-def noted(rows: Sequence[Row], *columns: str) -> str:
-    """The reasons beside numbers that are defined all the same, each once: what was left out, conditional on.
-
-    `columns`: the numbers, by default estimate with its interval. Begins with a space, or is empty.
-    """
-    known = defined(rows, *(columns or ("estimate", "ci_low")))
-    counts = Counter(short(part) for row in known if row["reason"] for part in parts_of_reason(row["reason"]))
+def noted(rows: Sequence[Row | None]) -> list[str]:
+    """The reasons beside the numbers of rows, each once: what they lack, leave out or are conditional on."""
+    there = [row for row in rows if row is not None]
+    counts = Counter(short(part) for row in there if row["reason"] for part in parts_of_reason(row["reason"]))
     said = [
-        f"{reason} ({n} of {len(known)} numbers)" if n < len(known) else reason
+        f"{reason} ({n} of {len(there)} numbers)" if n < len(there) else reason
         for reason, n in sorted(counts.items(), key=lambda one: not is_reason(one[0], ESTIMATORS_DIFFER))
     ]
-    if len(said) > N_NOTES:
-        said = [*said[:N_NOTES], f"{len(said) - N_NOTES} more in the table"]
-    return f" Note: {'; '.join(said)}." if said else ""
+    return [*said[:N_NOTES], f"{len(said) - N_NOTES} more in the table"] if len(said) > N_NOTES else said
+
+
+def measured_by(*bits: str, notes: Sequence[str] = ()) -> str:
+    """What a record's `measured_with` holds: how it was measured, then what the numbers rest on."""
+    return "; ".join([", ".join(bit for bit in bits if bit), *notes])
 
 
 def reason_of(row: Mapping[str, Any]) -> str:
@@ -218,27 +146,6 @@ def reasons_of(rows: Sequence[Row]) -> str:
     if len(counted) == 1:
         return counted[0][0]
     return "; ".join(f"{n} × {reason}" for reason, n in counted)
-
-
-def tally(
-    verdicts: Sequence[Outcome], *, more: str, less: str, margin: str = "", unclear: str = "difference"
-) -> str:
-    """Count verdicts: '7 of 10 rise, 1 fall and 2 show no clear difference'."""
-    names: dict[Outcome, str] = {
-        "higher": more,
-        "lower": less,
-        "equivalent": f"are equivalent{margin}",
-        "no-clear-difference": f"show no clear {unclear}",
-        "not-identified": "are not identified",
-        "shown": "have no interval",
-        "not-measured": "are not measured",
-    }
-    counts = Counter(verdicts)
-    found = [f"{n:,} {agreeing(n, name)}" for verdict, name in names.items() if (n := counts[verdict])]
-    if found:
-        number, _, rest = found[0].partition(" ")
-        found[0] = f"{number} of {len(verdicts):,} {rest}"
-    return listed(found)
 
 
 def agreeing(number: int, words: str) -> str:

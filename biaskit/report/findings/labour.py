@@ -6,19 +6,30 @@ is: claims of their own, adjusted among themselves over everything on a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, blocks_of
-from biaskit.report.findings.finding import Outcome, outcome_of, parts_of, tests
+from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured
+from biaskit.report.findings.contrasts import Claim, Kind, contrast
+from biaskit.report.findings.finding import Outcome, measured_by, noted, outcome_of, parts_of, tests
+from biaskit.report.findings.sentence import RESTATED, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.verdict import LEVEL, MANY
+from biaskit.stats.verdict import LEVEL, MANY, interval_side
 from biaskit.tables.quantities import relation
-from biaskit.tables.query import Row, defined, first, where
+from biaskit.tables.query import Row, defined, distinct, first, undefined, where
+from biaskit.wording import (
+    count,
+    fine_points,
+    fine_points_range,
+    percent,
+    percent_range,
+    points,
+    points_range,
+)
 
 MIRRORED = 1.0
 SLOPE_MARGIN = 0.2
@@ -154,3 +165,110 @@ def _of_texts(content: Content) -> Iterator[AgainstLabour]:
             if row is not None:
                 level, distance = (first(own[k], model_a=model) for k in ("paired", "distance"))
                 yield AgainstLabour(part, model, None, row, level, distance)
+
+
+# --- as sentences --------------------------------------------------------------------------------------
+
+_RISE = "{model} {verb} {force}: where {items} hold 10 points more women, it shows {step}."
+LABOUR = Kind(
+    question="say",
+    lead="{opening}, ",
+    what="{force}",
+    one={
+        **dict.fromkeys(("higher", "lower", "equivalent"), (_RISE, "{model} {verb} {force}.")),
+        "no-clear-difference": ("no clear verdict on whether {model} mirrors {force}.",),
+    },
+    many={
+        "higher": "exaggerate {force}",
+        "lower": "{below} {force}",
+        "equivalent": "mirror {force}",
+        "no-clear-difference": "have no clear verdict on whether they mirror {force}",
+    },
+    after={"higher": "exaggerating", "lower": "flattening", "equivalent": "mirroring"},
+)
+
+
+def labour(content: Content) -> Iterator[Said]:
+    """One sentence for each way of asking, and for texts; then what has no slope, and why."""
+    ways: dict[tuple[str, str], list[AgainstLabour]] = {}
+    for one in against_labour_force(content):
+        way = ("", "") if one.block is None else (one.block.bias_type, one.block.form)
+        ways.setdefault(way, []).append(one)
+    yield from map(_of_way, ways.values())
+    if content.reference in ("labour", "both"):
+        for part in parts_of(content, "probe"):
+            yield from (one for block in blocks_of(part) for one in _without_slope(block))
+
+
+def _of_way(own: Sequence[AgainstLabour]) -> Said:
+    block, one, fields = own[0].block, own[0], are_fields(own[0].part)
+    below = {it.word.removesuffix("s") for it in own if it.verdict == "lower" and not _weak(it)}
+    models = [it.model for it in own]
+    rows = [row for it in own for row in (it.slope, it.level, it.distance)]
+    notes = _beside_slope(one) if len(own) == 1 else []
+    using = measured_by(count(len(own), "model"), notes=noted(rows)) if block is None else ""
+    return contrast(
+        LABOUR if block is not None else replace(LABOUR, question="write"),
+        [Claim(it.model, it.slope, _weak(it), it.verdict) for it in own],
+        "representation" if block is None else block.topic,
+        using if block is None else measured(block, models, rows, "bootstrap over jobs", *notes),
+        asked="" if block is None else block.bias_type,
+        about="write" if block is None else f"say-{block.bias_type}",
+        least=RESTATED,  # after what the groups of jobs show
+        pieces={
+            **({"opening": "in its texts" if len(own) == 1 else "in texts"} if block is None else {}),
+            "force": "the share of U.S. doctorates" if fields else "the U.S. labour force",
+            "items": "fields" if fields else "jobs",
+            "verb": one.word,
+            "step": _step(one.slope, one.word),
+            "below": " or ".join(sorted(below)),
+        },
+    )
+
+
+def _weak(one: AgainstLabour) -> bool:
+    return one.block is not None and below_floor(one.block, one.model)
+
+
+def _step(slope: Row, word: str) -> str:
+    """What goes with ten points more; "no clear rise" where the slope's own verdict has no direction."""
+    if slope["ci_low"] is None:
+        return ""
+    rise, low, high = (slope[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
+    if word == "reverses":
+        return f"{fine_points(-rise)} fewer [{fine_points_range(-high, -low)}]"
+    if word == "flattens" and outcome_of(slope) != "higher":
+        return "no clear rise" + ("" if interval_side(slope) else f" [{fine_points_range(low, high)} points]")
+    return f"{fine_points(rise)} more [{fine_points_range(low, high)}]"
+
+
+def _beside_slope(one: AgainstLabour) -> list[str]:
+    """What a slope does not say: how high the line lies, and how far jobs lie from their labour share."""
+    notes = []
+    if one.level is not None and one.level["ci_low"] is not None and one.block is not None:
+        share, low, high = (one.level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
+        ends = percent_range(max(low, 0.0), min(high, 1.0))
+        notes.append(f"where half are women, the line gives them {percent(share)} % [{ends}]")
+    return [*notes, *apart(one.distance)]
+
+
+def apart(row: Row | None) -> list[str]:
+    """A mean distance: jobs may lie far off in both directions and agree on average."""
+    if row is None or row["estimate"] is None:
+        return []
+    ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""
+    return [f"whichever way, {points(row['estimate'])}{ends} off on average, noise included"]
+
+
+def _without_slope(block: ProbeBlock) -> Iterator[Said]:
+    """One sentence for every model that has no slope."""
+    slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
+    rows = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
+    if missing := undefined(rows, "estimate"):
+        text = sentence(
+            "{opening}, women against labour statistics: not measured ({why}).",
+            opening=block.opening(),
+            why=why(missing[0]),
+        )
+        using = measured(block, distinct(missing, "model_a"), missing)
+        yield said(text, block.topic, "say", "not-measured", using, about=f"say-{block.bias_type}")

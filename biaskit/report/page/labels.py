@@ -12,31 +12,6 @@ ENGINES: Mapping[str, str] = {
     "personas": "Personas: generated texts",
 }
 
-QUESTION_OF_TOPIC: Mapping[str, QuestionId] = {
-    **dict.fromkeys(("probe-explicit", "probe-implicit"), "say"),
-    "representation": "write",
-    **dict.fromkeys(("srb", "words", "groups", "transfer"), "how"),
-    "models": "models",
-    **dict.fromkeys(("gaps", "relations"), "agree"),
-    "debiasing": "help",
-}
-"""Which question a finding's topic answers."""
-
-TOPICS: Mapping[str, str] = {
-    "probe-explicit": "Probe, asked for the gender",
-    "probe-implicit": "Probe, a pronoun is awaited",
-    "representation": "Who is represented in the texts",
-    "srb": "How women and men are described",
-    "words": "Marked words",
-    "groups": "Marked words of your groups",
-    "transfer": "Women's and men's texts told apart",
-    "debiasing": "Instructions against bias",
-    "models": "Model against model",
-    "gaps": "Probe and texts together",
-    "relations": "Probe and texts together",
-}
-"""Topics of findings; another one is shown as it is."""
-
 VERDICTS: Mapping[str, str] = {
     "higher": "clear difference",
     "lower": "clear difference",

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.report.content import Content, Gate
 from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.findings.brief import Brief, Sentences
-from biaskit.report.findings.finding import Finding
+from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import fitting, labels, listed_tables
 from biaskit.report.page.drawing import UnfitDrawing, drawing
 from biaskit.report.page.foreign import LONGEST_SENTENCE, LONGEST_TEXT, all_shown, cut, shown
@@ -35,8 +34,8 @@ _HERE = Path(__file__).resolve().parent
 _MEGABYTE = 1_000_000
 _ROOM = 2_000
 """Bytes kept free for the sentences that say what was left out."""
-MOST_BRIEFS = 3
-"""Sentences that stand in the open under a question."""
+MOST_OPEN = 3
+"""Sentences that stand in the open under a question, beside those of the first screen."""
 HERO = "figure-answer"
 REPEATS = ("figure-jobs", "figure-scatter")
 """Figures of the numbers that the first picture holds: they stand in the fold."""
@@ -76,8 +75,9 @@ class Section:
     id: QuestionId
     heading: str
     open: tuple[Plate, ...]
-    briefs: list[dict[str, str]]
-    findings: list[dict[str, str]]
+    said: list[dict[str, str]]  # in the open
+    above: bool  # whether sentences of the first screen answer it
+    findings: list[dict[str, str]]  # all, with what they were measured with
     plates: list[Plate]
     tables: list[tuple[str, listed_tables.ListedTable]]  # with the name of their part where there are several
     asked: list[dict[str, Any]]
@@ -88,13 +88,12 @@ class Section:
     @property
     def stands(self) -> bool:
         """Whether there is anything to show."""
-        shown = self.open or self.briefs or self.findings or self.words or self.texts or self.prompts
-        return bool(shown or self.id == "sure")
+        return bool(self.answered or self.words or self.texts or self.prompts or self.id == "sure")
 
     @property
     def answered(self) -> bool:
         """Whether it says something in the open, and not only that nothing was measured."""
-        return bool(self.open) or any(one["kind"] != "not-measured" for one in self.briefs)
+        return bool(self.open) or any(one["kind"] != "not-measured" for one in self.findings)
 
 
 def render_page(
@@ -205,23 +204,23 @@ def _whole(content: Content, said: Sentences, plates: Sequence[Plate]) -> dict[s
     every = [*_sections(content, said, plates)]
     sections = [one for one in every if one.stands]
     sections.sort(key=lambda one: (one.id == "sure", not one.answered))
-    for one in every:  # the last section keeps the tables and figures of a question that has no answer
+    for one in every:  # the last section keeps what a question without an answer has
         if not one.stands:
             sections[-1].tables.extend(one.tables)
             sections[-1].plates.extend(one.plates)
+            sections[-1].findings.extend(one.findings)
     return {
         "content": content,
         "title": cut(content.title) or "Report",
         "measured_line": measured_line(content),
         "hero": next(iter(plates), None),
-        "leading": [_brief(one) for one in said.leading],
+        "leading": [_finding(one) for one in said.leading],
         "sections": sections,
         "gate": _gate(content.gate),
         "interval": _typeset(cut(said.interval, LONGEST_SENTENCE)),
         "reading": said.reading,
         "limits": [_typeset(cut(one, LONGEST_SENTENCE)) for one in said.limits],
         "not_measured": [cut(one, LONGEST_SENTENCE).split("`") for one in said.not_measured],
-        "unmeasured": [_finding(one) for one in said.findings if one.verdict == "not-measured"],
         "notes": list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
         "models": [(part, model) for part in content.parts for model in part.models],
         "on_disk": [
@@ -257,13 +256,11 @@ def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Ite
             id=question.id,
             heading=question.heading,
             open=tuple(shown),
-            briefs=[_brief(one) for one in said.briefs if one.question == question.id][:MOST_BRIEFS],
-            findings=[
-                _finding(one)
-                for one in said.findings
-                if labels.QUESTION_OF_TOPIC.get(one.topic, "sure") == question.id
-                and one.verdict != "not-measured"
+            said=[_finding(one) for one in said.findings[said.n_leading :] if one.question == question.id][
+                :MOST_OPEN
             ],
+            above=any(one.question == question.id for one in said.leading),
+            findings=[_finding(one) for one in said.findings if one.question == question.id],
             plates=[plate for plate in own if plate not in shown],
             tables=[(_part_of(content, one), one) for one in tables if _question_of(one) == question.id],
             asked=[one for one in asked if _engine_of(content, one["id"]) == engine],
@@ -326,18 +323,9 @@ def _gate(gate: Gate | None) -> dict[str, str] | None:
     return {"kind": "fails", "text": said}
 
 
-def _brief(one: Brief) -> dict[str, str]:
-    return {
-        "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
-        "verdict": labels.VERDICTS.get(one.verdict, cut(one.verdict)),
-        "kind": one.verdict if one.verdict in labels.VERDICTS else "shown",
-    }
-
-
 def _finding(one: Finding) -> dict[str, str]:
     return {
         "text": _typeset(cut(one.text, LONGEST_SENTENCE)),
-        "topic": labels.TOPICS.get(one.topic, cut(one.topic)),
         "verdict": labels.VERDICTS.get(one.verdict, cut(one.verdict)),
         "kind": one.verdict if one.verdict in labels.VERDICTS else "shown",
         "measured_with": cut(one.measured_with, LONGEST_SENTENCE),

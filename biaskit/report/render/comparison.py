@@ -8,7 +8,7 @@ from statistics import fmean
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of
 from biaskit.report.findings.finding import parts_of
-from biaskit.report.findings.representation import occupations_of
+from biaskit.report.findings.write import occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, defined, grouped, where

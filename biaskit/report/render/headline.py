@@ -12,8 +12,8 @@ from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
 from biaskit.report.findings.finding import Topic, parts_of, possible_ends, reason_of, reasons_of
-from biaskit.report.findings.representation import against_labour, occupations_of
-from biaskit.report.findings.srb import women_minus_men
+from biaskit.report.findings.scores import women_minus_men
+from biaskit.report.findings.write import against_labour, occupations_of
 from biaskit.report.render.text import cell_width
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, distinct, grouped, where

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.report.findings.blocks import SPLIT, are_fields
-from biaskit.report.findings.brief import MOST_WORDS, Brief
 from biaskit.report.findings.finding import (
-    POINTS,
+    DIRECTED,
+    MOST_WORDS,
+    Finding,
     Outcome,
-    Unit,
+    Topic,
     margin_of,
     possible_ends,
     reason_of,
 )
 from biaskit.report.questions import QuestionId
-from biaskit.runs.collection import Part
 from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row
-from biaskit.wording import PEOPLE, short
+from biaskit.wording import PEOPLE, points, points_range, short
 
 LONGEST_NAME = 12
 SHORTEST_NAME = 3
@@ -36,27 +36,36 @@ STRENGTH: Mapping[Outcome, int] = {
     "no-verdict": 4,
     "not-measured": 5,
 }
+HEADLINE, CLEAR, WEAKER, RESTATED, DETAIL = 0, 1, 2, 3, 4
+"""How much a sentence says where that does not follow from its verdict."""
 ALL_COUNTED = ", all comparisons considered"
 """Said of a row whose interval would show a difference if it stood alone."""
-HEADLINE, CLEAR, WEAKER = 0, STRENGTH["higher"], STRENGTH["equivalent"]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A short sentence with what it is about, how much it says (0 most), and its first number."""
+    """A finding with what it is about, how much it says (0 most), and its first number."""
 
-    brief: Brief
+    finding: Finding
     about: str
     strength: int
     number: str = ""
 
 
 def said(
-    text: str, question: QuestionId, verdict: Outcome, *, about: str = "", number: str = "", strength: int = 9
+    text: str,
+    topic: Topic,
+    question: QuestionId,
+    verdict: Outcome = "shown",
+    measured: str = "",
+    *,
+    about: str = "",
+    number: str = "",
+    strength: int | None = None,
 ) -> Said:
     """A sentence; its strength follows from its verdict where none is given."""
-    given = strength if strength != 9 else STRENGTH[verdict]
-    return Said(Brief(text, question, verdict), about or question, given, number)
+    how_much = STRENGTH[verdict] if strength is None else strength
+    return Said(Finding(text, topic, question, verdict, measured), about or question, how_much, number)
 
 
 # --- the sentence ------------------------------------------------------------------------------------
@@ -69,15 +78,18 @@ class Foreign:
     text: object
     before: str = ""
     after: str = ""
+    longest: int = NAME_LENGTH
 
     def at_most(self, words: int) -> str:
         """The text with no more words than these."""
-        own = short(self.text, NAME_LENGTH).split(" ")
+        own = short(self.text, self.longest).split(" ")
         cut = " ".join(own) if len(own) <= words else " ".join(own[:words]).rstrip("…") + "…"
         return f"{self.before}{cut}{self.after}"
 
 
 Piece = str | Foreign
+OPENS = re.compile(r"\{(\w+)\}")
+"""A name that opens a sentence stays as it is; words of ours begin with a capital."""
 
 
 def sentence(*templates: str, **pieces: Piece) -> str:
@@ -94,7 +106,8 @@ def sentence(*templates: str, **pieces: Piece) -> str:
             name: piece.at_most(n) if isinstance(piece, Foreign) else piece for name, piece in pieces.items()
         }
         text = template.format(**filled)
-        text = text[:1].upper() + text[1:] if template.startswith(("{opening}", "{weak}")) else text
+        if (field := OPENS.match(template)) is None or isinstance(pieces[field[1]], str):
+            text = text[:1].upper() + text[1:]
         if len(text.split()) <= MOST_WORDS:
             return text
     return " ".join(text.split()[: MOST_WORDS - 1]) + " …"
@@ -115,50 +128,31 @@ def who(gender: str) -> Piece:
     return PEOPLE[gender] if gender in PEOPLE else Foreign(gender, "“", "”")
 
 
-def one_group(part: Part, group: str) -> Piece:
-    """A group of jobs; none is all of them."""
-    noun = "fields" if are_fields(part) else "jobs"
-    if not group:
-        return f"all {noun}"
-    if group in SPLIT:
-        people = "women" if group == SPLIT[0] else "men"
-        return f"fields with mostly {people}" if are_fields(part) else f"jobs mostly held by {people}"
-    return Foreign(group, "the group “", "”")
-
-
-def other_group(part: Part, group: str, beside: str) -> Piece:
-    """A group of jobs after another, shorter."""
-    if group in SPLIT and beside in SPLIT:
-        people = "women" if group == SPLIT[0] else "men"
-        return f"mostly {people}" if are_fields(part) else f"{people}’s"
-    return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
-
-
-def amount(row: Row, unit: Unit = POINTS) -> str:
+def amount(row: Row) -> str:
     """How much, without a sign: the words beside it say the direction."""
-    return unit.amount(abs(row["estimate"]))
+    return points(abs(row["estimate"]))
 
 
-def ends(row: Row, unit: Unit = POINTS) -> str:
+def ends(row: Row) -> str:
     """The interval beside a directed amount, turned where the words say less; empty where there is none."""
     if row["ci_low"] is None:
         return ""
     low, high = possible_ends(row)
-    return f" [{unit.ends(low, high) if row['estimate'] >= 0 else unit.ends(-high, -low)}]"
+    return f" [{points_range(low, high) if row['estimate'] >= 0 else points_range(-high, -low)}]"
 
 
 def span(row: Row) -> str:
     """The interval alone, beside no direction; words where it alone would show one."""
     if row["ci_low"] is None:
         return ""
-    return ALL_COUNTED if interval_side(row) else f" [{POINTS.ends(*possible_ends(row))} points]"
+    return ALL_COUNTED if interval_side(row) else f" [{points_range(*possible_ends(row))} points]"
 
 
 def number(row: Row, verdict: Outcome) -> str:
     """'14 points [9 to 19]', as the page explains it once; beside no direction the interval alone."""
     if row["ci_low"] is None:
         return ""
-    if verdict in ("higher", "lower"):
+    if verdict in DIRECTED:
         return f"{amount(row)}{ends(row)}"
     return span(row).strip() if verdict == "no-clear-difference" and not interval_side(row) else ""
 
@@ -171,7 +165,7 @@ def within(rows: Sequence[Row]) -> str:
 
 def why(row: Row | None) -> Foreign:
     """The reason for what a row does not hold."""
-    return Foreign("no test was made" if row is None else reason_of(row))
+    return Foreign("no test was made" if row is None else reason_of(row), longest=2 * NAME_LENGTH)
 
 
 def strength_of(verdicts: Sequence[Outcome]) -> int:

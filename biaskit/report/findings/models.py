@@ -1,0 +1,210 @@
+"""Models against models: what differs most, and how many comparisons come to what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.content import Content
+from biaskit.report.findings.blocks import below_floor, blocks_of, one_group
+from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
+from biaskit.report.findings.finding import (
+    DIRECTED,
+    Outcome,
+    Topic,
+    agreeing,
+    measured_by,
+    noted,
+    outcome_of,
+    parts_of,
+    shared,
+)
+from biaskit.report.findings.sentence import (
+    WEAKER,
+    Foreign,
+    Piece,
+    Said,
+    said,
+    sentence,
+    strength_of,
+    who,
+    within,
+)
+from biaskit.tables.query import Row, contrast_of, distinct, grouped, in_main_setting
+from biaskit.wording import count, first_words, listed, number_range, short
+
+N_LARGEST = 2
+GAPS = ("probe_gap", "represented_gap", "srb_spread")
+IN_NUMBERS = ("srb", "srb_spread")
+_SUBJECTS = {
+    "share": "the share of {who} for {jobs} is",
+    "represented_share": "the share of women is",
+    "srb": "the closeness of words for {who} to texts on request is",
+    "srb_spread": "the gap between words for women and men is",
+    **dict.fromkeys(GAPS[:2], "the lead of women over men is"),
+}
+"""What is compared, as the subject of a sentence with its verb."""
+
+
+def _kind(quantity: str) -> Kind:
+    of = _SUBJECTS[quantity]
+    score = quantity in IN_NUMBERS
+    more = ("a score of words for women and men (SRB) is clearly {higher} for {a} than for {b}.",)
+    unclear = (f"{of} not clearly different for {{a}} and {{b}}.",)
+    return Kind(
+        question="models",
+        lead="{opening}, ",
+        what="{a} against {b}",
+        one={
+            **directed(
+                *more
+                if score
+                else (
+                    f"{of} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
+                    f"{of} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
+                )
+            ),
+            "equivalent": (f"{of} about the same for {{a}} and {{b}}{{within}}.",),
+            "no-clear-difference": unclear if score else (unclear[0].replace("}.", "}{span}."), *unclear),
+        },
+    )
+
+
+def models(content: Content) -> Iterator[Said]:
+    """The largest of what clearly differs, and one count over all comparisons; groups of models apart."""
+    rows = compared(content)
+    labels = {model.label for part in content.parts for model in part.models}
+    single = [row for row in rows if labels.issuperset((row["model_a"], row["model_b"]))]
+    for own in (single, *grouped([row for row in rows if row not in single], "model_a", "model_b").values()):
+        if own:
+            yield from _of_pairs(content, own)
+
+
+def is_pair(content: Content) -> bool:
+    """Whether the page holds one model or run against one other."""
+    return len({(row["model_a"], row["model_b"]) for row in compared(content)}) == 1
+
+
+def compared(content: Content) -> list[Row]:
+    """The rows that sentences speak of: a model against another, without an instruction, in one setting."""
+    gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
+    rows = [row for row in content.between.get("tests", ()) if _is_shown(row, gender)]
+    in_setting = in_main_setting([row for row in rows if row["setting"]])
+    return [row for row in rows if not row["setting"] or row in in_setting]
+
+
+def _is_shown(row: Row, gender: str) -> bool:
+    """Whether a row holds a model against another, without an instruction, for the gender sentences speak of.
+
+    Of the kinds of one comparison, crossed speaks for the prober and paired over occupations for texts.
+    """
+    if row["model_a"] == row["model_b"] or row["quantity"] not in _SUBJECTS:
+        return False
+    if row["instruction_a"] not in ("", None, "0") or row["instruction_b"] not in ("", None, "0"):
+        return False
+    if row["quantity"] == "share":
+        return bool(row["kind"] == "crossed" and row["gender"] == gender)
+    return bool(row["kind"] == "paired")
+
+
+def _topic(rows: Sequence[Row]) -> Topic:
+    return "gaps" if all(row["quantity"] in GAPS for row in rows) else "models"
+
+
+def _under_floor(content: Content, rows: Sequence[Row]) -> list[str]:
+    """The models of shares that are compared whose coverage is under the floor."""
+    named = {row[side] for row in rows if row["quantity"] == "share" for side in ("model_a", "model_b")}
+    blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
+    return list(
+        dict.fromkeys(m for block in blocks for m in block.models if m in named and below_floor(block, m))
+    )
+
+
+def _measured(content: Content, rows: Sequence[Row]) -> str:
+    kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
+    forms = listed([f"{form} prompts" for form in distinct(rows, "prompt_form") if form])
+    numbers = [row["n_a"] for row in rows if row["n_a"]]
+    size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
+    labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
+    names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
+    contrast_name = contrast_of(rows[0])
+    named = (
+        []
+        if contrast_name == "models"
+        else [f"contrast {short(contrast_name)}; these models, not all of their kind"]
+    )
+    weak = first_words([short(model) for model in _under_floor(content, rows)], 5, ", ")
+    named += [f"coverage of {weak} under the floor"] if weak else []
+    return measured_by(kinds, forms, size, names, notes=[*named, *noted(rows)])
+
+
+def _of_pairs(content: Content, rows: Sequence[Row]) -> Iterator[Said]:
+    """The largest of what differs, then how many comparisons come to what."""
+    clear = [row for row in rows if outcome_of(row) in DIRECTED]
+    largest = sorted(clear, key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
+    shown = rows if len(rows) == 1 else largest[:N_LARGEST]
+    found = [_of_row(content, row) for row in shown]
+    if len(rows) > 1:
+        found.insert(min(1, len(found)), _summary(content, rows))
+    yield from found
+
+
+def _summary(content: Content, rows: Sequence[Row]) -> Said:
+    """How many comparisons come to what; which of two models was named first says nothing."""
+    verdicts = [outcome_of(row) for row in rows]
+    sides: list[Outcome] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
+    counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}
+    a, b = next(iter(pairs))
+    weak = bool(_under_floor(content, rows))
+    pieces: dict[str, Piece] = {
+        "a": Foreign(a),
+        "b": Foreign(b),
+        "within": within([row for row in rows if row["quantity"] not in IN_NUMBERS]),
+    }
+    subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
+    if counts["equivalent"] == n:
+        text = f"all {n} comparisons {subject} come out about the same{{within}}."
+    elif counts["no-clear-difference"] == n:
+        text = f"no clear difference {subject} in any of {n} comparisons."
+    else:
+        said_of = [f"{counts[v]} {agreeing(counts[v], words)}" for v, words in _COUNTED.items() if counts[v]]
+        text = f"of {n} comparisons {subject}, {listed(said_of)}."
+    return said(
+        sentence(f"weak evidence: {text}" if weak else text, **pieces),
+        _topic(rows),
+        "models",
+        shared(sides) if counts["higher"] < n else "shown",
+        _measured(content, rows),
+        strength=max(WEAKER * weak, strength_of(verdicts)),
+    )
+
+
+_COUNTED: dict[Outcome, str] = {
+    "higher": "differ clearly",
+    "equivalent": "are about the same",
+    "no-clear-difference": "are unclear",
+    "not-identified": "are not identified",
+    "no-verdict": "have no verdict",
+    "shown": "have no number with an interval",
+    "not-measured": "are not measured",
+}
+
+
+def _of_row(content: Content, row: Row) -> Said:
+    part = next(parts_of(content, "probe"), None) or content.parts[0]
+    weak = bool(_under_floor(content, [row]))
+    return contrast(
+        _kind(row["quantity"]),
+        [Claim("", row, weak)],
+        _topic([row]),
+        _measured(content, [row]),
+        asked=row["bias_type"],
+        pieces={
+            "a": Foreign(row["model_a"]),
+            "b": Foreign(row["model_b"]),
+            "higher": "higher" if outcome_of(row) == "higher" else "lower",
+            "who": who(row["gender"] or "female"),
+            "jobs": one_group(part, row["group_a"] or ""),
+            **({} if row["bias_type"] else {"opening": "in texts"}),
+        },
+    )

@@ -1,0 +1,664 @@
+"""Ways in which a finding could say more than its rows, or lose what they say: each was one once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fakes import finding_rules
+from fakes.findings_rows import (
+    HOSTILE,
+    MENS,
+    REPRESENTED,
+    SCORES,
+    SHARES,
+    WOMENS,
+    Rows,
+    area,
+    area_test,
+    block,
+    content,
+    contrast_row,
+    group_rows,
+    labour_test,
+    many,
+    occupation,
+    of_groups,
+    pair,
+    personas_part,
+    probe_part,
+    row,
+    score,
+    slope,
+    srb_test,
+)
+
+from biaskit.report.content import Content
+from biaskit.report.findings import Finding, findings, say
+
+EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
+
+
+def said(made: Content, question: str, beginning: str = "", *, foreign: bool = False) -> Finding:
+    """The one finding of a question that holds these words; the whole page is held to the rules."""
+    found = finding_rules.hold(made, foreign=foreign)
+    own = [one for one in found if one.question == question and beginning in one.text]
+    assert len(own) == 1, [one.text for one in found]
+    return own[0]
+
+
+def asked(test: dict[str, Any] | None, **more: Any) -> Content:
+    return content(probe_part({"probe_groups": group_rows(SHARES, **more), "tests": [test] if test else []}))
+
+
+# --- what stands beside a sentence ---------------------------------------------------------------------
+
+
+def test_a_record_says_what_it_was_measured_with() -> None:
+    found = said(asked(of_groups(0.26, (0.18, 0.34))), "say")
+    assert found.measured_with == "exact, raw prompts, 25 templates × 40 jobs, m"
+
+
+def test_a_record_says_what_its_numbers_are_conditional_on() -> None:
+    made = asked(of_groups(0.26, (0.18, 0.34)), n_templates=1, reason="conditional on one template")
+    using = said(made, "say").measured_with
+    assert "1 template × 40 jobs" in using
+    assert "; conditional on one template" in using
+
+
+def test_the_floor_is_the_parts_own_and_said() -> None:
+    tables = {"probe_groups": group_rows(SHARES, coverage_median=0.2), "tests": [EVEN]}
+    assert "floor" not in said(content(probe_part(tables)), "say").measured_with
+    weak = said(content(probe_part(tables, floor=0.25)), "say")
+    assert weak.text.startswith("Weak evidence: asked outright")
+    assert weak.measured_with.endswith("; median coverage under the floor of 25 %")
+
+
+def test_models_below_the_floor_are_named_in_the_record() -> None:
+    found = said(many(6, m5=0.001), "say")
+    assert found.text.endswith("1 with weak evidence.") or "unclear" in found.text
+    assert "median coverage of m5 under the floor of 1 %" in found.measured_with
+
+
+def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
+    # The two ends' intervals: from the lower end's low to the upper end's high.
+    test = of_groups(0.26, (-0.28, 0.58), ci90_low=-0.26, ci90_high=0.56, bound_low=-0.2, bound_high=0.5)
+    made = asked({**test, "p_value": 1.0}, estimator="top-k", share_low=0.2, share_high=0.7)
+    wide = said(made, "say", "not identified")
+    assert wide.verdict == "not-identified"
+    assert "bounds of up to 50 points around a share" in wide.measured_with
+    narrow = of_groups(0.26, (0.17, 0.35), ci90_low=0.18, ci90_high=0.34, bound_low=0.25, bound_high=0.27)
+    assert said(asked(narrow, estimator="top-k", share_low=0.59, share_high=0.61), "say").verdict == "higher"
+
+
+def test_a_direction_that_does_not_survive_its_page_is_said_to_be_none() -> None:
+    rows = [of_groups(0.1, (0.01, 0.19)), *(of_groups(0.0, (-0.1, 0.1), gender=f"x{i}") for i in range(20))]
+    rows = [*rows, *(pair("m", "m", 0.0, (-0.1, 0.1), bias_type=f"b{i}") for i in range(20))]
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows})).judged()
+    found = said(made, "say")
+    assert found.verdict == "no-clear-difference"
+    assert found.text.endswith("and for men’s, all comparisons considered.")
+
+
+def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> None:
+    rows = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit")]
+    tests = [of_groups(0.26, (0.18, 0.34)), of_groups(0.1, (-0.1, 0.3), bias_type="implicit")]
+    made = content(probe_part({"probe_groups": rows, "tests": tests}))
+    assert said(made, "say", "Asked outright").verdict == "higher"
+    assert said(made, "say", "Finishing a sentence").verdict == "no-clear-difference"
+    made = many(6)
+    forms = {"m0": "chat-continue"}
+    groups, crossed = (
+        [{**one, "prompt_form": forms.get(one[name], "raw")} for one in made.parts[0].tables[table]]
+        for table, name in (("probe_groups", "model"), ("tests", "model_a"))
+    )
+    made = content(replace(made.parts[0], tables={"probe_groups": groups, "tests": crossed}))
+    alone, others = said(made, "say", " m0 "), said(made, "say", "of 5 models")
+    assert "chat-continue prompts" in alone.measured_with
+    assert "raw prompts" in others.measured_with
+
+
+def test_a_slope_over_too_few_jobs_gives_the_count_last() -> None:
+    few = "6 items with a labour share, at least 10 are needed"
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": [slope(None, reason=few), EVEN]}))
+    found = said(made, "say", "labour statistics")
+    assert found.verdict == "not-measured"
+    assert found.text == f"Asked outright, women against labour statistics: not measured ({few})."
+    assert findings(made)[-1] == found
+
+
+def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
+    jobs = [
+        row(
+            "probe_jobs",
+            **block(
+                instruction_id=0, estimator="exact", job=job, female_minus_male=gap, ci_low=low, ci_high=high
+            ),
+        )
+        for job, gap, low, high in (
+            ("nurse", 0.5, 0.4, 0.6),
+            ("cook", 0.1, -0.1, 0.3),
+            ("pilot", -0.3, -0.4, -0.2),
+            ("clerk", 0.2, 0.1, 0.3),
+        )
+    ]
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "probe_jobs": jobs, "tests": [EVEN]}))
+    found = said(made, "say", "job by job")
+    assert found.text == "Asked outright, job by job, m says women more than men for 2 of 4, less for 1."
+    assert found.verdict == "shown"
+    assert found not in say(made).leading
+    assert not any("job by job" in one.text for one in findings(replace(made, reference="labour")))
+
+
+def test_a_share_may_be_higher_for_men_in_their_jobs_than_for_women_in_theirs() -> None:
+    rows = [contrast_row("probe/asymmetry/crossed/groups", 0.11, (0.04, 0.18)), EVEN]
+    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows}))
+    assert said(made, "say", "men for men’s jobs").text == (
+        "Asked outright, m says men for men’s jobs 11 points more often than women for women’s [4 to 18]."
+    )
+
+
+# --- instructions, levels, dialogue --------------------------------------------------------------------
+
+
+def effect(name: object, estimate: float, half: float, group: str = MENS, **more: Any) -> dict[str, Any]:
+    ends = (estimate - half, estimate + half)
+    scope = {"instruction_a": str(name), "group_a": group, "group_b": group, "margin": 0.05, **more}
+    contrast = scope.pop("contrast", "instructions")
+    return contrast_row(f"probe/share/crossed/{contrast}", estimate, ends, **scope)
+
+
+def helped(*tests: dict[str, Any], **more: Any) -> Content:
+    return content(probe_part({"probe_groups": group_rows(SHARES), "tests": [*tests]}, **more))
+
+
+def test_effects_that_go_opposite_ways_have_no_one_direction() -> None:
+    made = helped(effect(1, 0.2, 0.05), effect(1, -0.2, 0.05, WOMENS))
+    assert said(made, "help", "2 of 2 changes").verdict == "shown"
+
+
+def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
+    told = ({"id": 1, "text": "Imagine."}, {"id": 2, "text": "Please " * 30})
+    made = helped(effect(1, 0.01, 0.04), effect(2, -0.12, 0.05), instructions=told)
+    found = said(made, "help", "instruction 2")
+    assert found.verdict == "lower"
+    assert "instruction 2: “Please Please" in found.measured_with
+    assert "  " not in found.measured_with
+
+
+def test_levels_and_a_dialogue_have_sentences() -> None:
+    made = helped(effect("abstract", 0.2, 0.05, contrast="levels"))
+    assert said(made, "help", "the instruction level").text == (
+        "Asked outright, the instruction level “abstract” makes m say women 20 points more often for jobs "
+        "mostly held by men [15 to 25]."
+    )
+    scope = {"setting": "dialogue-plain", "contrast": "settings"}
+    dialogue = effect(0, 0.1, 0.05, **scope)
+    changed = contrast_row(
+        "probe/instruction_effect/crossed/settings",
+        *(0.1, (0.05, 0.15)),
+        setting="dialogue-plain",
+        group_a=MENS,
+        group_b=MENS,
+        instruction_a="1",
+    )
+    made = helped(dialogue, changed)
+    assert (
+        said(made, "help", "a dialogue before it makes m say women 10 points more often").verdict == "higher"
+    )
+    assert said(made, "help", "1 of 1 change by instructions is clearly different in a dialogue")
+    unclear = {**changed, "ci_low": -0.1, "p_value": 0.3}
+    assert said(
+        helped(dialogue, unclear), "help", "no clear difference between a dialogue and none in any of 1"
+    )
+
+
+# --- texts -----------------------------------------------------------------------------------------------
+
+
+def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
+    rows = [*REPRESENTED, occupation("clerk", None, 0.8, reason="no text with an associated gender")]
+    off = contrast_row("personas/represented_share/distance/labour", 0.2, (0.1, 0.3), unit="occupation")
+    tables = {"representation": rows, "tests": [labour_test(0.03, (-0.4, 0.46)), off]}
+    found = said(content(personas_part(tables)), "write", "labour statistics")
+    assert found.verdict == "no-clear-difference"
+    assert found.measured_with == (
+        "chat prompts, 4 occupations, 400 texts, m; whichever way, 20 points [10 to 30] off on average, "
+        "noise included; 40 texts without a gender in no share; 4 texts refused; 1 occupation without a "
+        "share; no text with an associated gender"
+    )
+    plain = content(personas_part(tables), reference="none")
+    assert not any("labour" in one.text for one in findings(plain))
+
+
+def test_no_text_without_a_gender_in_the_prompt() -> None:
+    found = said(content(personas_part({})), "write")
+    assert found.verdict == "not-measured"
+    assert found.text == (
+        "m’s texts: who they are about is not measured (no texts without a gender in the prompt)."
+    )
+
+
+def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: Any) -> dict[str, Any]:
+    """A list with n words beyond gender words, and two more."""
+    against = "male" if gender == "female" else "female"
+    scope = {"model": "m", "occupation": name, "origin": "associated", "gender": gender, "against": against}
+    numbers = {
+        "n_marked": None if n is None else n + 2,
+        "null_p95": 4.0,
+        "n_marked_beyond": n,
+        "null_mean": 1.0,
+    }
+    numbers |= {"null_p95_beyond": 4.0, "p_value_beyond": None if n is None else p}
+    return row("word_lists", **{**scope, "method": "calibrated", **numbers, **more})
+
+
+def word(name: str, gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
+    against = "male" if gender == "female" else "female"
+    scope = {"model": "m", "occupation": name, "origin": "associated", "gender": gender, "against": against}
+    flags = {"is_pronoun": False, "is_name": False, "is_gender_word": False, **more}
+    return row("marked_words", **scope, method="calibrated", word=text, z=z, **flags)
+
+
+def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_words() -> None:
+    tables = {
+        "word_lists": [
+            word_list("nurse", "female", 9),
+            word_list("cook", "female", 5, p=0.02),
+            word_list("clerk", "female", 5, p=0.045),  # longer by itself, not among four
+            word_list("nurse", "male", 4, p=0.2),
+            word_list("pilot", "male", None, reason="not eligible"),
+        ],
+        "marked_words": [
+            word("nurse", "female", "she", 9.0, is_pronoun=True, is_gender_word=True),
+            word("nurse", "female", "mother", 8.0, is_gender_word=True),
+            word("nurse", "female", "maria", 7.0, is_name=True),
+            word("nurse", "female", "caring", 3.0),
+            word("cook", "female", "warm", 2.5),
+            word("nurse", "female", "warm", 2.0),
+            word("clerk", "female", "tidy", 4.0),
+            word("nurse", "male", "strong", 6.0),
+        ],
+    }
+    found = said(content(personas_part(tables)), "how")
+    assert found.text == "19 words mark women in m’s texts where chance gives 3: “warm”, “caring”."
+    assert "3 of 4 lists longer than 95 % of shuffled ones; 2 judged together" in found.measured_with
+    assert "1 list not measured; not eligible" in found.measured_with
+
+
+def test_lists_that_are_longer_with_gender_words_alone_say_nothing() -> None:
+    circular = [{**word_list("nurse", gender, 2, p=0.6), "n_marked": 9} for gender in ("female", "male")]
+    found = said(content(personas_part({"word_lists": circular})), "how")
+    assert found.text.startswith("No clear sign of words")
+    assert "0 of 2 lists longer" in found.measured_with
+
+
+def test_tables_of_an_older_version_have_no_words_beyond_gender_words() -> None:
+    old = [{**word_list("nurse", "female", 9), "n_marked_beyond": None, "p_value_beyond": None}]
+    found = said(content(personas_part({"word_lists": old})), "how")
+    assert found.verdict == "not-measured"
+    assert "biaskit analyze makes them again" in found.text
+
+
+def group_list(group: str, n: int, p: float, **more: Any) -> dict[str, Any]:
+    scope = {"model": "m", "column": "race", "against": "others", "gender": "", "method": "calibrated"}
+    numbers = {"n_marked": n, "n_marked_beyond": n, "null_mean": 12.0, "null_p95_beyond": 20.0}
+    return row("group_lists", **{**scope, **numbers, "group": group, "p_value_beyond": p, **more})
+
+
+def test_groups_of_one_gender_many_models_and_groups_without_a_sign() -> None:
+    lists = [group_list("Latine", 38, 0.001), group_list("Latine", 30, 0.001, gender="female")]
+    found = findings(content(personas_part({"group_lists": lists})))
+    texts = [one.text for one in found if one.topic == "groups"]
+    assert texts == [
+        "38 words mark “Latine” (race) in m’s texts where chance gives 12.",
+        "30 words mark “Latine”, women (race) in m’s texts where chance gives 12.",
+    ]
+    two = [{**one, "model": label} for one in lists for label in ("m", "n")]
+    assert said(content(personas_part({"group_lists": two}, "m", "n")), "how").text == (
+        "2 of 2 models use words that mark a group of race, more than chance gives."
+    )
+    none = content(personas_part({"group_lists": [group_list("Latine", 3, 0.9)]}))
+    assert said(none, "how").text == "No clear sign of words that mark a group of race in m’s texts."
+    empty = [{**group_list("Latine", 3, 0.9), "n_marked_beyond": None, "reason": "too few texts"}]
+    missing = said(content(personas_part({"group_lists": empty})), "how")
+    assert (missing.verdict, "(too few texts)" in missing.text) == ("not-measured", True)
+
+
+def refused(gender: str, n: int | None, outcome: str = "declines") -> dict[str, Any]:
+    scope = {"model": "m", "occupation": "nurse", "specified_gender": gender, "outcome": outcome}
+    return row("text_outcomes", **scope, n=n, share=None if n is None else n / 40)
+
+
+VALIDATED = [
+    row("association_validation", model="m", specified_gender=gender, n_texts=40, n_correct=30,
+        n_incorrect=5, n_not_captured=5)
+    for gender in ("female", "male")
+]  # fmt: skip
+
+
+def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
+    difference = {"group_a": "female", "group_b": "male", "gender": None}
+    test = contrast_row("personas/refused_share/paired/genders", -0.2, (-0.3, -0.1), **difference)
+    tables = {
+        "text_outcomes": [refused("female", 2), refused("male", 10)],
+        "tests": [test],
+        "association_validation": VALIDATED,
+    }
+    found = said(content(personas_part(tables)), "else")
+    assert found.text == ("m refuses texts about women 20 points less often than texts about men [10 to 30].")
+    assert found.verdict == "lower"
+    assert "women 2 of 40; men 10 of 40" in found.measured_with
+    unclear = {**tables, "tests": [{**test, "ci_high": 0.1, "p_value": 0.4}]}
+    assert said(content(personas_part(unclear)), "else").text == (
+        "m refuses 12 of 80 texts that name a gender (women 2, men 10)."
+    )
+    in_words = [refused("female", 4, "declines-in-words"), refused("male", None, "declines-in-words")]
+    found = said(content(personas_part({**tables, "text_outcomes": in_words})), "else")
+    assert found.text == "m declines in words 4 of 40 texts that name a gender (women 4)."
+    assert "in no list of words and no SRB" in found.measured_with
+    nothing = {**tables, "text_outcomes": [refused("female", 0), refused("male", 0)]}
+    assert not any("refuses" in one.text for one in findings(content(personas_part(nothing))))
+
+
+# --- scores ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimate", "ci", "verdict", "beginning"),
+    [
+        (-0.5, (-0.6, -0.4), "lower", "In m’s texts, words for women lie nearer than men’s to texts meant"),
+        (0.5, (0.4, 0.6), "higher", "In m’s texts, words for women lie farther than men’s from texts meant"),
+        (-0.05, (-0.31, 0.22), "no-clear-difference", "In m’s texts, no clear sign that words for women"),
+    ],
+)
+def test_srb_of_women_minus_men(estimate: float, ci: Sequence[float], verdict: str, beginning: str) -> None:
+    whole = contrast_row("personas/srb/paired/genders", -0.9, (-1.2, -0.6))  # with gender words: circular
+    found = said(content(personas_part({"srb": SCORES, "tests": [whole, srb_test(estimate, ci)]})), "how")
+    assert found.verdict == verdict
+    assert found.text.startswith(beginning)
+    assert found.measured_with == (
+        "chat prompts, m; vectors corpus:1; without gender words; 1 of 2 scores beyond shuffled genders (p ≤ "
+        "0.05)"
+    )
+
+
+def test_a_positive_control_says_so_and_is_no_result() -> None:
+    held_out = [{**one, "control": "hold-out"} for one in SCORES]
+    probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [EVEN]})
+    tables = {
+        "srb": held_out,
+        "text_transfer": [area("specified", "associated", 0.9, (0.8, 0.95))],
+        "tests": [srb_test(-0.5, (-0.6, -0.4)), area_test("auc_transfer", 0.9, (0.8, 0.95))],
+    }
+    made = content(probe, personas_part(tables))
+    found = said(made, "how")
+    assert found.text.startswith("A positive control, no result: half of m’s texts")
+    assert found.verdict == "shown"
+    assert not [one for one in findings(made) if one.question == "agree"]  # and no headline rests on it
+
+
+def test_srb_and_areas_that_were_not_measured_have_the_reason() -> None:
+    reason = "no texts without a specified gender"
+    scores = [score("nurse", gender, None, None, reason=reason) for gender in ("female", "male")]
+    found = said(content(personas_part({"srb": scores})), "how")
+    assert found.verdict == "not-measured"
+    assert (
+        found.text == f"How differently women and men are described in m’s texts is not measured ({reason})."
+    )
+    rows = [area("specified", "associated", None, reason=reason)]
+    found = said(content(personas_part({"text_transfer": rows})), "how")
+    assert (found.verdict, f"({reason})" in found.text) == ("not-measured", True)
+
+
+def test_areas_are_claims_of_the_page_and_adjusted_with_the_others() -> None:
+    tables = {
+        "text_transfer": [area("specified", "associated", 0.6, (0.505, 0.695))],
+        "tests": [area_test("auc_transfer", 0.6, (0.505, 0.695))],
+    }
+    others = [pair("m", "m", 0.01, (-0.04, 0.06), bias_type=f"g{i}") for i in range(3)]
+    alone = content(personas_part(tables)).judged()
+    assert said(alone, "how").verdict == "higher"
+    found = said(content(personas_part(tables), probe_part({"tests": others})).judged(), "how")
+    assert found.verdict == "no-clear-difference"
+    assert "told apart in" not in found.text
+
+
+def test_areas_of_texts_that_were_brought_along_speak_of_no_prompt() -> None:
+    none = area("specified", "associated", None, reason="no texts without a specified gender")
+    tables = {
+        "text_transfer": [none, area("specified", "specified", 0.7, (0.6, 0.8))],
+        "tests": [area_test("auc_specified", 0.7, (0.6, 0.8))],
+    }
+    found = said(content(personas_part(tables, where="texts")), "how")
+    assert found.verdict == "higher"
+    assert "among your texts" in found.text
+    assert "in texts with the gender given" in found.measured_with
+    assert "no texts without a specified gender" in found.measured_with
+
+
+def test_what_carries_over_is_the_verdict_and_the_other_areas_stand_in_the_record() -> None:
+    tables = {
+        "text_transfer": [area("specified", "associated", 0.55, (0.45, 0.65))],
+        "tests": [
+            area_test("auc_specified", 0.7, (0.6, 0.8)),
+            area_test("auc_transfer", 0.55, (0.45, 0.65)),
+        ],
+    }
+    found = said(content(personas_part(tables)), "how")
+    assert found.verdict == "no-clear-difference"
+    assert "with the gender given: 70 of 100 pairs [60 to 80]" in found.measured_with
+
+
+# --- both engines ----------------------------------------------------------------------------------------
+
+
+def both(probe: dict[str, Any], *texts: dict[str, Any]) -> Content:
+    return content(
+        probe_part({"probe_groups": group_rows(SHARES), "tests": [probe]}),
+        personas_part({"srb": SCORES, "tests": [*texts]}),
+    )
+
+
+APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
+
+
+@pytest.mark.parametrize(
+    ("probe", "texts", "words"),
+    [
+        (EVEN, APART, "m looks even, and still its texts describe women and men differently"),
+        (
+            of_groups(0.1, (-0.02, 0.22)),
+            APART,
+            "m shows no clear difference; its texts describe women and men",
+        ),
+        (of_groups(0.3, (0.2, 0.4)), APART, "m shows a difference, and its texts describe women and men"),
+        (of_groups(0.3, (0.2, 0.4)), UNCLEAR, "m shows a difference; its texts show no clear one"),
+        (of_groups(0.1, (-0.1, 0.3)), UNCLEAR, "neither m’s answers nor its texts show a clear difference"),
+        (EVEN, UNCLEAR, "neither m’s answers nor its texts show a clear difference"),
+    ],
+)
+def test_every_meeting_of_the_engines(probe: dict[str, Any], texts: dict[str, Any], words: str) -> None:
+    made = both(probe, texts)
+    found = said(made, "agree", words)
+    assert (findings(made)[0] == found) == ("looks even" in words)
+
+
+def test_the_headline_may_rest_on_what_carries_over() -> None:
+    unclear = srb_test(-0.1, (-0.4, 0.2))
+    assert said(both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "looks even")
+    assert said(both(EVEN, unclear, area_test("auc_transfer", 0.55, (0.45, 0.65))), "agree", "neither")
+
+
+def test_weak_evidence_is_no_headline() -> None:
+    made = both(EVEN, APART)
+    weak = [{**one, "coverage_median": 0.001} for one in made.parts[0].tables["probe_groups"]]
+    part = replace(made.parts[0], tables={**made.parts[0].tables, "probe_groups": weak})
+    made = replace(made, parts=(part, made.parts[1]))
+    found = said(made, "agree")
+    assert found.text.startswith("Weak evidence: asked outright, m looks even")
+    assert findings(made)[0] != found
+
+
+# --- models ----------------------------------------------------------------------------------------------
+
+
+def compared(rows: Rows, *labels: str) -> Content:
+    return content(probe_part({"probe_groups": []}, *labels), between={"tests": rows})
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (pair("B", "A", 0.05, (0.01, 0.09)), "higher"),
+        (pair("B", "A", -0.05, (-0.09, -0.01)), "lower"),
+        (pair("B", "A", 0.0, (-0.03, 0.03), ci90_low=-0.02, ci90_high=0.02, equivalent=True), "equivalent"),
+        (pair("B", "A", 0.02, (-0.03, 0.07)), "no-clear-difference"),
+        (pair("B", "A", None, reason="no template"), "not-measured"),
+    ],
+)
+def test_each_verdict_between_two_models(made: dict[str, Any], verdict: str) -> None:
+    found = said(compared([made], "A", "B"), "models")
+    assert found.verdict == verdict
+    assert found.measured_with.startswith("crossed intervals, raw prompts, 20 jobs, A and B")
+
+
+def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
+    labels = "ABCD"
+    pairs = [(b, a) for i, b in enumerate(labels) for a in labels[:i]]
+    ends = [(0.1, 0.3), (-0.5, -0.3), (-0.1, 0.1), (-0.02, 0.02), (0.05, 0.15), (-0.2, 0.0)]
+    rows = [
+        pair(a, b, (low + high) / 2, (low, high)) for (a, b), (low, high) in zip(pairs, ends, strict=True)
+    ]
+    rows[3] |= {"equivalent": True, "ci90_low": -0.01, "ci90_high": 0.01}
+    found = said(compared(rows, *labels), "models", "Of 6 comparisons")
+    assert found.text == (
+        "Of 6 comparisons between models, 3 differ clearly, 1 is about the same and 2 are unclear."
+    )
+    assert "4 models" in found.measured_with
+    assert said(compared(rows, *labels), "models", "40 points less for C than for A")
+
+
+def test_a_group_of_models_has_a_sentence_of_its_own() -> None:
+    rows = [pair(b, a, 0.1, (0.0, 0.2)) for b, a in ("BA", "CA", "CB", "DA")]
+    family = "probe/share/crossed/API against open"
+    rows.append({**pair("API models", "open models", 0.1, (0.05, 0.15)), "family": family})
+    found = said(compared(rows, *"ABCD"), "models", "for API models than")
+    assert found.verdict == "higher"
+    assert "contrast API against open; these models, not all of their kind" in found.measured_with
+    assert said(compared(rows, *"ABCD"), "models", "in any of 4 comparisons")
+
+
+def test_estimators_that_differ_are_said_even_behind_long_reasons() -> None:
+    reason = (
+        "templates 1, 2, 3 of 25 left out: 105 cells without a share; estimators differ: top-k against exact"
+    )
+    found = said(compared([pair("B", "A", 0.05, (0.01, 0.09), reason=reason)], "A", "B"), "models")
+    assert "; estimators differ: top-k against exact; templates 1, 2, 3" in found.measured_with
+
+
+def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
+    shares = [*group_rows(SHARES, model="A"), *group_rows(SHARES, model="B", coverage_median=0.001)]
+    rows = [pair("B", "A", 0.1, (0.05, 0.15)), pair("B", "A", 0.0, (-0.1, 0.1), group_a=MENS, group_b=MENS)]
+    made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
+    found = said(made, "models", "Weak evidence: of 2 comparisons")
+    assert "coverage of B under the floor" in found.measured_with
+    assert said(made, "models", "Weak evidence: asked outright")
+
+
+def test_gaps_between_models_are_a_topic_of_their_own() -> None:
+    gap = contrast_row("compare/srb_spread/paired/models", -0.2, (-0.3, -0.1), model_a="B", model_b="A")
+    found = said(compared([gap], "A", "B"), "models")
+    assert (found.topic, found.verdict) == ("gaps", "lower")
+    assert "(SRB) is clearly lower for B than for A" in found.text
+
+
+@pytest.mark.parametrize(
+    ("quantity", "estimate", "ci", "verdict", "sentence"),
+    [
+        ("represented_gap~probe_gap", 0.8, (0.5, 0.9), "higher",
+         "Asked outright: over 12 occupations, where m says women more, it writes about women more."),
+        ("represented_gap~probe_gap", -0.8, (-0.9, -0.5), "lower",
+         "Asked outright: over 12 occupations, where m says women more, it writes about women less."),
+        ("srb_spread~probe_gap", 0.1, (-0.4, 0.6), "no-clear-difference",
+         "Asked outright: over 12 occupations, no clear link between saying women and words apart for women "
+         "and men in m."),
+        ("probe_gap~labour_gap", 0.8, (0.5, 0.9), "higher",
+         "Asked outright: over 12 occupations, where more women work, m says women more."),
+    ],
+)  # fmt: skip
+def test_relations_over_occupations(
+    quantity: str, estimate: float, ci: Sequence[float], verdict: str, sentence: str
+) -> None:
+    contrast = "labour" if "labour" in quantity else "gaps"
+    related = contrast_row(
+        f"compare/{quantity}/spearman/{contrast}", estimate, ci, n_a=12, bias_type="explicit"
+    )
+    found = said(compared([related], "m"), "agree")
+    assert (found.verdict, found.text) == (verdict, sentence)
+    assert ("noise in either number" in found.measured_with) == (contrast == "gaps")
+    if contrast == "labour":
+        assert not findings(replace(compared([related], "m"), reference="parity"))
+
+
+def test_relations_over_too_few_occupations_give_their_number_once() -> None:
+    few = "8 occupations with both gaps, at least 10 are needed"
+    rows = [
+        contrast_row(f"compare/{y}~{x}/{kind}/gaps", None, reason=few, n_a=8)
+        for y, x in (("represented_gap", "probe_gap"), ("srb_spread", "probe_gap"))
+        for kind in ("slope", "spearman")
+    ]
+    assert said(compared(rows, "m"), "agree").text == (
+        f"2 links between answers, texts and labour statistics over occupations not measured ({few})."
+    )
+
+
+# --- what holds for every finding ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "number", "column", "old", "new"),
+    [
+        ("tests", 0, "estimate", "26 points more", "31 points more"),
+        ("tests", 0, "ci_low", "[18 to 34]", "[31 to 34]"),
+        ("probe_groups", 0, "coverage", "hold 30 %", "hold 30–31 %"),
+    ],
+)
+def test_a_changed_row_changes_its_sentence_and_nothing_is_computed_anew(
+    table: str, number: int, column: str, old: str, new: str
+) -> None:
+    made = asked(of_groups(0.26, (0.18, 0.34)))
+    rows = [dict(one) for one in made.parts[0].tables[table]]
+    rows[number][column] = 0.31
+    part = replace(made.parts[0], tables={**made.parts[0].tables, table: rows})
+    before, after = (
+        " ".join(one.text for one in finding_rules.hold(one_of))
+        for one_of in (made, replace(made, parts=(part,)))
+    )
+    assert old in before
+    assert new not in before
+    assert new in after
+
+
+def test_what_was_not_measured_comes_last() -> None:
+    scores = [score("nurse", "female", None, None, reason="r")]
+    few = slope(None, reason="few")
+    probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [few, EVEN]})
+    verdicts = [one.verdict for one in findings(content(probe, personas_part({"srb": scores})))]
+    assert verdicts.count("not-measured") == 3
+    assert verdicts == sorted(verdicts, key=lambda verdict: verdict == "not-measured")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_foreign_text_stands_short_in_the_sentence_and_in_its_record(text: str) -> None:
+    tables = {"probe_groups": group_rows(SHARES, model=text, reason=text * 3), "tests": []}
+    for one in finding_rules.hold(content(probe_part(tables, text)), foreign=True):
+        assert len(one.text) < 400
+        assert len(one.measured_with) < 600
+
+
+def test_nothing_to_say_says_nothing() -> None:
+    assert findings(content()) == ()
+    assert findings(content(probe_part({}))) == ()

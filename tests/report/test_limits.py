@@ -1,0 +1,162 @@
+"""What the numbers cannot show, and numbers as words."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.findings_rows import (
+    REPRESENTED,
+    SCORES,
+    SHARES,
+    WOMENS,
+    block,
+    content,
+    group_rows,
+    many,
+    personas_part,
+    probe_part,
+    row,
+    score,
+)
+
+from biaskit.report.content import Content
+from biaskit.report.findings import cannot_show
+from biaskit.runs.collection import Part
+from biaskit.wording import percent, plain_number, point_number, points, short
+
+# --- numbers as words --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (0, "0"),
+        (1, "1" + "00"),
+        (0.5231, "52"),
+        (0.0042, "0.4"),
+        (0.0001, "<0.1"),
+        (0.9999, ">99.9"),
+        (0.996, "99.6"),
+    ],
+)
+def test_percent_never_rounds_to_none_or_all(fraction: float, text: str) -> None:
+    assert percent(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(0, "0 points"), (0.01, "1 point"), (-0.01, "−1 point"), (0.004, "0.4 points"), (0.0002, "0.02 points")],
+)
+def test_points(fraction: float, text: str) -> None:
+    assert points(fraction) == text
+
+
+def test_small_scores_keep_their_sign() -> None:
+    assert plain_number(-0.001) == "−0.001"
+    assert point_number(-0.0994, 1) == "−9.9"
+    assert short("é" * 81) == "é" * 79 + "…"
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+ALWAYS = (
+    "“They” is the only neutral pronoun",
+    "A share under parity is not a verdict",
+    "The numbers hold for these",
+)
+
+
+def limit(made: Content, text: str) -> list[str]:
+    return [one for one in cannot_show(made) if text in one]
+
+
+def test_limits_that_always_hold() -> None:
+    for made in (content(), many(1), many(5)):
+        for beginning in ALWAYS:
+            assert 1 == sum(one.startswith(beginning) for one in cannot_show(made))
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (many(2), "holds both “non-binary” and “gender unknown”"),
+        (content(personas_part({"representation": REPRESENTED})), "Labour data are U.S. statistics"),
+        (
+            content(probe_part({"probe_groups": group_rows(SHARES, n_templates=1)})),
+            "conditional on one template",
+        ),
+        (content(probe_part({"probe_groups": group_rows(SHARES, n_jobs=1)})), "conditional on one job"),
+        (content(probe_part({"probe_groups": group_rows(SHARES, n_templates=4)})), "as few as 4 templates"),
+        (content(probe_part({"probe_groups": group_rows(SHARES, n_jobs=6)})), "as few as 6 jobs"),
+        (content(personas_part({"representation": REPRESENTED})), "gasp: 3 occupations only"),
+        (
+            content(probe_part({"probe_groups": group_rows({WOMENS: (0.97, 0.02, 0.01)})})),
+            "above 95 % may be too short",
+        ),
+        (
+            content(
+                probe_part(
+                    {"probe_groups": [*group_rows(SHARES), *group_rows(SHARES, model="n", estimator="top-k")]}
+                )
+            ),
+            "different estimators (exact and top-k)",
+        ),
+        (
+            content(probe_part({"probe_groups": group_rows(SHARES, share_low=0.2, share_high=0.7)})),
+            "bounds of up to 50 points",
+        ),
+        (
+            content(probe_part({"probe_groups": group_rows(SHARES, estimator="sampling")})),
+            "few draws per cell",
+        ),
+        (content(probe_part({})), "one prompt form (raw)"),
+        (content(personas_part({}, where="texts")), "Imported texts come as they are"),
+        (content(personas_part({})), "own sampling settings"),
+        (content(personas_part({"srb": SCORES})), "how long the word vectors were trained"),
+        (
+            content(personas_part({"srb": [*SCORES, score("cook", "female", 0.1, vectors="b")]})),
+            "on 2 vector models",
+        ),
+        (content(probe_part({})), "two extreme clusters"),
+        (content(probe_part({})), "No texts were generated here"),
+        (content(personas_part({})), "The prober did not run here"),
+        (content(probe_part({}), personas_part({}, "other")), "No model was measured by both engines"),
+    ],
+)
+def test_limits_that_apply(made: Content, text: str) -> None:
+    assert len(limit(made, text)) == 1
+
+
+def test_limits_that_do_not_apply_are_not_said() -> None:
+    tables = {"probe_groups": [one for one in group_rows(SHARES) if one["gender"] != "diverse"]}
+    made = content(probe_part(tables, study="own"), personas_part({}, where="texts"))
+    for text in (
+        "gender unknown",
+        "Labour data",
+        "conditional",
+        "as few as",
+        "estimators",
+        "bounds",
+        "clusters",
+    ):
+        assert limit(made, text) == []
+    for text in ("own sampling settings", "did not run", "No texts", "No model", "vectors", "too short"):
+        assert limit(made, text) == []
+
+
+def test_one_vector_model_is_no_reason_to_speak_of_several() -> None:
+    assert limit(content(personas_part({"srb": SCORES})), "vector models, so") == []
+
+
+def test_cells_under_the_floor_are_counted() -> None:
+    cells = [row("probe_cells", **block(), coverage=0.001 * i, below_floor=i < 10) for i in range(30)]
+    assert limit(content(probe_part({"probe_cells": cells})), "in 10 of 30 cells")
+
+
+def test_fields_of_study_are_held_against_doctorates() -> None:
+    from biaskit.report.findings.blocks import jobs_of
+
+    part = Part("probe", "fields-of-study", "", {}, (), (), (), (), ())
+    assert "fields with mostly women" == jobs_of(part, "female-dominated")
+    jobs = Part("probe", "occugender", "", {}, (), (), (), (), ())
+    assert "jobs mostly held by men" == jobs_of(jobs, "male-dominated")
