@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.compare import compare
     from biaskit.workflow.doctor import doctor
     from biaskit.workflow.forms import forms
+    from biaskit.workflow.gate import gate
     from biaskit.workflow.imported import analyze_texts
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
@@ -52,8 +53,9 @@ _FACE = {
     "compare": "biaskit.workflow.compare",
     "doctor": "biaskit.workflow.doctor",
     "forms": "biaskit.workflow.forms",
-    "load": "biaskit.workflow.analyze",
+    "gate": "biaskit.workflow.gate",
     "import_answers": "biaskit.workflow.batch_answers",
+    "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
     "plan": "biaskit.workflow.plan",
@@ -76,6 +78,7 @@ __all__ = [
     "compare",
     "doctor",
     "forms",
+    "gate",
     "import_answers",
     "load",
     "marked_words",

@@ -34,7 +34,8 @@ def visible(
         longest: characters that are looked at: beyond them the beginning and the end, with … between.
         marks: combining marks that a letter may carry; the rest of a pile is left out.
     """
-    if text.isprintable() and marks is None and longest is None:
+    short = longest is None or len(text) <= longest
+    if short and text.isprintable() and (marks is None or text.isascii()):
         return text
     if longest is not None and len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"

@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": "see which differences a design would show, and what it takes to show one",
     "analyze": "rebuild every table from stored rows, or analyze your own texts",
     "compare": "set models side by side, with tests between them",
+    "gate": "hold runs against a policy: exit code 4 unless all of it holds",
     "report": "write one HTML page about stored runs, with figures and LaTeX tables",
     "import": "put in the answers that a batch service gave to --write-requests",
     "calibrate": "find C and alpha of Calibrated Marked Words for your own texts",

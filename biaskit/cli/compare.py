@@ -12,11 +12,10 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit, emit_json
-from biaskit.compare.requirement import CONTRASTS, Requirement
+from biaskit.compare.policy import CONTRASTS
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
-from biaskit.stats.verdict import verdict_of
 from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
@@ -24,8 +23,6 @@ REQUIRE = (
     "Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
     " equivalent within it."
 )
-SHOWN = 5
-"""Rows that do not hold, named on stderr."""
 
 
 @click.command(
@@ -57,7 +54,7 @@ def command(runs: tuple[str, ...], require: str | None, output_format: str, **ch
     _print(result, output_format)
     if contrast is not None:
         requirement = result.requirement(contrast)
-        _explain(requirement)
+        emit("\n".join((requirement.text, *(f"  {line}" for line in requirement.lines))) + "\n", err=True)
         if not requirement.holds:
             sys.exit(DOES_NOT_HOLD)
 
@@ -118,65 +115,3 @@ def _as_json(result: ComparisonResult) -> dict[str, Any]:
         "tables": result.tables(),
         "parts": parts,
     }
-
-
-def _explain(requirement: Requirement) -> None:
-    """On stderr: whether it holds, and the first rows that do not, with their numbers."""
-    contrast, n = requirement.contrast, requirement.n_rows
-    if requirement.holds:
-        emit(f"Required: equivalent ({contrast}) holds in all {n} rows.\n", err=True)
-        return
-    lines = [f"Required: equivalent ({contrast}) does not hold: {_why(requirement)}."]
-    lines += [f"  not compared: {pair}" for pair in requirement.not_compared[:SHOWN]]
-    lines += [f"  {_named(row)}: {_numbers(row)}" for row in requirement.failing[:SHOWN]]
-    if len(requirement.failing) > SHOWN:
-        lines.append(f"  and {len(requirement.failing) - SHOWN} more rows of tests.csv")
-    emit("\n".join(lines) + "\n", err=True)
-
-
-def _why(requirement: Requirement) -> str:
-    if not requirement.n_rows:
-        return "nothing was compared"
-    said = [f"{len(requirement.failing)} of {requirement.n_rows} rows"] if requirement.failing else []
-    if requirement.not_compared:
-        said.append(f"{len(requirement.not_compared)} pairs of models were not compared")
-    return ", ".join(said)
-
-
-NO_DIRECTION = {
-    "no-clear-difference": "no clear difference",
-    "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
-    "no-verdict": "no verdict (see its reason)",
-}
-
-
-def _named(row: Any) -> str:
-    names = ("quantity", "gender", "bias_type", "setting", "prompt_form", "group_a", "kind")
-    where = ", ".join(str(row[name]) for name in names if row[name])
-    instruction = (
-        f", instruction {row['instruction_a']}" if row["instruction_a"] not in ("", None, "0") else ""
-    )
-    models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
-    return f"{models}, {where}{instruction}"
-
-
-def verdict(row: Any) -> str:
-    """A row as a verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
-    found = verdict_of(row)
-    if found == "not-measured":
-        return f"not measured ({row['reason'] or 'no interval'})"
-    if found == "equivalent":
-        return f"equivalent within ±{row['margin']:g}"
-    if found in ("no-clear-difference", "not-identified", "no-verdict"):
-        return NO_DIRECTION[found]
-    low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
-    return f"{found} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _numbers(row: Any) -> str:
-    if row["ci90_low"] is None:
-        return verdict(row)
-    return (
-        f"{row['estimate']:+.3f}, 90 % interval [{row['ci90_low']:+.3f}, {row['ci90_high']:+.3f}],"
-        f" margin ±{row['margin']:g}: {verdict(row)}"
-    )

@@ -83,7 +83,7 @@ def judge(row: Row, p_claim: float | None) -> Verdict:
 def _would_be_decided(row: Row) -> bool:
     """Whether the interval alone, without what the bounds add to it, would give a verdict."""
     low, high = row.get("bound_low"), row.get("bound_high")
-    if low is None or high is None or low == high:
+    if low is None or high is None or low == high or row["ci90_low"] is None or row["ci90_high"] is None:
         return False
 
     def alone(name: str) -> tuple[float, float]:

@@ -14,8 +14,8 @@ from typing import Any
 from biaskit.arguments import checked
 from biaskit.compare.aliases import Aliases, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
+from biaskit.compare.gate import Outcome, require_equivalent
 from biaskit.compare.pairs import named_groups
-from biaskit.compare.requirement import Requirement, require_equivalent
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.inputs import expanded
 from biaskit.progress import watching
@@ -62,14 +62,15 @@ class ComparisonResult(RunResult):
         """Every table this comparison made, by name, as typed rows."""
         return read_set(self.path, TABLES).rows()
 
-    def requirement(self, contrast: str = "models") -> Requirement:
+    def requirement(self, contrast: str = "models") -> Outcome:
         """Which rows of a contrast can say "equivalent", and which of them do not.
 
         Rows between models are this comparison's, rows of other contrasts the runs' own as well
         (docs/methods.md#required-equivalence).
         """
         own = [row for part in self.content.parts for row in part.tables.get("tests", ())]
-        return require_equivalent([*self.content.between.get("tests", ()), *own], contrast, self.pairs)
+        rows = [*self.content.between.get("tests", ()), *own]
+        return require_equivalent(rows, contrast, self.pairs)
 
     def equivalent(self, contrast: str = "models") -> bool:
         """Whether every row of the contrast that has a margin is equivalent within it; empty is not yes."""
@@ -146,7 +147,7 @@ def compare_gathered(
     if len(labels) == 1 and len(collection.runs) == 1:
         alone = collection.runs[0].path
         raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
-    margins, notes = _margins(collection, settings or {})
+    margins, notes = margins_of(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
     made = compare_collection(
         collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
@@ -172,7 +173,7 @@ def compare_gathered(
     return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
 
 
-def _margins(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
+def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
     """Quantity → margin: the runs' own, the smallest where they differ, then what this call sets."""
     found: dict[str, float] = {}
     apart: dict[str, None] = {}

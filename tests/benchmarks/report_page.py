@@ -3,8 +3,9 @@
     python tests/benchmarks/report_page.py [--models 10] [--keep FOLDER]
 
 Scripted models with different numbers answer both engines over GAS(P)'s 63 occupations, with sentences of
-the recorded demo corpus (`tests/fakes/many_models.py`); `biaskit report` runs as a process of its own;
-headless Chromium opens the page from disk, and first contentful paint is read from the browser's timeline.
+the recorded demo corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
+process of its own; headless Chromium opens the page from disk, and first contentful paint is read from the
+browser's timeline.
 Seconds are of this machine and this hour. Nothing here is a test: nothing is asserted.
 """
 
@@ -46,7 +47,7 @@ def measure(folder: Path, n_models: int) -> None:
     """Print size, time and first contentful paint."""
     if not (folder / "probe").exists():
         make_probe_run(folder / "probe", n_models)
-        make_personas_run(folder / "personas", n_models)
+        make_personas_run(folder / "personas", n_models, quick=True)
     seconds = sorted(report(folder) for _ in range(3))
     page = folder / "page.html"
     painted = sorted(paints(page))

@@ -13,12 +13,11 @@ import statsmodels.api as sm
 from fakes.numbered_runs import GROUPS, JOBS, LABOUR, TEMPLATES, Row, drawn, probe_run, share_of, texts_run
 from scipy import stats
 
-from biaskit.cli.compare import verdict
 from biaskit.compare.aliases import Aliases, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
+from biaskit.compare.gate import require_equivalent, verdict_in_words
 from biaskit.compare.pairs import family_of, named_groups
-from biaskit.compare.requirement import require_equivalent
 from biaskit.errors import CorpusError, UsageError
 from biaskit.runs.collection import gather
 from biaskit.stats.crossed import p_of_interval
@@ -603,7 +602,7 @@ def row_of(estimate: float | None, low: float | None, high: float | None, equiva
     ],
 )
 def test_a_difference_in_words(row: Row, words: str) -> None:
-    assert words == verdict(row)
+    assert words == verdict_in_words(row)
 
 
 def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> None:
@@ -619,6 +618,6 @@ def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> Non
     write_table(file, "probe_cells", rows, groups=GROUPS, contrast=("female", "male"))
     open_ = require_equivalent(compared(run).tests)
     assert not open_.holds
-    assert {"not-identified"} == {row["verdict"] for row in open_.failing}
+    assert {"not-identified"} == {one.row["verdict"] for one in open_.failing}
     assert open_.n_rows == len(open_.failing)
-    assert verdict(open_.failing[0]).startswith("not identified")
+    assert verdict_in_words(open_.failing[0].row).startswith("not identified")

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
-from biaskit.report.figures.figure import Missing
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
@@ -295,7 +294,6 @@ FIGURES = (
     Figure("lollipop", "Share of women in each job", svg(), column=Figure("lollipop-column", "", svg(7))),
     Figure("gaps", "Probe gap against represented gap", svg(60), question="agree"),
     Figure("later", "Unpacked by the script", svg(50), question="write"),
-    Missing("silhouette", "How many clusters", "fewer than 4 words"),
 )
 
 # --- hostile text ------------------------------------------------------------------------------------------
@@ -378,9 +376,6 @@ def hostile(payload: str) -> tuple[Content, Sentences, tuple[Any, ...]]:
     """A small report with the payload in every text: content, sentences, figures."""
     small = content(["a", "b"], ["nurse", "pilot"], n_words=3, letters=200, n_prompts=2)
     figures = tuple(
-        replace(figure, title=figure.title + payload)
-        if isinstance(figure, Missing)
-        else replace(figure, title=figure.title + payload, caption=payload, alt=payload)
-        for figure in FIGURES
+        replace(figure, title=figure.title + payload, caption=payload, alt=payload) for figure in FIGURES
     )
     return poisoned(small, payload), poisoned(SAID, payload), figures

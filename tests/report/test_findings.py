@@ -45,7 +45,7 @@ from hypothesis import strategies as st
 from places import BENCHMARKS
 from scipy.stats import binom
 
-from biaskit.compare.requirement import require_equivalent
+from biaskit.compare.gate import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, say
 from biaskit.report.findings.finding import MOST_WORDS

@@ -202,13 +202,6 @@ def test_no_texts_is_said() -> None:
     assert "may offend" in Reader(page()).said
 
 
-def test_what_has_no_data_is_not_on_the_page() -> None:
-    read = Reader(page())
-    assert "figure-silhouette" not in read.attributes("id")
-    assert "fewer than 4 words" not in read.said
-    assert "No figure" not in read.said
-
-
 def test_a_question_that_nothing_answers_is_not_asked() -> None:
     asked = Reader(page(replace(SMALL, parts=SMALL.parts[:1], between={}, words=(), examples=()))).attributes(
         "id"

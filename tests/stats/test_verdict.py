@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.cli.compare import verdict as verdict_in_words
-from biaskit.compare.requirement import require_equivalent
+from biaskit.compare.gate import require_equivalent, verdict_in_words
 from biaskit.report.figures.between_models import shape_of
 from biaskit.report.findings.contrasts import Claim, of_row
 from biaskit.report.findings.finding import outcome_of

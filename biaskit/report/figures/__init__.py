@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 
 from biaskit.report.content import Content
 from biaskit.report.figures.as_shipped import import_matplotlib
-from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures.figure import Figure
 from biaskit.report.questions import QuestionId
 
 if TYPE_CHECKING:
     from biaskit.report.figures.view import View
 
-__all__ = ["Figure", "Missing", "draw_all", "files_of", "kinds"]
+__all__ = ["Figure", "answer", "draw_all", "files_of", "kinds"]
 
+ANSWER = "answer"
+"""The name of the first picture."""
 
-Kind = Callable[["View"], Iterator[Figure | Missing]]
-"""Draws the figures of one kind from the rows of one study and prompt form."""
+Kind = Callable[["View"], Iterator[Figure]]
+"""Draws the figures of one kind from the rows of one study and prompt form; none where there are no rows."""
 
 
 def kinds() -> dict[str, dict[QuestionId, tuple[Kind, ...]]]:
@@ -31,11 +33,10 @@ def kinds() -> dict[str, dict[QuestionId, tuple[Kind, ...]]]:
         between_models,
         forest,
         groups,
+        items,
         labour,
-        marked_words,
         outcomes,
         probe,
-        representation,
         said_next,
         srb,
         transfer,
@@ -44,55 +45,54 @@ def kinds() -> dict[str, dict[QuestionId, tuple[Kind, ...]]]:
 
     return {
         "probe": {
-            "say": (probe.groups, labour.labour, probe.jobs),
+            "say": (probe.groups, labour.labour, items.jobs),
             "else": (outcomes.outcomes, said_next.said_next),
             "models": (between_models.models,),
             "help": (forest.debiasing,),
             "sure": (probe.variance,),
         },
         "personas": {
-            "write": (representation.scatter, representation.deciles, representation.nonbinary),
-            "how": (
-                *(words.words, marked_words.word_lists, groups.group_lists, transfer.areas),
-                *(srb.heat_maps, marked_words.clusters, marked_words.silhouette),
-            ),
-            "models": (srb.changes,),
+            "write": (labour.scatter,),
+            "how": (words.words, groups.group_lists, transfer.areas, srb.scores),
         },
     }
 
 
-def draw_all(content: Content) -> tuple[Figure | Missing, ...]:
-    """Every figure of a report in the order of the page; one that cannot be drawn says why."""
+def answer(content: Content) -> Iterator[Figure]:
+    """The first picture: items for one model, a row each for several; none where nothing is to be drawn."""
+    from biaskit.report.figures import items, models_in_rows
+    from biaskit.report.figures.view import all_marks
+
+    several = len(all_marks(content)) > 1
+    yield from models_in_rows.models_in_rows(content, ANSWER) if several else items.answer(content, ANSWER)
+
+
+def draw_all(content: Content) -> tuple[Figure, ...]:
+    """Every figure of a report in the order of the page."""
     shown = kinds()
-    from biaskit.report.figures import answer, both_engines
+    from biaskit.report.figures import both_engines
     from biaskit.report.figures.sheet import rules
     from biaskit.report.figures.view import views
 
     with rules():
         return (
-            *answer.answer(content),
+            *answer(content),
             *(
-                _answering(question, one)
+                replace(one, question=question)
                 for engine, questions in shown.items()
                 for view in views(content, engine)
                 for question, own in questions.items()
                 for kind in own
                 for one in kind(view)
             ),
-            *(_answering("agree", one) for one in both_engines.figures(content)),
+            *(replace(one, question="agree") for one in both_engines.figures(content)),
         )
 
 
-def _answering(question: QuestionId, figure: Figure | Missing) -> Figure | Missing:
-    return replace(figure, question=question) if isinstance(figure, Figure) else figure
-
-
-def files_of(figures: Sequence[Figure | Missing], *, pdf: bool) -> dict[str, bytes]:
+def files_of(figures: Sequence[Figure], *, pdf: bool) -> dict[str, bytes]:
     """`<name>.svg`, `<name>.png` and, when asked, `<name>.pdf` of every figure, by file name."""
     made: dict[str, bytes] = {}
     for figure in figures:
-        if isinstance(figure, Missing):
-            continue
         for one in filter(None, (figure, figure.column)):
             made |= {f"{one.name}.svg": one.svg, f"{one.name}.png": one.png()}
             made |= {f"{one.name}.pdf": one.pdf()} if pdf else {}

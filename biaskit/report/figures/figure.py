@@ -1,4 +1,4 @@
-"""A finished figure, or why there is none."""
+"""A finished figure."""
 
 from __future__ import annotations
 
@@ -35,12 +35,3 @@ class Figure:
     def pdf(self) -> bytes:
         """The figure on white with TrueType fonts, as publishers ask for."""
         return self.sheet.pdf()
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A figure that could not be drawn, and why."""
-
-    name: str
-    title: str
-    reason: str

@@ -3,85 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
-from biaskit.report.figures import dots
-from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import asked, clean, cut, people, shorten
+from biaskit.report.figures import panels, scales
+from biaskit.report.figures.figure import Figure
+from biaskit.report.figures.lettering import asked, clean, cut, people
+from biaskit.report.figures.panels import BEHIND, Band, Dots, Panel, Point, point
 from biaskit.report.figures.probe import job_groups_of
-from biaskit.report.figures.sheet import MARGIN, WIDTH, Entry, Sheet
+from biaskit.report.figures.sheet import Entry
 from biaskit.report.figures.style import INK, Mark
-from biaskit.report.figures.view import Drawing, View, number, short, told
+from biaskit.report.figures.view import Plot, View, told
 from biaskit.stats.verdict import direction_of
 from biaskit.tables.query import Row, contrast_of, distinct, where
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from biaskit.wording import count, points, points_range
 
 SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 """Short names of the shipped groups of jobs or fields."""
-PER_FIGURE = 4
-"""Panels side by side; more job groups take one figure for each bias type."""
-JOB = Mark("#9a9a9a", "|")
+JOBS = Entry("single jobs", BEHIND)
 Key = tuple[object, ...]
 OfJobs = dict[Key, list[float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Panels of one forest: columns are (bias type, job group), blocks are gender groups."""
-
-    columns: Sequence[tuple[str, str]]
-    blocks: Sequence[str]
-    labels: Sequence[str]  # clean, one for each row
-    n_series: int
-    axis: str
-    limit: float
-    margin: float | None = None
-
-    @property
-    def pitch(self) -> float:
-        """Inches between rows."""
-        return dots.row_height(self.n_series)
-
-    @property
-    def block(self) -> float:
-        """Inches of one block with its titles and axis."""
-        return len(self.labels) * self.pitch + 0.92
-
-
 def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
     """Rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
-    return [
-        row
-        for row in where(rows, engine="probe", kind="crossed", quantity="share")
-        if contrast_of(row) in contrasts
-    ]
+    found = where(rows, engine="probe", kind="crossed", quantity="share")
+    return [row for row in found if contrast_of(row) in contrasts]
 
 
-def in_figures(
-    view: View, rows: Sequence[Row], name: str
-) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Names, ends of titles and columns: one figure where all panels fit side by side, else several."""
-    job_groups = [g for g in job_groups_of(view) if any(row["group_a"] == g for row in rows)]
-    bias_types = distinct(rows, "bias_type")
-    columns = [(b, g) for b in bias_types for g in job_groups or [""]]
-    if len(columns) <= PER_FIGURE:
-        yield name, "", columns
-        return
-    size = min(len(job_groups), PER_FIGURE)
-    for i in range(0, len(columns), size):
-        some = columns[i : i + size]
-        said = " and ".join(dict.fromkeys(cut(b) for b, _ in some))
-        yield f"{name}-part-{i // size + 1}", f", {said}", some
+def bands(
+    view: View,
+    rows: Sequence[Row],
+    labels: Sequence[str],
+    scale: scales.Scale,
+    dots: Callable[[Sequence[Row], tuple[str, str, str]], Sequence[Dots]],
+) -> list[Band]:
+    """A band for each gender of the contrast, a panel for each bias type and group of jobs.
 
-
-def genders_of(view: View, rows: Sequence[Row]) -> list[str]:
-    """The groups of the contrast that have a row."""
-    present = {row["gender"] for row in rows}
-    return [gender for gender in view.part.contrast if gender in present]
+    `dots` gets a panel's rows, and its bias type, group and gender.
+    """
+    job_groups = [g for g in job_groups_of(view) if where(rows, group_a=g)] or [""]
+    columns = [(b, g) for b in distinct(rows, "bias_type") for g in job_groups]
+    made = []
+    for gender in [g for g in view.part.contrast if where(rows, gender=g)]:
+        of_gender = []
+        for bias_type, group in columns:
+            own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
+            drawn, below = dots(own, (bias_type, group, gender)), SIDES.get(group, group)
+            of_gender.append(Panel(labels, scale, drawn, title=asked(bias_type), below=below, sentences=True))
+        made.append(Band(of_gender, f"Share of {people(gender)}"))
+    return made
 
 
 def n_jobs_of(rows: Sequence[Row]) -> str:
@@ -90,10 +59,19 @@ def n_jobs_of(rows: Sequence[Row]) -> str:
     return " or ".join(map(str, n_jobs)) or "–"
 
 
-def ends_of(rows: Sequence[Row], of_jobs: Iterable[Iterable[float]]) -> list[float]:
-    """Every number that an axis of differences must hold."""
-    ends = [number(row[column]) for row in rows for column in ("estimate", "ci_low", "ci_high")]
-    return ends + [x for jobs in of_jobs for x in jobs]
+def limit_of(rows: Sequence[Row], of_jobs: Iterable[Iterable[float]], least: float) -> float:
+    """Half the width of an axis of differences."""
+    ends = [panels.number(row[column]) for row in rows for column in panels.ESTIMATE]
+    return scales.widest(ends + [x for jobs in of_jobs for x in jobs], least)
+
+
+def tip_of(row: Row, names: str) -> str:
+    """'explicit, jobs …: 3 points [1 to 5] more women'."""
+    if row["estimate"] is None:
+        return f"{names}: not measured"
+    ends = "" if row["ci_low"] is None else f" [{points_range(row['ci_low'], row['ci_high'])}]"
+    n = f", {count(row['n_a'], 'job')}" if row["n_a"] is not None else ""
+    return f"{names}: {people(row['gender'])} {points(row['estimate'])}{ends}{n}"
 
 
 def differences_on_jobs(
@@ -115,91 +93,53 @@ def differences_on_jobs(
     return found
 
 
-def jobs_behind(axes: Axes, values: Sequence[Sequence[Sequence[float]]], grid: Grid) -> None:
-    """Single jobs as faint ticks behind their group's mean."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for of_rows, offset in zip(values, dots.offsets(len(values), grid.pitch), strict=True):
-        for y, jobs in enumerate(of_rows):
-            xs += jobs
-            ys += [y + offset] * len(jobs)
-    dots.ticks_at(axes, xs, ys, 0.022 / grid.pitch, color=JOB.colour, linewidth=0.5, zorder=1)
-
-
-def panels(sheet: Sheet, grid: Grid) -> Iterator[tuple[Axes, str, tuple[str, str]]]:
-    """Axes for every block and column with their titles; row labels at the left of each block."""
-    left = dots.label_width(grid.labels, 2.0)
-    width = (WIDTH - left - 0.12) / len(grid.columns) - dots.GUTTER - 0.02
-    for i, gender in enumerate(grid.blocks):
-        top = i * grid.block + 0.58
-        sheet.title(MARGIN, top - 0.46, f"Share of {people(gender)}")
-        dots.row_labels(sheet, grid.labels, top, grid.pitch, left)
-        for j, (bias_type, group) in enumerate(grid.columns):
-            x = left + 0.12 + j * (width + dots.GUTTER + 0.02)
-            sheet.title(x, top - 0.3, asked(bias_type), width)
-            sheet.text(x, top - 0.14, shorten(SIDES.get(group, group), width + dots.GUTTER))
-            yield sheet.axes(x, top, width, len(grid.labels) * grid.pitch), gender, (bias_type, group)
-
-
-def debiasing(view: View) -> Iterator[Figure | Missing]:
+def debiasing(view: View) -> Iterator[Figure]:
     """Share under each instruction (and level) minus share without one."""
-    title = "What each instruction changes"
-    reason = "No row of tests holds an instruction against none: the study was asked without instructions."
     rows = crossed(view.rows("tests"), "instructions", "levels")
-    for name, more, columns in in_figures(view, rows, "debiasing") if rows else [("debiasing", "", [])]:
-        draw = partial(_debiasing, columns=columns)
-        yield from view.charts(rows, name, title, reason, draw, column="model_a", more=more)
+    rows = [row for row in rows if row["gender"] in view.part.contrast]
+    yield from view.charts(rows, "debiasing", "What each instruction changes", _debiasing, column="model_a")
 
 
-def _debiasing(
-    view: View, every: Sequence[Row], models: Sequence[str], columns: Sequence[tuple[str, str]]
-) -> Drawing:
-    rows = [
-        row
-        for row in every
-        if row["gender"] in view.part.contrast and (row["bias_type"], row["group_a"]) in columns
-    ]
+def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
     lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))
-    labels = [
-        shorten(f"{line} · {texts[line]}" if line in texts else f"level {line}", 1.9, sentence=True)
-        for line in lines
-    ]
+    labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
     settings = distinct(rows, "setting")
-    genders = genders_of(view, rows)
     of_jobs = _effects_on_jobs(view)
-    ends = ends_of(rows, (jobs for key, jobs in of_jobs.items() if key[0] in models))
-    n_series = len(models) * len(settings)
-    grid = Grid(columns, genders, labels, n_series, "with − without", dots.widest(ends, 0.1))
-    legend = view.entries(models)
-    if len(settings) > 1:
-        legend += [Entry(clean(s), Mark(INK, "o"), hollow=i > 0) for i, s in enumerate(settings)]
-    legend += [Entry("single jobs", JOB), Entry("no difference", line="-")]
-    legend += [dots.UNDEFINED] if any(row["estimate"] is None for row in rows) else []
-    note = (
-        f"n = {n_jobs_of(rows)} jobs per group; points: difference of shares (−1 to 1), "
-        "right of the line = larger with the instruction; bars: 95\u00a0% intervals over jobs and templates."
-    )
-    sheet = Sheet(grid.block * len(genders), legend=legend)
-    for axes, gender, (bias_type, group) in panels(sheet, grid):
-        own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
+
+    def dots(own: Sequence[Row], column: tuple[str, str, str]) -> list[Dots]:
         found = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in own}
-        series, behind = [], []
+        series = []
         for model in models:
             for i, setting in enumerate(settings):
-                of_lines = [found.get((model, setting, line)) for line in lines]
-                series.append(dots.series_of(view.marks[model], of_lines, hollow=i > 0))
-                keys = [(model, setting, line, bias_type, group, gender) for line in lines]
-                behind.append([of_jobs.get(key, []) for key in keys])
-        jobs_behind(axes, behind, grid)
-        dots.dot_panel(axes, series, len(lines), grid.pitch)
-        dots.effect_axis(axes, grid.limit, grid.axis)
+                points = [_effect(found.get((model, setting, line))) for line in lines]
+                behind = [of_jobs.get((model, setting, line, *column), []) for line in lines]
+                series.append(Dots(view.marks[model], points, "none" if i else "", behind))
+        return series
+
+    limit = limit_of(rows, (jobs for key, jobs in of_jobs.items() if key[0] in models), 0.1)
+    scale = scales.effects(limit, "with − without, points", "points")
+    drawn = bands(view, rows, labels, scale, dots)
+    legend = view.entries(models)
+    if len(settings) > 1:
+        fills = ["", *["none"] * (len(settings) - 1)]
+        legend += [Entry(clean(s), Mark(INK, "o"), fill=f) for s, f in zip(settings, fills, strict=True)]
+    legend += [JOBS, Entry("no difference", line="-")]
     caption = (
-        f"Share of each gender group under an instruction minus its share without one. {note} "
-        "Tables: tests (kind crossed, contrasts instructions and levels), probe_jobs."
+        "Share of each gender group under an instruction minus its share without one, in points (of −1 to "
+        f"1); n = {n_jobs_of(rows)} jobs per group; right of the line = larger with the instruction; bars: "
+        "95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts instructions "
+        "and levels), probe_jobs."
     )
     said = told([_said_of_effects(model, rows) for model in models], "tests")
-    return Drawing(sheet, caption, f"Forest plot of {len(lines)} instructions. {said}")
+    return Plot(drawn, caption, f"Forest plot of {len(lines)} instructions. {said}", legend)
+
+
+def _effect(row: Row | None) -> Point:
+    if row is None:
+        return point(None)
+    names = f"{cut(row['model_a'])}, {cut(row['instruction_a'])}, {cut(row['group_a'] or 'all')} jobs"
+    return point(row, tip=tip_of(row, names))
 
 
 def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
@@ -214,7 +154,7 @@ def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
         f"{cut(model)}: of {len(own)} effects {up} clearly raise and {down} clearly lower a share; the "
         f"largest, {cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs "
         f"({cut(most['bias_type'])}), {way} the share of {people(most['gender'])} by "
-        f"{short(abs(most['estimate']))}."
+        f"{points(abs(most['estimate']))}."
     )
 
 

@@ -28,6 +28,8 @@ def clean(text: object) -> str:
     the font lacks as a box; marks piled on one letter are cut to two.
     """
     shown = visible(str(text), longest=_LONGEST, marks=2)
+    if shown.isascii():
+        return shown
     return "".join(c if ord(c) in _characters() else BOX for c in shown)
 
 
@@ -58,7 +60,10 @@ def shorten(
     width += 1e-6  # a label exactly as wide as its column fits
     if text_width(shown, size=size, bold=bold) <= width:
         return shown
-    for n in range(len(shown) - 1, 0, -1):
+    most = (
+        int(width / text_width(shown, size=size, bold=bold) * len(shown) * 2) + 2
+    )  # letters differ in width
+    for n in range(min(len(shown) - 1, most), 0, -1):
         end = "" if sentence else shown[len(shown) - n // 2 :]
         shorter = f"{shown[: n - len(end)].rstrip()}…{end}"
         if text_width(shorter, size=size, bold=bold) <= width:
@@ -66,6 +71,7 @@ def shorten(
     return "…"
 
 
+@cache
 def text_width(text: str, *, size: float = SIZE, bold: bool = False) -> float:
     """Inches that clean text takes in a line."""
     return sum(_advance(c, bold) for c in text) * size / 72

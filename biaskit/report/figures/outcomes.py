@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.report.figures import dots
+from biaskit.report.figures import scales
 from biaskit.report.figures.figure import Figure
-from biaskit.report.figures.lettering import asked, clean, cut, people
+from biaskit.report.figures.lettering import asked, cut, people
+from biaskit.report.figures.panels import Band, Bar, Panel
 from biaskit.report.figures.probe import spread
-from biaskit.report.figures.sheet import COLUMN, Entry, Sheet
+from biaskit.report.figures.sheet import Entry
 from biaskit.report.figures.style import HATCHES, look_of
-from biaskit.report.figures.view import Drawing, View, both_widths, number, told
+from biaskit.report.figures.view import Plot, View, told
 from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, distinct, first, in_main_setting, where, without_instruction
-from biaskit.wording import percent
+from biaskit.wording import count, percent, share_with_interval
 
-NAME = "outcomes"
 EVERY_GROUP = "all"
 LISTED = "listed:"
 KINDS = {
@@ -28,8 +27,9 @@ KINDS = {
     "other": ("something else", "#e5e0d5"),
 }
 """Words and colour of what is no listed group."""
-_PITCH = 0.26
 _MOST_ROWS = 24
+_Looks = Mapping[str, tuple[str, str, str]]
+"""Name, colour and hatch by outcome."""
 
 
 def outcomes(view: View) -> Iterator[Figure]:
@@ -37,60 +37,63 @@ def outcomes(view: View) -> Iterator[Figure]:
     rows = in_main_setting(without_instruction(view.rows("probe_outcomes")))
     rows = [row for row in rows if row["share"] is not None]
     if rows:
-        title = f"What the answers say ({view.heading})"
-        yield both_widths(f"{view.prefix}{NAME}", title, partial(_drawing, view, rows))
+        yield view.finished("outcomes", "What the answers say", _outcomes(view, rows))
 
 
-def _drawing(view: View, rows: Sequence[Row], width: float) -> Drawing:
-    lines = _lines(view, rows)
-    listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
-    one, other = view.part.contrast  # at the two ends of the listed ones, as in the figure of shares
-    groups = sorted(listed, key=lambda group: (group != one, group == other))
-    looks = {f"{LISTED}{group}": (people(group), *look_of(group, groups)) for group in groups}
-    present = {row["outcome"] for row in rows if row["share"]}
-    hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
-    looks |= {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
-    legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
-    left = dots.label_width([name for name, *_ in lines], 0.42 * width)
-    sheet = Sheet(len(lines) * _PITCH + 0.42, legend=legend, width=width)
-    dots.row_labels(sheet, [name for name, *_ in lines], 0.04, _PITCH, left)
-    axes = sheet.axes(
-        left + 0.12, 0.04, width - left - (0.35 if width > COLUMN else 0.3), len(lines) * _PITCH
-    )
-    dots.rows_axis(axes, len(lines))
-    dots.share_axis(axes, "share of the answers", parity=False)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100\u00a0%"])
+def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
+    looks, lines = _looks(view, rows), _lines(view, rows)
+    scale = scales.shares("share of the answers", parity=False)
+    panels = []
+    for title in dict.fromkeys(title for title, *_ in lines):
+        of = [(name, own) for place, name, own in lines if place == title]
+        bars = [_bar(f"{title}, {name}" if name else title, own, looks) for name, own in of]
+        labels = [name or "all jobs" for name, _ in of]
+        panels.append(Panel(labels, scale, (), bars, title, pitch=0.26, least=1.3))
     said = []
-    for y, (name, *scope) in enumerate(lines):
-        model, bias_type, group = scope
-        own = where(rows, model=model, bias_type=bias_type, job_group=group)
-        parts = _parts(own, looks)
-        dots.stacked(axes, y, [(share, *looks[kind][1:]) for kind, share in parts], 0.62)
-        shares = ", ".join(f"{looks[kind][0]} {percent(share)} %" for kind, share in parts if share)
-        said.append(f"{cut(name)}: {shares}.")
+    for title, name, own in lines:
+        shares = {looks[kind][0]: first(own, outcome=kind) for kind in looks}
+        known = [f"{what} {percent(row['share'])} %" for what, row in shares.items() if row and row["share"]]
+        said.append(f"{title}, {cut(name)}: {', '.join(known)}.")
     answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
     caption = (
         f"Sampled answers in percent by what they say, by rules over their words; n = {answers} answers a "
         "row; means over jobs and templates. Intervals, and which rule counted, stand in the table. Table: "
         "probe_outcomes."
     )
-    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_outcomes')}")
+    legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
+    return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_outcomes')}", legend)
 
 
-def _lines(view: View, rows: Sequence[Row]) -> list[tuple[str, str, str, str]]:
-    """Label, model, bias type and job group of each bar: groups of jobs where there are several."""
+def _looks(view: View, rows: Sequence[Row]) -> _Looks:
+    listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
+    one, other = view.part.contrast  # at the two ends of the listed ones, as in the figure of shares
+    groups = sorted(listed, key=lambda group: (group != one, group == other))
+    looks = {f"{LISTED}{group}": (people(group), *look_of(group, groups)) for group in groups}
+    present = {row["outcome"] for row in rows if row["share"]}
+    hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
+    return looks | {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
+
+
+def _lines(view: View, rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
+    """Panel, label and rows of each bar: groups of jobs where there are several."""
     models = distinct(rows, "model")
     found = []
     for model in models:
         for bias_type in distinct(where(rows, model=model), "bias_type"):
-            own = [str(g) for g in distinct(where(rows, model=model, bias_type=bias_type), "job_group")]
-            for group in [g for g in own if g != EVERY_GROUP] or own:
+            of = where(rows, model=model, bias_type=bias_type)
+            groups = [str(group) for group in distinct(of, "job_group")]
+            for group in [g for g in groups if g != EVERY_GROUP] or groups:
                 jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
-                bits = [clean(model) if len(models) > 1 else "", asked(bias_type), jobs]
-                found.append((", ".join(filter(None, bits)), str(model), str(bias_type), group))
+                name = ", ".join(filter(None, [str(model) if len(models) > 1 else "", jobs]))
+                found.append((asked(bias_type), name, where(of, job_group=group)))
     return found[:_MOST_ROWS]
 
 
-def _parts(own: Sequence[Row], looks: dict[str, tuple[str, str, str]]) -> list[tuple[str, float]]:
-    rows = [(kind, first(own, outcome=kind)) for kind in looks]
-    return [(kind, number(row["share"]) if row else 0.0) for kind, row in rows]
+def _bar(name: str, own: Sequence[Row], looks: _Looks) -> Bar:
+    parts = []
+    for kind, (what, colour, hatch) in looks.items():
+        if (row := first(own, outcome=kind)) is not None:
+            share = share_with_interval(row["share"], row.get("ci_low"), row.get("ci_high"))
+            tip = f"{cut(name)}: {what} {share}, {count(row['n_answers'] or 0, 'answer')}"
+            parts.append((row["share"], colour, hatch, tip))
+    return Bar(parts)

@@ -1,25 +1,24 @@
-"""Figures of the prober (docs/methods.md#cells-to-tables): shares of jobs and of groups, where they vary."""
+"""Figures of the prober (docs/methods.md#cells-to-tables): shares of groups of jobs, and where they vary."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from biaskit.report.figures import dots
-from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.lettering import asked, clean, cut, people, shorten
-from biaskit.report.figures.sheet import WIDTH, Entry, Sheet, marker_style
-from biaskit.report.figures.style import HATCHES, INK, Mark, look_of
-from biaskit.report.figures.view import Drawing, View, mean, number, short, told
+from biaskit.report.figures import scales
+from biaskit.report.figures.figure import Figure
+from biaskit.report.figures.lettering import asked, clean, cut, people
+from biaskit.report.figures.panels import Band, Bar, Panel, number, ticks_at
+from biaskit.report.figures.sheet import Entry, Sheet
+from biaskit.report.figures.style import HATCHES, INK, look_of
+from biaskit.report.figures.view import Plot, View, mean, short, told
 from biaskit.report.findings.blocks import jobs_of
-from biaskit.tables.query import Row, distinct, in_main_setting, where
+from biaskit.tables.query import Row, distinct, first, grouped, in_main_setting, where
+from biaskit.wording import count, percent, share_with_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LABOUR_MARK = Mark(INK, "d")
-LABOUR = Entry("labour statistics", LABOUR_MARK, hollow=True)
-INTERVAL = "95\u00a0% intervals over templates"
 
 
 def plain(view: View, table: str) -> list[Row]:
@@ -58,6 +57,11 @@ def spread(counts: Sequence[int | None]) -> str:
     return str(known[0]) if min(known) == max(known) else f"{min(known)} to {max(known)}"
 
 
+def _n_jobs(rows: Sequence[Row]) -> str:
+    """'20 female-dominated, 20 male-dominated'."""
+    return ", ".join(f"{own[0]['n_jobs']} {cut(name)}" for (name,), own in grouped(rows, "job_group").items())
+
+
 def estimators_of(rows: Sequence[Row]) -> str:
     """A sentence for a caption where the rows' estimators differ: their intervals are not alike."""
     of = {str(row["model"]): str(row["estimator"]) for row in rows}
@@ -66,159 +70,91 @@ def estimators_of(rows: Sequence[Row]) -> str:
     return f"Estimators differ: {', '.join(f'{cut(m)} {cut(e)}' for m, e in of.items())}. "
 
 
-def range_of(values: dict[str, float]) -> str:
-    """The least and the greatest value with their names, for an alternative text."""
-    defined = {name: value for name, value in values.items() if value == value}
-    if not defined:
-        return "no value is defined"
-    least, most = min(defined, key=defined.__getitem__), max(defined, key=defined.__getitem__)
-    if defined[least] == defined[most]:
-        return f"{short(defined[least])} in {f'all {len(defined)}' if len(defined) > 1 else cut(least)}"
-    return f"from {short(defined[least])} ({cut(least)}) to {short(defined[most])} ({cut(most)})"
-
-
-def jobs(view: View) -> Iterator[Figure | Missing]:
-    """Share of the contrast's first group in each job with its interval, sorted by labour share."""
-    first = view.part.contrast[0]
-    rows = plain(view, "probe_jobs") if first else ()
-    reason = "There is no table probe_jobs for this study."
-    return view.charts(rows, "jobs", f"Share of {people(first)} in each job", reason, _jobs)
-
-
-def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
-    first = view.part.contrast[0]
-    unit = f"share of {people(first)}"
-    bias_types = distinct(rows, "bias_type")
-    order = by_labour(rows, "job")
-    templates = spread([row["n_templates"] for row in rows])
-    n = f"n = {len(order)} jobs, each the mean of {templates} templates"
-    legend = view.entries(models)
-    legend += [LABOUR] if shows(view, "labour") else []
-    legend += [dots.PARITY] if shows(view, "parity") else []
-    legend += [dots.UNDEFINED] if any(row[f"{first}_share"] is None for row in rows) else []
-    pitch = dots.row_height(len(models))
-    left = dots.label_width(order)
-    top = 0.36 if len(order) > 20 else 0.2
-    sheet = Sheet(len(order) * pitch + top + 0.32, legend=legend)
-    dots.row_labels(sheet, order, top, pitch, left)
-    width = (WIDTH - left - 0.1 - len(bias_types) * dots.GUTTER - 0.1) / len(bias_types) - 0.05
-    columns = (f"{first}_share", f"{first}_share_ci_low", f"{first}_share_ci_high")
-    said = []
-    for i, bias_type in enumerate(bias_types):
-        x = left + 0.1 + i * (width + dots.GUTTER + 0.1)
-        sheet.title(x, 0.06, asked(bias_type))
-        axes = sheet.axes(x, top, width, len(order) * pitch)
-        series = []
-        for model in models:
-            of_job = {r["job"]: r for r in where(rows, model=model, bias_type=bias_type)}
-            series.append(dots.series_of(view.marks[model], [of_job.get(job) for job in order], columns))
-            said.append(_said_of_jobs(model, str(bias_type), of_job, first))
-        dots.dot_panel(axes, series, len(order), pitch)
-        dots.share_axis(axes, unit, parity=shows(view, "parity"), above=len(order) > 20)
-        if shows(view, "labour"):
-            labour = [number(share) for share in order.values()]
-            style = marker_style(LABOUR_MARK, hollow=True, size=4)
-            axes.plot(labour, range(len(order)), zorder=4, clip_on=False, **style)
-    caption = (
-        f"{unit.capitalize()} (0 to 1) in the probability on the listed words, per job, sorted by the share "
-        f"of women in labour statistics; {n}; {INTERVAL}; instruction none. {estimators_of(rows)}Table: "
-        "probe_jobs."
-    )
-    return Drawing(sheet, caption, f"Dot plot of the {unit} in {len(order)} jobs. {told(said, 'probe_jobs')}")
-
-
-def _said_of_jobs(model: str, bias_type: str, of_job: dict[str, Row], group: str) -> str:
-    shares = {job: number(row[f"{group}_share"]) for job, row in of_job.items()}
-    means = []
-    for job_group in sorted({str(row["job_group"]) for row in of_job.values() if row["job_group"]}):
-        own = [number(row[f"{group}_share"]) for row in of_job.values() if row["job_group"] == job_group]
-        means.append(f"mean {short(mean(own))} in {cut(job_group)} jobs")
-    return f"{cut(model)}, {cut(bias_type)}: {'; '.join([range_of(shares), *means])}."
-
-
-def groups(view: View) -> Iterator[Figure | Missing]:
+def groups(view: View) -> Iterator[Figure]:
     """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
-    reason = "There is no table probe_groups for this study."
     rows = plain(view, "probe_groups")
-    return view.charts(rows, "groups", "Shares of each job group", reason, _groups, size=10)
+    yield from view.charts(rows, "groups", "Shares of each job group", _groups, size=10)
 
 
-def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
-    bias_types = distinct(rows, "bias_type")
-    job_groups = [g for g in job_groups_of(view) if any(row["job_group"] == g for row in rows)]
+def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     # The contrast's groups stand at the two ends, so that each can be read from a straight edge.
-    first, last = view.part.contrast
-    genders = [first, *(g for g in distinct(rows, "gender") if g not in (first, last)), last]
-    note = _note_of_groups(view, rows, job_groups, genders[0])
+    one, last = view.part.contrast
+    genders = [one, *(g for g in distinct(rows, "gender") if g not in (one, last)), last]
+    job_groups = [g for g in job_groups_of(view) if where(rows, job_group=g)]
+    bands, said = [], []
+    for group in job_groups:
+        panels = []
+        for bias_type in distinct(rows, "bias_type"):
+            own = where(rows, bias_type=bias_type, job_group=group)
+            panels.append(_shares(view, own, models, genders))
+            said += [_told(row, own, genders) for row in where(own, gender=one)]
+        name = clean(jobs_of(view.part, group)) if group else ""
+        bands.append(Band(panels, name[:1].upper() + name[1:]))
+    caption = f"{_note(view, rows, one)} {estimators_of(rows)}Tables: probe_groups, probe_jobs."
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
-    pitch = 0.34
-    block = len(models) * pitch + 0.78
-    sheet = Sheet(block * len(job_groups), legend=legend)
-    left = dots.label_width(models, 1.6)
-    width = (WIDTH - left - 0.1) / len(bias_types) - 0.62
-    said = []
-    for k, job_group in enumerate(job_groups):
-        top = k * block + 0.44
-        dots.row_labels(sheet, models, top - 0.12 * pitch, pitch, left)
-        for i, bias_type in enumerate(bias_types):
-            x = left + 0.1 + i * (width + 0.62)
-            sheet.title(x, top - 0.28, asked(bias_type), width)
-            if job_group:
-                sheet.text(x, top - 0.12, shorten(jobs_of(view.part, job_group), width))
-            sheet.text(x + width + 0.08, top - 0.12, "cov.")
-            axes = sheet.axes(x, top, width, len(models) * pitch)
-            dots.rows_axis(axes, len(models))
-            dots.share_axis(axes, "share", parity=shows(view, "parity"))
-            for y, model in enumerate(models):
-                same = where(rows, model=model, bias_type=bias_type, job_group=job_group)
-                own = {row["gender"]: row for row in same}
-                beside = _bar(axes, view, own, genders, y)
-                sheet.text(x + width + 0.08, top + (y + 0.38) * pitch, beside)
-                shares = [f"{people(g)} {short(own[g]['share'] if g in own else None)}" for g in genders]
-                place = f"{cut(model)}, {cut(bias_type)}, {cut(job_group)} jobs"
-                said.append(f"{place}: {', '.join(shares)}.")
-    caption = (
-        f"{note} Hatches tell the gender groups apart without colour; instruction none. "
-        f"{estimators_of(rows)}Tables: probe_groups, probe_jobs."
-    )
-    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_groups')}")
+    return Plot(bands, caption, f"Stacked bars. {told(said, 'probe_groups')}", legend)
 
 
-def _note_of_groups(view: View, rows: Sequence[Row], job_groups: Sequence[str], gender: str) -> str:
-    n_jobs = ", ".join(
-        f"{next(r['n_jobs'] for r in rows if r['job_group'] == g)} {cut(g)}" for g in job_groups
-    )
+def _told(row: Row, own: Sequence[Row], genders: Sequence[str]) -> str:
+    of = {r["gender"]: r["share"] for r in where(own, model=row["model"])}
+    shares = ", ".join(f"{people(g)} {short(of.get(g))}" for g in genders)
+    return f"{cut(row['model'])}, {asked(row['bias_type'])}, {cut(row['job_group'])} jobs: {shares}."
+
+
+def _note(view: View, rows: Sequence[Row], gender: str) -> str:
     templates = spread([row["n_templates"] for row in rows])
     bounds = any(row["share_low"] is not None for row in rows)
     thin = " (thick) and the bounds of top-k (thin)" if bounds else ""
     return (
-        f"n = {n_jobs} jobs × {templates} templates. Bars: means over jobs (0 to 1) and, for "
-        f"{people(gender)}, the 95\u00a0% interval over jobs and templates{thin}; ticks under a "
-        "bar: single jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its "
+        f"In percent, means over n = {_n_jobs(rows)} jobs × {templates} templates, without an instruction; "
+        f"for {people(gender)} the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: "
+        "single jobs. cov.: mean probability on the listed words (coverage); in brackets and pale: its "
         f"median is under {view.part.floor:g}, so the shares rest on little; –: not measured."
     )
 
 
-def _bar(axes: Axes, view: View, own: Mapping[str, Row], genders: Sequence[str], y: int) -> str:
-    """One model's stacked bar with its interval and its jobs; returns its coverage, to stand beside it."""
-    shares = [number(own[g]["share"]) if g in own else number(None) for g in genders]
-    if any(share != share for share in shares):
-        return "–"
-    first = own[genders[0]]
-    median = first["coverage_median"]
-    rests_on_little = median is not None and median < view.part.floor
-    parts = [(s, *look_of(g, genders)) for s, g in zip(shares, genders, strict=True)]
-    dots.stacked(axes, y - 0.12, parts, 0.5, alpha=0.4 if rests_on_little else None, zorder=2)
-    ends = [number(first["ci_low"]), number(first["ci_high"])]
-    axes.plot(ends, [y - 0.12] * 2, color="#000000", linewidth=1.6, solid_capstyle="butt", zorder=4)
-    if first["share_low"] is not None:
-        bounds = [first["share_low"], first["share_high"]]
-        axes.plot(bounds, [y - 0.3] * 2, color="#000000", linewidth=0.7, marker="|", markersize=4, zorder=4)
-    same = {column: first[column] for column in ("model", "bias_type", "job_group")}
-    of_jobs = [number(row[f"{genders[0]}_share"]) for row in where(plain(view, "probe_jobs"), **same)]
-    dots.ticks_at(axes, of_jobs, [y + 0.3] * len(of_jobs), 0.09, color=INK, linewidth=0.7)
-    coverage = "–" if first["coverage"] is None else f"{first['coverage']:.2g}"
-    return f"[{coverage}]" if rests_on_little else coverage
+def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Sequence[str]) -> Panel:
+    """A bar for each model."""
+    bars: list[Bar | None] = []
+    beside, marked = [], []
+    for y, model in enumerate(models):
+        own = {row["gender"]: row for row in where(rows, model=model)}
+        one = own.get(genders[0])
+        if one is None or any(g not in own or own[g]["share"] is None for g in genders):
+            bars.append(None)
+            beside.append("–")
+            continue
+        little = one["coverage_median"] is not None and one["coverage_median"] < view.part.floor
+        parts = [(own[g]["share"], *look_of(g, genders), _tip(own[g])) for g in genders]
+        bars.append(Bar(parts, pale=little))
+        coverage = "–" if one["coverage"] is None else f"{one['coverage']:.2g}"
+        beside.append(f"[{coverage}]" if little else coverage)
+        marked.append((y, one))
+    title = asked(rows[0]["bias_type"]) if rows else ""
+    scale = scales.shares("share", parity=shows(view, "parity"))
+    of_jobs = plain(view, "probe_jobs")
+    draw = partial(_ends_and_jobs, marked, of_jobs)
+    return Panel(models, scale, (), bars, title, "", beside, "cov.", pitch=0.34, least=1.1, draw=draw)
+
+
+def _tip(row: Row) -> str:
+    share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
+    coverage = "" if row["coverage"] is None else f"; coverage {percent(row['coverage'])} %"
+    n = f"{count(row['n_jobs'] or 0, 'job')} and {count(row['n_templates'] or 0, 'template')}"
+    return f"{cut(row['model'])}, {asked(row['bias_type'])}: {people(row['gender'])} {share}{coverage}, {n}"
+
+
+def _ends_and_jobs(marked: Sequence[tuple[int, Row]], jobs: Sequence[Row], _: Sheet, axes: Axes) -> None:
+    """The interval of each bar's first part, the bounds of top-k above it, single jobs beneath."""
+    for y, row in marked:
+        ends = [number(row["ci_low"]), number(row["ci_high"])]
+        axes.plot(ends, [y] * 2, color="#000000", linewidth=1.6, solid_capstyle="butt", zorder=4)
+        if row["share_low"] is not None:
+            bounds: Any = {"color": "#000000", "linewidth": 0.7, "marker": "|", "markersize": 4, "zorder": 4}
+            axes.plot([row["share_low"], row["share_high"]], [y - 0.2] * 2, **bounds)
+        same = {column: row[column] for column in ("model", "bias_type", "job_group")}
+        shares = [number(job[f"{row['gender']}_share"]) for job in where(jobs, **same)]
+        ticks_at(axes, shares, [y + 0.42] * len(shares), 0.08, color=INK, linewidth=0.7)
 
 
 _SOURCES = (
@@ -228,63 +164,54 @@ _SOURCES = (
 )
 
 
-def variance(view: View) -> Iterator[Figure | Missing]:
+def variance(view: View) -> Iterator[Figure]:
     """The part of the variance of a share that lies between jobs, templates, and in the rest."""
-    first = view.part.contrast[0]
-    rows = where(plain(view, "probe_variance"), gender=first)
-    reason = "There is no table probe_variance: it takes several jobs and templates."
-    title = f"Where the share of {people(first)} varies"
-    return view.charts(rows, "variance", title, reason, _variance, size=10)
+    one = view.part.contrast[0]
+    rows = where(plain(view, "probe_variance"), gender=one)
+    title = f"Where the share of {people(one)} varies"
+    yield from view.charts(rows, "variance", title, _variance, size=10)
 
 
-def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
-    bias_types = distinct(rows, "bias_type")
-    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
+def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     job_groups = job_groups_of(view)
+    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
     lines.sort(key=lambda line: (models.index(line[0]), job_groups.index(line[1])))
+    names = [_line(view, *line, several=len(models) > 1) for line in lines]
+    panels, said = [], []
+    for bias_type in distinct(rows, "bias_type"):
+        own = where(rows, bias_type=bias_type)
+        found = [_parts(first(own, model=m, job_group=g), n) for (m, g), n in zip(lines, names, strict=True)]
+        bars, beside = [bar for bar, _ in found], [sd for _, sd in found]
+        scale = scales.shares("part of the variance", parity=False)
+        title = asked(bias_type)
+        panels.append(Panel(names, scale, (), bars, title, beside=beside, heading="SD", pitch=0.22))
+        said += [tip for bar in bars if bar for *_, tip in bar.parts[:1]]
     measured = plain(view, "probe_groups")
-    n_jobs = {str(r["job_group"]): r["n_jobs"] for r in measured}
-    n = ", ".join(f"{count} {cut(group)}" for group, count in n_jobs.items())
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
-    note = (
-        f"n = {n} jobs × {templates} templates; parts of the variance of the cells' shares (0 to 1, no "
-        "interval); SD: square root of the whole variance (–: not measured)."
+    caption = (
+        f"n = {_n_jobs(measured)} jobs × {templates} templates; parts of the variance of the cells' shares "
+        "in percent (no interval); SD: square root of the whole variance (–: not measured); without an "
+        "instruction. Table: probe_variance."
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
-    pitch = 0.2
-    sheet = Sheet(len(lines) * pitch + 0.62, legend=legend)
-    named = [(model, jobs_of(view.part, group) if group else "") for model, group in lines]
-    labels = [", ".join(clean(text) for text in line if text) for line in named]
-    left = dots.label_width(labels, 2.3)
-    dots.row_labels(sheet, labels, 0.3, pitch, left)
-    width = (WIDTH - left - 0.1) / len(bias_types) - 0.5
-    said = []
-    for i, bias_type in enumerate(bias_types):
-        x = left + 0.1 + i * (width + 0.5)
-        sheet.title(x, 0.12, asked(bias_type))
-        sheet.text(x + width + 0.06, 0.12, "SD")
-        axes = sheet.axes(x, 0.3, width, len(lines) * pitch)
-        axes.set_ylim(len(lines) - 0.5, -0.5)
-        axes.set_yticks([])
-        dots.share_axis(axes, "part of the variance", parity=False)
-        for y, (model, group) in enumerate(lines):
-            own = where(rows, model=model, job_group=group, bias_type=bias_type)
-            beside, sentence = _variance_bar(axes, own, y)
-            sheet.text(x + width + 0.06, 0.3 + (y + 0.5) * pitch, beside)
-            said.append(sentence)
-    caption = f"{note} Negative components are 0. Instruction none. Table: probe_variance."
-    return Drawing(sheet, caption, f"Stacked bars. {told(said, 'probe_variance')}")
+    return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_variance')}", legend)
 
 
-def _variance_bar(axes: Axes, own: Sequence[Row], y: int) -> tuple[str, str]:
-    """A bar of the parts; the standard deviation, to stand beside it, and a sentence."""
-    parts = [number(own[0][column]) for column, _, _ in _SOURCES] if own else [number(None)]
+def _line(view: View, model: str, group: str, *, several: bool) -> str:
+    jobs = jobs_of(view.part, group) if group else ""
+    return ", ".join(text for text in ((model if several or not jobs else ""), jobs) if text)
+
+
+def _parts(row: Row | None, name: str) -> tuple[Bar | None, str]:
+    """A bar of the parts, and the standard deviation to stand beside it."""
+    parts = [number(row[column]) for column, *_ in _SOURCES] if row else [number(None)]
     total = sum(parts)
-    if not total > 0:
-        return "0" if total == 0 else "–", ""
-    shown = zip(parts, _SOURCES, HATCHES, strict=False)
-    dots.stacked(axes, y, [(part / total, colour, hatch) for part, (_, _, colour), hatch in shown], 0.62)
-    row = own[0]
-    said = ", ".join(f"{name} {short(p / total)}" for p, (_, name, _) in zip(parts, _SOURCES, strict=True))
-    sentence = f"{cut(row['model'])}, {cut(row['bias_type'])}, {cut(row['job_group'])}: {said}."
-    return f"{total**0.5:.2f}".removeprefix("0"), sentence
+    if row is None or not total > 0:
+        return None, "0" if total == 0 else "–"
+    known = zip(parts, _SOURCES, HATCHES, strict=False)
+    shares = [(part / total, what, colour, hatch) for part, (_, what, colour), hatch in known]
+    said = ", ".join(f"{what} {percent(share)} %" for share, what, *_ in shares)
+    tip = f"{cut(name)}, {asked(row['bias_type'])}: {said}"
+    return Bar([(share, colour, hatch, tip) for share, _, colour, hatch in shares]), (
+        f"{total**0.5:.2f}".removeprefix("0")
+    )

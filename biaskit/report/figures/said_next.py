@@ -4,63 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.figures import dots
-from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures import panels, scales
+from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.lettering import asked, cut
-from biaskit.report.figures.sheet import WIDTH, Sheet
-from biaskit.report.figures.style import GRID
-from biaskit.report.figures.view import Drawing, View, told
+from biaskit.report.figures.panels import Band, Dots, Panel, Point
+from biaskit.report.figures.view import Plot, View, told
 from biaskit.report.said_next import EVERY_GROUP, the_rest
 from biaskit.tables.query import Row, distinct, where, without_instruction
 from biaskit.wording import percent
 
-TITLE = "What is said next"
 LISTED = "a listed word"
 MOST = 7
 """Tokens of a figure beside the listed words."""
 
 
-def said_next(view: View) -> Iterator[Figure | Missing]:
-    """A figure for each bias type; none where rows keep no tokens."""
+def said_next(view: View) -> Iterator[Figure]:
+    """A figure with a panel for each bias type; none where rows keep no tokens."""
     rows = where(without_instruction(view.rows("probe_next")), job_group=EVERY_GROUP, setting="plain")
+    yield from view.charts(rows, "next", "What is said next", _next)
+
+
+def _next(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    shown, said = [], []
     for bias_type in distinct(rows, "bias_type"):
-        own = where(rows, bias_type=bias_type)
-        yield from view.charts(own, f"next-{bias_type}", f"{TITLE}, {asked(bias_type)}", "", _drawing)
-
-
-def _drawing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
-    of_models = {model: dict(the_rest(where(rows, model=model), most=99, least=0.0)) for model in models}
-    means = {
-        name: sum(said.get(name, 0.0) for said in of_models.values())
-        for name in {name for said in of_models.values() for name in said}
-    }
-    names = sorted(means, key=lambda name: (-means[name], name))[:MOST]
-    for model, said in of_models.items():
-        said[LISTED] = _coverage(view, model, rows[0]["bias_type"])
-    labels = [LISTED, *(cut(name, 24) for name in names)]
-    pitch, left = max(0.2, dots.row_height(len(models))), dots.label_width(labels)
-    note = "Mean probability at the prompts, over all jobs and templates; without an instruction."
-    sheet = Sheet(len(labels) * pitch + 0.5, legend=view.entries(models) if len(models) > 1 else [])
-    dots.row_labels(sheet, labels, 0.08, pitch, left)
-    axes = sheet.axes(left + 0.12, 0.08, WIDTH - left - 0.2 - dots.GUTTER, len(labels) * pitch)
-    series = [
-        dots.series_of(view.marks[model], [{"x": said.get(name)} for name in [LISTED, *names]], ("x",))
-        for model, said in of_models.items()
-    ]
-    dots.dot_panel(axes, series, len(labels), pitch)
-    highest = max((value for said in of_models.values() for value in said.values() if value), default=0.1)
-    axes.set_xlim(0, min(1.0, 1.1 * highest))
-    axes.grid(axis="x", color=GRID, linewidth=0.5)
-    axes.set_xlabel("probability", labelpad=2)
+        of = _of_models(view, where(rows, bias_type=bias_type), models)
+        means = {name: sum(own.get(name, 0.0) for own in of.values()) for own in of.values() for name in own}
+        labels = [LISTED, *sorted(means.keys() - {LISTED}, key=lambda name: (-means[name], name))[:MOST]]
+        dots = []
+        for model, own in of.items():
+            tips = {name: f"{cut(model)}, {cut(name)}: {percent(own[name])} %" for name in own}
+            points = [Point(own[name], tip=tips[name]) if name in own else None for name in labels]
+            dots.append(Dots(view.marks[model], points))
+            shares = ", ".join(f"{cut(name)} {percent(own[name])} %" for name in labels if name in own)
+            said.append(f"{cut(model)}, {asked(bias_type)}: {shares}.")
+        scale = scales.amounts(panels.ends_of(dots), "probability", least=0.1, most=1.0)
+        shown.append(Panel(labels, scale, dots, title=asked(bias_type), pitch=0.2 + 0.02 * len(models)))
     caption = (
-        "The words of the study hold the first row; below it stands what is said instead, the most probable"
-        f" first. {note} Table: probe_next (beyond)."
+        "The words of the study hold the first row; below it stands what is said instead, the most probable "
+        "first. Mean probability in percent at the prompts, over all jobs and templates, without an "
+        "instruction. Table: probe_next (beyond)."
     )
-    sentences = []
-    for model, said in of_models.items():
-        shares = [f"{name} {percent(said[name])} %" for name in [LISTED, *names] if name in said]
-        sentences.append(f"{cut(model)}: {', '.join(shares)}.")
-    return Drawing(sheet, caption, f"Dot plot of {len(labels)} rows. {told(sentences, 'probe_next')}")
+    return Plot([Band(shown)], caption, f"Dot plots. {told(said, 'probe_next')}", view.entries(models))
+
+
+def _of_models(view: View, rows: Sequence[Row], models: Sequence[str]) -> dict[str, dict[str, float]]:
+    found = {}
+    for model in models:
+        if own := where(rows, model=model):
+            rest = dict(the_rest(own, most=99, least=0.0))
+            found[model] = {LISTED: _coverage(view, model, own[0]["bias_type"]), **rest}
+    return found
 
 
 def _coverage(view: View, model: str, bias_type: str) -> float:

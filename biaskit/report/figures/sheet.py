@@ -15,6 +15,7 @@ from biaskit.report.figures.svg import tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
 
 WIDTH = 7.0
 """Inches: the width of a text block."""
@@ -23,6 +24,7 @@ COLUMN = 3.4
 LINE = 0.155
 """Inches from one line of 8 points to the next."""
 MARGIN = 0.06
+_BEFORE_ENTRY = 2 * MARGIN + 0.26
 
 _RULES: Any = {
     "font.family": [FONT],
@@ -103,14 +105,16 @@ class Sheet:
         """Foreign text as a bold line above a panel."""
         self.text(x, y, shorten(text, width or self.width, bold=True), fontweight="bold")
 
-    def tip(self, marks: Line2D, said: Sequence[str]) -> None:
-        """What each mark of a line of markers says to whoever points at it; its clean text, in their order.
+    def tip(self, marks: Line2D | Rectangle, said: Sequence[str]) -> None:
+        """What a bar, or each mark of a line of markers, says to whoever points at it, in their order.
 
         A mark whose number is not defined is not drawn, and has no tip.
         """
+        if not any(said):
+            return
         name = f"tips-{len(self.tips)}"
         marks.set_gid(name)
-        places: Any = marks.get_xydata()
+        places: Any = getattr(marks, "get_xydata", lambda: [(0, 0)])()
         self.tips[name] = [
             clean(text) for text, (x, y) in zip(said, places, strict=True) if x == x and y == y
         ]
@@ -158,7 +162,7 @@ class Sheet:
         elif entry.mark is not None:
             style = marker_style(entry.mark, hollow=entry.hollow) | fill_style(entry.mark, entry.fill)
             self.line([x + 0.1], [y], **style)
-        self.text(x + 0.26, y, entry.text)
+        self.text(x + 0.26, y, shorten(entry.text, self.width - _BEFORE_ENTRY))
 
 
 def marker_style(mark: Mark, *, hollow: bool = False, size: float = 4.2) -> dict[str, Any]:
@@ -193,7 +197,7 @@ def _flow(entries: Sequence[Entry], room: float) -> tuple[list[tuple[Entry, floa
     placed = []
     x, y = MARGIN, 0.12
     for entry in entries:
-        width = 0.26 + text_width(entry.text) + 0.2
+        width = 0.26 + min(text_width(entry.text), room - _BEFORE_ENTRY) + 0.2
         if x > MARGIN and x + width - 0.2 > room - MARGIN:
             x, y = MARGIN, y + LINE + 0.02
         placed.append((entry, x, y))

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 INK = "#222222"  # text and axes; a page in dark mode turns it, so nothing on a colour of its own uses it
 GRID = "#dddddd"
 PAPER = "#fefefe"  # the fill of a hollow mark; a page in dark mode turns it too
-ON_LIGHT = "#1a1a1a"  # text on a light fill, which stays light in dark mode
-ON_DARK = "#ffffff"
 
 FEMALE = "#e69f00"
 MALE = "#009e73"

@@ -28,7 +28,7 @@ _DEFAULTS = {("fill-opacity", "1"), ("stroke-opacity", "1"), ("opacity", "1"), (
 def tidy(raw: bytes, name: str, alt: str, tips: Mapping[str, Sequence[str]] | None = None) -> bytes:
     """One svg element: ids begin with `name`, no style sheet, tenths of a point, an image to a reader.
 
-    `tips`: titles of the markers of a group, in their order, by the group's id.
+    `tips`: titles of the markers of a group, or of its bar, in their order, by the group's id.
     """
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
@@ -36,8 +36,9 @@ def tidy(raw: bytes, name: str, alt: str, tips: Mapping[str, Sequence[str]] | No
     for parent in root.iter():
         parent[:] = [c for c in parent if c.tag not in (f"{{{_SVG}}}style", f"{{{_SVG}}}metadata")]
     for group in root.iter(f"{{{_SVG}}}g"):
-        markers = list(group.iter(f"{{{_SVG}}}use")) if group.get("id") in (tips or {}) else []
-        for marker, said in zip(markers, (tips or {}).get(group.get("id", ""), ()), strict=False):
+        told = (tips or {}).get(group.get("id", ""), ())
+        marks = (list(group.iter(f"{{{_SVG}}}{kind}")) for kind in ("use", "path") if told)
+        for marker, said in zip(next(filter(None, marks), ()), told, strict=False):
             ElementTree.SubElement(marker, _TITLE).text = said
     names = _new_names(root, name)
     small = {inside for defs in root.iter(f"{{{_SVG}}}defs") for inside in defs.iter()}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.report.figures import dots
-from biaskit.report.figures.figure import Figure, Missing
-from biaskit.report.figures.forest import JOB
+from biaskit.report.figures import scales
+from biaskit.report.figures.figure import Figure
 from biaskit.report.figures.lettering import cut
-from biaskit.report.figures.sheet import WIDTH, Entry, Sheet
-from biaskit.report.figures.style import GRID, INK
-from biaskit.report.figures.view import Drawing, View, number, short, told
+from biaskit.report.figures.panels import BEHIND, Band, Dots, Panel, number, point
+from biaskit.report.figures.sheet import Entry
+from biaskit.report.figures.style import INK
+from biaskit.report.figures.view import Plot, View, short, told
 from biaskit.stats.held_out import CHANCE
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
@@ -18,7 +18,6 @@ from biaskit.tables.query import Row, defined, distinct, first, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 from biaskit.wording import count
 
-TITLE = "Women's and men's texts told apart"
 CELLS = {
     ("associated", "associated"): "gender not in the prompt",
     ("specified", "specified"): "gender in the prompt",
@@ -38,82 +37,61 @@ VERDICTS: Mapping[Verdict, str] = {
 QUANTITIES = {cell: quantity for quantity, cell in AREAS.items()}
 
 
-def areas(view: View) -> Iterator[Figure | Missing]:
+def areas(view: View) -> Iterator[Figure]:
     """Areas under the curve of every model beside 0.5."""
     rows = view.rows("text_transfer")
-    if rows and not defined(rows, "auc"):
-        why = next((cut(row["reason"], 160) for row in rows if row["reason"]), "no reason is stored")
-        yield view.missing(
-            "transfer", TITLE, f"No area is defined in table text_transfer, first because: {why}."
-        )
-        return
-    reason = "There is no table text_transfer: no texts are compared by gender, or an older biaskit made it."
-    yield from view.charts(rows, "transfer", TITLE, reason, _areas)
+    if defined(rows, "auc"):
+        yield from view.charts(rows, "transfer", "Women's and men's texts told apart", _areas)
 
 
-def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Drawing:
+def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     means = where(rows, occupation=ALL_OCCUPATIONS)
     single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
+    cells = [cell for cell in CELLS if defined(where(rows, **_of(cell)), "auc")]
+    dots, said = [], []
+    for model in models:
+        points, behind = [], []
+        for cell in cells:
+            row = first(means, model=model, **_of(cell))
+            tip = f"{cut(model)}, {CELLS[cell]} {_told(view, row)}"
+            points.append(point(row, ("auc", "ci_low", "ci_high"), tip))
+            behind.append([number(one["auc"]) for one in where(single, model=model, **_of(cell))])
+        dots.append(Dots(view.marks[model], points, behind=behind))
+        said.append("; ".join([each.tip for each in points]) + ".")
+
+    def scale(axes, room: float) -> None:  # type: ignore[no-untyped-def]
+        scales.amounts([], "area under the curve", least=1 / 1.06)(axes, room)
+        ticks = [0, 0.25, 0.5, 0.75, 1]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle=":", zorder=1)
+
+    panel = Panel([CELLS[cell] for cell in cells], scale, dots, pitch=0.2 + 0.045 * len(models))
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
-    note = (
-        f"n = {count(n, 'occupation')}; area under the curve of words that are no gender words and no names "
-        "(0 to 1; dotted line: 0.5, as well as by a coin); points: mean over occupations, bars: 95\u00a0% "
-        "intervals over occupations."
-    )
-    note += " Positive control (hold-out): no result." if control else ""
-    legend = [*view.entries(models), Entry("single occupations", JOB), Entry("0.5", line=":")]
-    legend += [dots.UNDEFINED] if len(defined(means, "auc")) < len(CELLS) * len(models) else []
-    labels = list(CELLS.values())
-    pitch, left = max(0.24, dots.row_height(len(models))), dots.label_width(labels)
-    sheet = Sheet(len(labels) * pitch + 0.5, legend=legend)
-    dots.row_labels(sheet, labels, 0.08, pitch, left)
-    axes = sheet.axes(left + 0.12, 0.08, WIDTH - left - 0.2 - dots.GUTTER, len(labels) * pitch)
-    series = []
-    for model, offset in zip(models, dots.offsets(len(models), pitch), strict=True):
-        own = where(means, model=model)
-        of_cells = [first(own, trained_on=a, tested_on=b) for a, b in CELLS]
-        series.append(dots.series_of(view.marks[model], of_cells, ("auc", "ci_low", "ci_high")))
-        behind = [(row, i) for i, (a, b) in enumerate(CELLS) for row in _of_cell(single, model, a, b)]
-        xs, ys = [number(row["auc"]) for row, _ in behind], [i + offset for _, i in behind]
-        dots.ticks_at(axes, xs, ys, 0.022 / pitch, color=JOB.colour, linewidth=0.5, zorder=1)
-    dots.dot_panel(axes, series, len(labels), pitch)
-    axes.set_xlim(0, 1)
-    axes.set_xticks(*dots.SHARE_TICKS)
-    axes.grid(axis="x", color=GRID, linewidth=0.5)
-    axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle=":", zorder=1)
-    axes.set_xlabel("area under the curve", labelpad=2)
     caption = (
         "How often a text about a woman scores higher than one about a man of the same prompt, by weights "
-        f"learnt from other texts. With, without: the gender in the prompt. {note} Tables: text_transfer, "
-        "tests (auc_associated, auc_specified, auc_transfer)."
+        "learnt from other texts, of words that are no gender words and no names (0 to 1; dotted line: 0.5, "
+        f"as well as by a coin). With, without: the gender in the prompt. n = {count(n, 'occupation')}; "
+        "points: mean over occupations, bars: 95\u00a0% intervals over occupations. "
+        f"{'Positive control (hold-out): no result. ' if control else ''}Tables: text_transfer, tests "
+        "(auc_associated, auc_specified, auc_transfer)."
     )
-    said = told([_told(view, model, where(means, model=model)) for model in models], "text_transfer")
-    return Drawing(sheet, caption, f"Dot plot of {len(labels)} areas under the curve. {said}")
+    legend = [*view.entries(models), Entry("single occupations", BEHIND), Entry("0.5", line=":")]
+    alt = f"Dot plot of {count(len(cells), 'area')} under the curve. {told(said, 'text_transfer')}"
+    return Plot([Band([panel])], caption, alt, [*legend])
 
 
-def _of_cell(rows: Sequence[Row], model: str, trained_on: str, tested_on: str) -> list[Row]:
-    return where(rows, model=model, trained_on=trained_on, tested_on=tested_on)
+def _of(cell: tuple[str, str]) -> dict[str, str]:
+    return {"trained_on": cell[0], "tested_on": cell[1]}
 
 
-def _told(view: View, model: str, means: Sequence[Row]) -> str:
-    clauses = []
-    for (trained_on, tested_on), label in CELLS.items():
-        row = first(means, trained_on=trained_on, tested_on=tested_on)
-        if row is None or row["auc"] is None:
-            clauses.append(f"{label} not measured")
-            continue
-        ends = "no interval"
-        if row["ci_low"] is not None:
-            ends = f"{short(row['ci_low'])} to {short(row['ci_high'])}"
-        clauses.append(
-            f"{label} {short(row['auc'])} ({ends}{_verdict(view, model, (trained_on, tested_on))})"
-        )
-    return f"{cut(model)}: {'; '.join(clauses)}."
-
-
-def _verdict(view: View, model: str, cell: tuple[str, str]) -> str:
-    """What the page says of an area: a pair of origins without a test has no verdict."""
+def _told(view: View, row: Row | None) -> str:
+    """The area, and what the page says of it: a pair of origins without a test has no verdict."""
+    if row is None or row["auc"] is None:
+        return "not measured"
+    cell = (row["trained_on"], row["tested_on"])
     found = view.rows("tests", quantity=QUANTITIES.get(cell, ""), kind="paired")
-    test = first(found, model_a=model)
-    return f", {VERDICTS[verdict_of(test)]}"
+    ends = "no interval"
+    if row["ci_low"] is not None:
+        ends = f"{short(row['ci_low'])} to {short(row['ci_high'])}"
+    return f"{short(row['auc'])} ({ends}, {VERDICTS[verdict_of(first(found, model_a=row['model']))]})"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from biaskit.report.content import Content
-from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures.figure import Figure
+from biaskit.report.figures.layout import lay_out
 from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
-from biaskit.report.figures.sheet import COLUMN, WIDTH, Entry, Sheet
+from biaskit.report.figures.panels import Band, undefined
+from biaskit.report.figures.sheet import COLUMN, WIDTH, Entry
 from biaskit.report.figures.style import Mark, marks_of
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
@@ -40,8 +42,12 @@ class View:
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
     def entries(self, models: Sequence[str]) -> list[Entry]:
-        """The legend of some models."""
-        return [Entry(shorten(model, 2.1), self.marks[model]) for model in models]
+        """The legend of some models; a model that is alone needs none."""
+        return (
+            []
+            if len(self.models) < 2
+            else [Entry(shorten(model, 2.1), self.marks[model]) for model in models]
+        )
 
     def place(self, figure: str) -> str:
         """The figure of GAS(P) that this one is, for a caption; empty where the study is not the paper's."""
@@ -58,51 +64,44 @@ class View:
         rows: Sequence[Row],
         name: str,
         title: str,
-        reason: str,
         draw: Draw,
         *,
         size: int = PER_PAGE,
         column: str = "model",
         more: str = "",
-    ) -> Iterator[Figure | Missing]:
-        """A figure of the models that have a row, or several of about equal numbers of them.
+    ) -> Iterator[Figure]:
+        """A figure of the models that have a row, or several of about equal numbers of them; else none.
 
-        Without rows, `reason` says why there is none. `column` holds a row's model, `more` ends the title.
+        `column` holds a row's model, `more` ends the title.
         """
-        if not rows:
-            yield self.missing(name, title, reason)
-            return
         present = {row[column] for row in rows}
         models = [model for model in self.models if model in present]
         start = 1
         for number, place, some in portions(models, size):
-            drawing = draw(self, [row for row in rows if row[column] in some], some)
+            plot = draw(self, [row for row in rows if row[column] in some], some)
             if place:
                 end = start + len(some) - 1
-                told = f"{drawing.caption} Models {start} to {end} of {len(models)}."
-                drawing, start = replace(drawing, caption=told), end + 1
-            yield self.finished(name + number, title, drawing, more + place)
+                told = f"{plot.caption} Models {start} to {end} of {len(models)}."
+                plot, start = replace(plot, caption=told), end + 1
+            yield self.finished(name + number, title, plot, more + place)
 
-    def finished(self, name: str, title: str, drawing: Drawing, more: str = "") -> Figure:
-        """A drawing with its name, and `more` after its heading."""
-        return finished(f"{self.prefix}{name}", f"{title} ({self.heading}){more}", drawing)
-
-    def missing(self, name: str, title: str, reason: str) -> Missing:
-        """A figure that cannot be drawn."""
-        return Missing(f"{self.prefix}{name}", f"{title} ({self.heading})", reason)
+    def finished(self, name: str, title: str, plot: Plot, more: str = "") -> Figure:
+        """A plot with its name, and `more` after its heading."""
+        return finished(f"{self.prefix}{name}", f"{title} ({self.heading}){more}", plot)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """What a chart hands back, before it has a name."""
+class Plot:
+    """What a chart hands back, before it has a name and a width."""
 
-    sheet: Sheet
-    caption: str
+    bands: Sequence[Band]
+    caption: str  # n, interval, unit and tables
     alt: str
+    legend: Sequence[Entry] = ()
 
 
-Draw = Callable[[View, Sequence[Row], Sequence[str]], Drawing]
-"""Draws the rows of some models."""
+Draw = Callable[[View, Sequence[Row], Sequence[str]], Plot]
+"""Plots the rows of some models."""
 
 
 def views(content: Content, engine: str) -> Iterator[View]:
@@ -130,17 +129,18 @@ def all_marks(content: Content) -> Mapping[str, Mark]:
     return marks_of(list(dict.fromkeys(model.label for part in content.parts for model in part.models)))
 
 
-def both_widths(name: str, title: str, draw: Callable[[float], Drawing]) -> Figure:
-    """The figure that `draw` makes of a width in inches, for a text block and for a column."""
-    column = finished(f"{name}-column", title, draw(COLUMN))
-    return replace(finished(name, title, draw(WIDTH)), column=column)
+def finished(name: str, title: str, plot: Plot) -> Figure:
+    """The figure for a text block and, under a name of its own, for a column of a paper and a phone."""
+    column = _drawn(f"{name}-column", title, plot, COLUMN)
+    return replace(_drawn(name, title, plot, WIDTH), column=column)
 
 
-def finished(name: str, title: str, drawing: Drawing) -> Figure:
-    """Give a drawing its name; say once if it shows boxes for lacking characters."""
-    svg = drawing.sheet.svg(name, drawing.alt)
+def _drawn(name: str, title: str, plot: Plot, width: float) -> Figure:
+    """Say once if it shows boxes for lacking characters."""
+    sheet = lay_out(plot.bands, [*plot.legend, *undefined(plot.bands)], width)
+    svg = sheet.svg(name, plot.alt)
     note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
-    return Figure(name, title, drawing.caption + note, drawing.alt, svg, drawing.sheet)
+    return Figure(name, title, plot.caption + note, plot.alt, svg, sheet)
 
 
 def portions(items: Sequence[T], size: int, *, even: bool = True) -> Iterator[tuple[str, str, Sequence[T]]]:
@@ -161,11 +161,6 @@ def told(sentences: Sequence[str], table: str, *, most: int = 4) -> str:
     more = len(some) - most
     end = [f"{more} more of this kind can be read in the table {table}."] if more > 0 else []
     return " ".join([*some[:most], *end])
-
-
-def number(value: Any) -> float:
-    """A table's number as matplotlib takes it: undefined is NaN, and nothing is drawn there."""
-    return float("nan") if value is None else float(value)
 
 
 def mean(values: Sequence[float]) -> float | None:

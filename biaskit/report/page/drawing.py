@@ -22,6 +22,8 @@ COLOURS = {"#222222": "var(--ink)", "#dddddd": "var(--line)", "#fefefe": "var(--
 """Colours that the figures leave to the page, so that they suit light and dark."""
 
 _LOADING = re.compile(r"@import|expression\s*\(|javascript:|\\|url\s*\((?!\s*[\"']?#)", re.IGNORECASE)
+_SPECIAL = re.compile(r"[@(:\\#]")
+"""Without one of these a value loads, refers to and colours nothing."""
 _REFERENCE = re.compile(r"url\(\s*[\"']?#([^)\"']+)[\"']?\s*\)")
 _PICTURE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=\s]*")
 
@@ -78,7 +80,7 @@ def _attributes(element: ET.Element, prefix: str) -> Iterator[tuple[str, str]]:
             yield key, _href(value, prefix, picture=element.tag == "image")
         elif key == "id":
             yield key, prefix + value
-        elif key == "aria-label":  # what it says is read out, and loads nothing
+        elif key == "aria-label" or not _SPECIAL.search(value):  # what it says is read out, and loads nothing
             yield key, value
         elif _LOADING.search(value):
             raise UnfitDrawing(f"its attribute {key[:60]!r} loads something")

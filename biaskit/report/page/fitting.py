@@ -14,6 +14,8 @@ MARKED = (20, 10, 5)
 FEWEST = 8  # texts or prompts that stay
 ROWS = (20_000, 10_000, 5_000, 2_000)
 LAST_ROWS = (1_000, 500, 200, 50)
+Drawn = tuple[str, str]
+"""A drawing for a wide window, and the same for a phone; empty where the page itself holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +26,26 @@ class Extent:
     every_text: int = 1  # every 2nd, every 4th, …
     marked: int = MARKED[0]
     every_prompt: int = 1
+    columns: int = 1  # 0: a phone gets a wide drawing too, and scrolls
     figures: int | None = None  # at most this many bytes of a drawing
     longest: int | None = None  # rows of a table
 
 
-def smaller(content: Content, drawings: Sequence[str]) -> Iterator[Extent]:
-    """Extents from all of it downwards: sentences, texts, words, long tables, prompts, figures, all tables.
+def smaller(content: Content, drawings: Sequence[Drawn]) -> Iterator[Extent]:
+    """Extents from all of it downwards: drawings for phones go first, the shortest tables last.
 
     The findings, the limits and the models are no part of it: they always stay.
     """
     now = Extent()
     yield now
     steps: tuple[tuple[str, Iterable[int]], ...] = (
+        ("columns", (0,)),
         ("sentences", (1,)),
         ("every_text", _halvings(len(content.examples))),
         ("marked", MARKED[1:]),
         ("longest", ROWS),
         ("every_prompt", _halvings(len(content.prompts))),
-        ("figures", (size - 1 for size in sorted({len(svg) for svg in drawings}, reverse=True))),
+        ("figures", (size - 1 for size in sorted({len(svg) for svg, _ in drawings}, reverse=True))),
         ("longest", LAST_ROWS),
     )
     for what, values in steps:
@@ -52,7 +56,7 @@ def smaller(content: Content, drawings: Sequence[str]) -> Iterator[Extent]:
 
 DECIDED_BY: Mapping[str, tuple[str, ...]] = {
     "tables": ("marked", "longest"),
-    "figures": ("figures",),
+    "figures": ("figures", "columns"),
     "prompts": ("every_prompt",),
     "texts": ("every_text",),
     "words": ("marked", "sentences"),
@@ -60,7 +64,7 @@ DECIDED_BY: Mapping[str, tuple[str, ...]] = {
 """The fields of an extent that change a part of the data."""
 
 
-def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[str, Callable[[], Any]]:
+def data_of(content: Content, drawings: Sequence[Drawn], extent: Extent) -> dict[str, Callable[[], Any]]:
     """Makers of the page's data by name, each to be packed for itself."""
     return {
         "tables": lambda: [
@@ -70,7 +74,9 @@ def data_of(content: Content, drawings: Sequence[str], extent: Extent) -> dict[s
             ),
             *questions(content),
         ],
-        "figures": lambda: [svg if _fits(svg, extent) else "" for svg in drawings],
+        "figures": lambda: [
+            svg + column * extent.columns if _fits(svg, extent) else "" for svg, column in drawings
+        ],
         "prompts": lambda: passages.prompts(content.prompts[:: extent.every_prompt]),
         "texts": lambda: [*map(passages.example, content.examples[:: extent.every_text])],
         "words": lambda: passages.words(
@@ -90,7 +96,7 @@ def questions(content: Content) -> list[dict[str, Any]]:
     return found
 
 
-def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[str, str]:
+def left_out(content: Content, drawings: Sequence[Drawn], extent: Extent) -> dict[str, str]:
     """A sentence for each thing that the page holds less of, by the section that it is missing from."""
     said: dict[str, list[str]] = {name: [] for name in ("words", "texts", "prompts", "figures", "tables")}
     if extent.sentences < SENTENCES and content.words:
@@ -101,7 +107,7 @@ def left_out(content: Content, drawings: Sequence[str], extent: Extent) -> dict[
         said["texts"].append(_of(content.examples, extent.every_text, "example texts"))
     if extent.every_prompt > 1:
         said["prompts"].append(_of(content.prompts, extent.every_prompt, "prompts"))
-    if missing := sum(bool(svg) and not _fits(svg, extent) for svg in drawings):
+    if missing := sum(bool(svg) and not _fits(svg, extent) for svg, _ in drawings):
         said["figures"].append(
             f"{missing} of {len(drawings)} figures are not drawn here: they lie in figures/"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from biaskit.report.content import Content
@@ -91,10 +92,11 @@ def packed(table: ListedTable) -> dict[str, Any]:
     for header in _headers(table.rows):
         label, explained = labels.column(header, table.groups, table.contrast)
         values = [_value(header, row.get(header)) for row in table.rows]
-        distinct = set(map(_hashable, values))
-        if distinct == {_hashable(None)}:
+        first = _hashable(values[0])
+        agree = all(_hashable(value) == first for value in values)
+        if agree and values[0] is None:
             empty += [label] * (header != "reason")
-        elif len(distinct) == 1 and len(values) > 1:
+        elif agree and len(values) > 1:
             same.append([label, _as_text(values[0])])
         else:
             columns.append({"name": header, "label": label, "explained": explained, **_coded(values)})
@@ -155,12 +157,17 @@ def _headers(rows: Sequence[Row]) -> list[str]:
 def _value(header: str, value: Any) -> Any:
     """A value in words where the column has them; an empty text is none."""
     if isinstance(value, str):
-        return name(labels.VALUES.get(header, {}).get(value, value)) if value else None
+        return _named(header, value) if value else None
     if isinstance(value, list | tuple):
         return name(" ".join(map(str, value))) or None
     if isinstance(value, float) and not math.isfinite(value):  # tables hold none; JSON has no word for it
         return None
     return value
+
+
+@lru_cache(maxsize=10_000)
+def _named(header: str, value: str) -> str:
+    return name(labels.VALUES.get(header, {}).get(value, value))
 
 
 def _hashable(value: Any) -> tuple[str, Any]:

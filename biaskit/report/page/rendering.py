@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.report.content import Content, Gate
-from biaskit.report.figures.figure import Figure, Missing
+from biaskit.report.figures.figure import Figure
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import fitting, labels, listed_tables
 from biaskit.report.page.drawing import UnfitDrawing, drawing
@@ -36,11 +36,6 @@ _ROOM = 2_000
 """Bytes kept free for the sentences that say what was left out."""
 MOST_OPEN = 3
 """Sentences that stand in the open under a question, beside those of the first screen."""
-HERO = "figure-answer"
-REPEATS = ("figure-jobs", "figure-scatter")
-"""Figures of the numbers that the first picture holds: they stand in the fold."""
-FOLDED = ("deciles", "nonbinary", "word-lists", "clusters", "silhouette")
-"""Figures for readers of the methods."""
 WITHOUT_SCRIPT = 2
 """The first figures stand in the page itself; the others are unpacked by its script."""
 
@@ -99,7 +94,7 @@ class Section:
 def render_page(
     content: Content,
     said: Sentences,
-    figures: Sequence[Figure | Missing],
+    figures: Sequence[Figure],
     *,
     max_mb: float = 3.0,
 ) -> Page:
@@ -108,9 +103,8 @@ def render_page(
     Same input, same bytes. A figure whose SVG could run or load something is not drawn, and says so; one that
     has no data is not on the page.
     """
-    drawn = [figure for figure in figures if not isinstance(figure, Missing)]
-    plates = [_plate(figure, number) for number, figure in enumerate(drawn)]
-    drawings = ["" if plate.place < WITHOUT_SCRIPT else plate.svg for plate in plates]
+    plates = [_plate(figure, number) for number, figure in enumerate(figures)]
+    drawings = [("", "") if plate.place < WITHOUT_SCRIPT else (plate.svg, plate.column) for plate in plates]
     whole = _whole(content, said, plates)
     fixed = len(_html(whole, {}, {}))
     packed: dict[tuple[object, ...], str] = {}
@@ -142,7 +136,10 @@ def is_page(content: bytes) -> bool:
 
 
 def _packed(
-    content: Content, drawings: Sequence[str], extent: fitting.Extent, done: dict[tuple[object, ...], str]
+    content: Content,
+    drawings: Sequence[fitting.Drawn],
+    extent: fitting.Extent,
+    done: dict[tuple[object, ...], str],
 ) -> dict[str, str]:
     """The data by name; what an earlier, larger extent packed in the same way is taken from `done`."""
     data = {}
@@ -248,9 +245,7 @@ def _sections(content: Content, said: Sentences, plates: Sequence[Plate]) -> Ite
     of_texts, of_prompts = bool(content.examples), {one.engine for one in content.prompts}
     for question in QUESTIONS:
         own = [plate for plate in plates[1:] if plate.question == question.id]
-        hero = plates[0].id if plates else ""
-        folded = (*(f"figure-{name}" for name in FOLDED), *(REPEATS if hero == HERO else ()))
-        shown = [plate for plate in own if not (plate.reason or plate.id.startswith(folded))][:1]
+        shown = [plate for plate in own if not plate.reason][:1]
         engine = {"say": "probe", "write": "personas"}.get(question.id, "")
         yield Section(
             id=question.id,

@@ -1,0 +1,85 @@
+"""`biaskit gate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from biaskit.cli.compare import DOES_NOT_HOLD
+from biaskit.cli.options import examples, option, with_sides
+from biaskit.cli.terminal import emit, emit_json
+from biaskit.compare.gate import GateResult
+from biaskit.compare.gate_files import junit, summary
+from biaskit.files import write_or_refuse
+from biaskit.runs.store import find_run
+from biaskit.workflow.gate import gate
+
+
+@click.command(
+    "gate",
+    epilog=examples(
+        "biaskit gate OLD-RUN NEW-RUN --policy gate.toml",
+        "biaskit gate RUN --policy gate.toml --junit gate.xml",
+        'biaskit gate OLD-RUN NEW-RUN --policy gate.toml --format github >> "$GITHUB_STEP_SUMMARY"',
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@option("--policy", "FILE", "What is required: a TOML file with [[require]] tables.", required=True)
+@option("--junit junit_file", "FILE", "Also write the outcome as JUnit's XML.")
+@with_sides
+@option(
+    "--format output_format",
+    "text|json|junit|github",
+    "What is printed; github: Markdown for a step summary.",
+    type=click.Choice(["text", "json", "junit", "github"]),
+    default="text",
+)
+def command(
+    runs: tuple[str, ...],
+    policy: str,
+    junit_file: str | None,
+    output_format: str,
+    groups: tuple[str, ...],
+    aliases: str | None,
+) -> None:
+    """Hold one or several RUNs against a policy, for a build that must not ship a model that fails it.
+
+    Only stored tables are read, and nothing is written but what --junit names. Without RUN, the newest run
+    in this folder is taken. Exit codes: 0 all holds, 1 failed, 2 wrong use, 4 something required does not
+    hold, or was not measured.
+    """
+    paths = [find_run(run) for run in runs] or [find_run(None)]
+    result = gate(*paths, policy=policy, groups=groups, aliases=aliases)
+    if junit_file is not None:
+        write_or_refuse(Path(junit_file), junit(result))
+    _print(result, output_format)
+    if not result.holds:
+        sys.exit(DOES_NOT_HOLD)
+
+
+def _print(result: GateResult, output_format: str) -> None:
+    if output_format == "json":
+        emit_json(_as_json(result))
+    elif output_format == "junit":
+        emit(junit(result).decode("utf-8"))
+    else:
+        emit(summary(result) if output_format == "github" else f"{result.text}\n")
+
+
+def _as_json(result: GateResult) -> dict[str, object]:
+    """Each requirement with its outcome and the rows that do not hold."""
+    return {
+        "holds": result.holds,
+        "requirements": [
+            {
+                "name": one.require.title,
+                "holds": one.holds,
+                "n_rows": one.n_rows,
+                "not_compared": list(one.not_compared),
+                "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in one.failing],
+            }
+            for one in result.outcomes
+        ],
+    }

@@ -1,0 +1,76 @@
+"""What `biaskit gate`, `bk.gate` and the pytest plugin do: stored tables held against a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from biaskit.arguments import checked
+from biaskit.compare.aliases import Aliases, read_aliases
+from biaskit.compare.comparison import ComparisonTables, compare_collection
+from biaskit.compare.gate import GateResult, judge_policy
+from biaskit.compare.pairs import named_groups
+from biaskit.compare.policy import Policy, read_policy
+from biaskit.errors import UsageError
+from biaskit.progress import watching
+from biaskit.report.content import Content
+from biaskit.runs.collection import Collection, gather
+from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.compare import margins_of
+from biaskit.workflow.result import RunResult, run_path
+
+
+@checked()
+def gate(
+    *runs: str | Path | RunResult,
+    policy: str | Path | Mapping[str, Any] | Policy,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+) -> GateResult:
+    """Whether runs show what a policy requires, from stored tables alone; nothing is written.
+
+    Args:
+        runs: folders or results of either engine, one or several.
+        policy: its TOML file, or what such a file would hold (docs/reading.md#gate).
+        groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
+        aliases: a file of two columns, two names of one occupation a line, to join the engines.
+
+    Returns the outcome: true in a condition where all of it holds; `text` says what does not.
+    Raises `BiaskitError` with one line to act on.
+    """
+    if not runs:
+        raise UsageError("Name a run, or several: biaskit gate RUN --policy FILE.")
+    required = read_policy(policy)
+    paths = [run_path(run) for run in runs]
+    with watching(None) as seen:
+        make_fit(paths, seen)
+    collection = gather(paths)
+    made = _between(collection, groups, aliases)
+    content = Content("", collection.parts, {"tests": made.tests}).judged()
+    tables = (content.between, *(part.tables for part in content.parts))
+    rows = [row for one in tables for row in one.get("tests", ())]
+    return judge_policy(required, rows, pairs=made.pairs, coverage=dict(_coverage(collection)))
+
+
+def _between(collection: Collection, groups: Sequence[str], aliases: str | Path | None) -> ComparisonTables:
+    """Tests between models and between engines; none where one model ran alone."""
+    labels = list(dict.fromkeys(label for one in collection.manifests for label in one["models"]))
+    if len(labels) == 1 and len(collection.runs) == 1:
+        return ComparisonTables()
+    joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
+    margins, _ = margins_of(collection, {})
+    return compare_collection(
+        collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
+    )
+
+
+def _coverage(collection: Collection) -> Iterator[tuple[tuple[str, str], float | None]]:
+    """The least that the listed words hold of a model's answers, by bias type, over groups of jobs."""
+    least: dict[tuple[str, str], float | None] = {}
+    for part in collection.parts:
+        for row in part.tables.get("probe_groups", ()):
+            place, held = (row["model"], row["bias_type"]), row["coverage"]
+            before = least.get(place, held)
+            least[place] = None if held is None or before is None else min(held, before)
+    yield from least.items()
