@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from biaskit.personas.texts.association import associate_gender
     from biaskit.progress import Silent
     from biaskit.workflow.analyze import load
+    from biaskit.workflow.batch_answers import import_answers
     from biaskit.workflow.calibrate import calibrate
     from biaskit.workflow.cite import cite
     from biaskit.workflow.compare import compare
@@ -53,6 +54,7 @@ _FACE = {
     "doctor": "biaskit.workflow.doctor",
     "forms": "biaskit.workflow.forms",
     "gate": "biaskit.workflow.gate",
+    "import_answers": "biaskit.workflow.batch_answers",
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
@@ -77,6 +79,7 @@ __all__ = [
     "doctor",
     "forms",
     "gate",
+    "import_answers",
     "load",
     "marked_words",
     "personas",

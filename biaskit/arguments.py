@@ -78,8 +78,8 @@ _BY_NAME: Mapping[str, Fits] = MappingProxyType(
     {
         **dict.fromkeys(("model", "models", "bias_type", "setting", "prompt_form", "system_prompt"), _text),
         **dict.fromkeys(("estimator", "device", "dtype", "endpoint_name", "price", "occupation"), _text),
-        **dict.fromkeys(("word_boundary", "method", "tokenizer"), _text),
-        **dict.fromkeys(("study", "out", "aliases"), _path),
+        **dict.fromkeys(("word_boundary", "method", "tokenizer", "shard"), _text),
+        **dict.fromkeys(("study", "out", "aliases", "write_requests"), _path),
         **dict.fromkeys(("jobs", "templates", "instructions", "occupations"), _text_or_texts),
         **dict.fromkeys(("api_key_env", "groups"), _text_or_texts),
         **dict.fromkeys(("draws", "per_gender", "max_draws", "max_new_tokens", "batch_size"), _positive),

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from biaskit.errors import RunError, UsageError
 from biaskit.inputs import Inputs, digest_of_file, opened
@@ -139,20 +140,50 @@ def write_or_refuse(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
+def streamed(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its place at the end, whole or not at all; not where it is empty.
+
+    Raises `RunError`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _check_target(path)
+        with _temporary(path) as (temporary, file):
+            yield file
+            if file.tell():
+                _finish(temporary, file)
+                temporary.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
 def _written(path: Path, content: bytes, kind: str = _TEMPORARY) -> Iterator[Path]:
     """The content, synced, in a temporary file beside its place; gone at the end unless it was renamed."""
+    with _temporary(path, kind) as (temporary, file):
+        file.write(content)
+        _finish(temporary, file)
+        yield temporary
+
+
+@contextlib.contextmanager
+def _temporary(path: Path, kind: str = _TEMPORARY) -> Iterator[tuple[Path, BinaryIO]]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.biaskit-", suffix=f".{kind}")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files for the owner alone; a result is as readable as any other file.
-        temporary.chmod(0o666 & ~_umask())
-        yield temporary
+            yield temporary, file
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _finish(temporary: Path, file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()  # some systems rename no open file
+    # mkstemp makes files for the owner alone; a result is as readable as any other file.
+    temporary.chmod(0o666 & ~_umask())
 
 
 def _abandoned(folder: Path, kind: str) -> list[Path]:

@@ -215,6 +215,7 @@ class DrawRequest:
     sampling: Sampling
     seed: int
     number: int = 0  # which draw of its prompt; a seeded model does not look at it
+    row: str = ""  # key of the cell whose draws are counted; else the text is a row of its own
 
 
 @dataclass(frozen=True, slots=True)

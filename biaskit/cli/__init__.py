@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "set models side by side, with tests between them",
     "gate": "hold runs against a policy: exit code 4 unless all of it holds",
     "report": "write one HTML page about stored runs, with figures and LaTeX tables",
+    "import": "put in the answers that a batch service gave to --write-requests",
     "calibrate": "find C and alpha of Calibrated Marked Words for your own texts",
     "doctor": "measure what a model or an API can answer, and with which estimator",
     "runs": "list the runs in this folder: rows done of planned, last write",
@@ -50,7 +51,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"biaskit.cli.{cmd_name}").command
+        module = "importing" if cmd_name == "import" else cmd_name  # a word of the language
+        command: click.Command = import_module(f"biaskit.cli.{module}").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

@@ -27,6 +27,9 @@ UNMARKED = "A group that the others are held against; repeatable. Default: all o
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
+PARTIAL = "Put shards together although some are missing or not done."
+
+
 @click.command(
     "analyze",
     epilog=examples(
@@ -34,6 +37,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
         "biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job",
         "biaskit analyze --texts mine.csv --gender-col gender --group-col race --unmarked White",
         "biaskit analyze RUN --variant released",
+        "biaskit analyze SHARD... --out RUN",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
@@ -53,6 +57,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @option("--no-clusters", None, "Leave out the clusters of marked words.", is_flag=True)
 @option("--study", "PATH", "A study file whose analysis keys are used.")
 @option("--out", "RUN", "The folder for imported or merged rows.")
+@option("--partial", None, PARTIAL, is_flag=True)
 @with_settings()
 @with_format()
 def command(
@@ -60,6 +65,7 @@ def command(
     texts: str | None,
     study: str | None,
     out: str | None,
+    partial: bool,
     no_clusters: bool,
     unmarked: tuple[str, ...],
     settings: dict[str, Any],
@@ -68,7 +74,8 @@ def command(
 ) -> None:
     """Rebuild every table from stored rows, or analyze your own texts. No model is loaded.
 
-    Without RUN, the newest run in this folder is used. Several runs of one study are merged into --out.
+    Without RUN, the newest run in this folder is used. Several runs of one study, such as the shards of a
+    job array, are merged into --out.
     recorded:demo is a shipped corpus of texts by the demo model.
     """
     keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
@@ -83,7 +90,7 @@ def command(
             result: RunResult = import_texts(texts, **options, settings=given, out=out, watcher=watcher)
         else:
             _refuse_columns(options)
-            result = _stored(runs, study, out, {**chosen, **settings}, watcher)
+            result = _stored(runs, study, out, {**chosen, **settings}, watcher, partial=partial)
     print_result(result, output_format)
 
 
@@ -93,6 +100,8 @@ def _stored(
     out: str | None,
     chosen: dict[str, Any],
     watcher: TerminalWatcher,
+    *,
+    partial: bool,
 ) -> RunResult:
     """Runs as they lie, a recorded corpus as a run of one's own, several merged into one."""
     if len(runs) > 1 and out is None:
@@ -111,7 +120,7 @@ def _stored(
     chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
     if out is not None:
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
-        path = merge(paths, expanded(out), **how)
+        path = merge(paths, expanded(out), **how, partial=partial, watcher=watcher)
     return result_of(path, analyse(path, chosen, watcher=watcher))
 
 

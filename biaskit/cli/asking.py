@@ -28,6 +28,8 @@ _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several
 _DEVICES = "cpu, cuda, cuda:N, mps, or map (several devices)."
 _DRIFT = "Continue although a different model now answers under the same name."
 _NO_REUSE = "Ask again what other runs of the same folder have stored."
+_SHARD = "Ask the I-th of N parts of the plan; `analyze SHARD... --out RUN` puts them together."
+_WRITE = "Ask nothing: write what is still to ask of an API to FILE.jsonl, for a batch service."
 _DRY_RUN = "Print the plan and stop. An API is measured first, with about 40 short calls."
 _RUNNING = (
     option("--system-prompt", "FILE", "A file with the system prompt to test."),
@@ -42,6 +44,8 @@ _RUNNING = (
     option("--accept-drift", None, _DRIFT, is_flag=True),
     option("--no-reuse reuse", None, _NO_REUSE, is_flag=True, flag_value=False, default=True),
     with_verbose,
+    option("--shard", "I/N", _SHARD),
+    option("--write-requests", "FILE", _WRITE),
     option("--dry-run", None, _DRY_RUN, is_flag=True),
     option("--yes", None, "Start without asking, however long it takes.", is_flag=True),
 )

@@ -123,7 +123,7 @@ class SampledScorer:
         for number in range(request.first_draw, request.first_draw + self._n):
             key = key_of({"cell": request.key, "draw": number})
             seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
-            found.append(DrawRequest(key, request.prompt, self._sampling, seed, number))
+            found.append(DrawRequest(key, request.prompt, self._sampling, seed, number, request.key))
         return found
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:

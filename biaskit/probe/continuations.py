@@ -98,7 +98,8 @@ def _plan(
     if scorer is None:
         return None
     estimator, rounds = scorer.estimator_for(form), _rounds(design)
-    cells = PlannedCells(design, label, form, scorer.identity.fingerprint, estimator.in_key())
+    model = scorer.identity.fingerprint
+    cells = PlannedCells(design, label, form, model, estimator.in_key(), session.shard)
     requests = {
         asked.key: (cell, asked)
         for cell, request in zip(cells.cells, cells.requests, strict=True)

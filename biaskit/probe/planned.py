@@ -16,11 +16,12 @@ from biaskit.records import (
     ScoreRequest,
     Template,
 )
+from biaskit.runs.shards import WHOLE, Shard
 from biaskit.sequences import Computed
 
 
 class PlannedCells:
-    """Every cell of one model with its request, in study order; needs no model."""
+    """Every cell of one model with its request, in study order, or a shard's; needs no model."""
 
     def __init__(
         self,
@@ -29,17 +30,19 @@ class PlannedCells:
         form: PromptForm,
         fingerprint: str,
         estimator: object = "exact",
+        shard: Shard = WHOLE,
     ) -> None:
         self._design, self._label, self._form = design, label, form
         self.model_key = model_key(fingerprint, design.study, estimator)
         self._key = key_maker(fingerprint, design.study, estimator)
-        self.cells: Computed[Cell] = Computed(design.n_cells, self._cell)
-        self.prompts: Computed[Prompt] = Computed(design.n_cells, self._prompt)
-        self.requests: Computed[ScoreRequest] = Computed(design.n_cells, self._request)
+        self._own = shard.places(design.n_cells)
+        self.cells: Computed[Cell] = Computed(len(self._own), self._cell)
+        self.prompts: Computed[Prompt] = Computed(len(self._own), self._prompt)
+        self.requests: Computed[ScoreRequest] = Computed(len(self._own), self._request)
         self._places = _Places(design)
 
     def _at(self, place: int) -> Placed:
-        return cell_at(self._design, place, self._label, self._form)
+        return cell_at(self._design, self._own[place], self._label, self._form)
 
     def _cell(self, place: int) -> Cell:
         return self._at(place)[0]
@@ -59,10 +62,12 @@ class PlannedCells:
         return ScoreRequest(self._key(cell, prompt, expressions), prompt, expressions)
 
     def place_of(self, row: Mapping[str, Any]) -> int:
-        """Which of the cells a row answers, by its columns. Raises `LookupError` where it is none of them."""
+        """Which of these cells a row answers, by its columns. Raises `LookupError` where it is none."""
         if row["prompt_form"] != self._form:
             raise LookupError(f"another prompt form: {row['prompt_form']!r}")
-        return self._places.of(row)
+        if (place := self._places.of(row)) not in self._own:
+            raise LookupError("a cell of another shard")
+        return self._own.index(place)
 
 
 class _Places:

@@ -171,7 +171,8 @@ def _plan_model(
     None where it failed its checks. `answered`: who answered its stored rows.
     """
     identity, estimator = scorer.identity, scorer.estimator_for(form)
-    planned = PlannedCells(design, identity.label, form, identity.fingerprint, estimator.in_key())
+    model = identity.fingerprint
+    planned = PlannedCells(design, identity.label, form, model, estimator.in_key(), session.shard)
     rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
     same = SamePrompts(scorer)
     try:
@@ -222,7 +223,9 @@ def _plan_model(
         calls=plan.calls if pending and identity.where == "api" else None,
         prompts=plan.prompts if pending else None,
         cost=plan.cost_max,
-        shows=plan_sentence(design, estimator.name, estimator.draws, of_demo=identity.spec == "demo"),
+        shows=plan_sentence(design, estimator.name, estimator.draws, of_demo=identity.spec == "demo")
+        if session.shard.whole
+        else "",
     )
     if pending and estimator.draws is not None:
         shown = _in_rounds(shown, open_cells, planned, scorer)

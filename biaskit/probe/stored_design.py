@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign, choose_contrast
 from biaskit.records import Dialogue, Expression, Turn
 from biaskit.runs.manifest import draws_of, estimator_of
-from biaskit.runs.merge import merge_runs, united
 from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
 
 
@@ -116,40 +113,3 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
             contrast=choose_contrast(lists["study"], groups),
             **lists,
         )
-
-
-def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
-    """Rows of several runs of one study in a folder of their own; each cell counts once."""
-    return merge_runs(
-        runs,
-        out,
-        "probe",
-        unite=_unite,
-        read=read_design,
-        sign=design_signature,
-        lock=lock,
-        skip_bad=skip_bad,
-    )
-
-
-def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Two designs of one study as one: what either asked, in the first's order."""
-    group_of = {item["name"]: item["group"] for item in first["items"]}
-    for item in second["items"]:
-        if group_of.get(item["name"], item["group"]) != item["group"]:
-            raise RunError(
-                f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
-                f" {item['group']!r}: they cannot be merged."
-            )
-    merged = united(first, second, "items", "templates", "instructions", "settings", "expression_sets")
-    merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
-    merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
-    merged["dialogue"] = first["dialogue"] or second["dialogue"]
-    sets = merged["expression_sets"]
-    which = {
-        name: sets.index(second["expression_sets"][k])
-        for name, k in second["expressions_of_template"].items()
-    }
-    merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
-    merged["sources"] = {**second["sources"], **first["sources"]}
-    return merged

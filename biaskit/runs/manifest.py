@@ -14,6 +14,7 @@ from biaskit.models.api.endpoint import hide_urls
 from biaskit.provenance import canonical_json, digest, versions
 from biaskit.records import ModelIdentity, PromptForm
 from biaskit.runs.shape import check_shape
+from biaskit.runs.shards import WHOLE, Shard, check_same_shard
 
 RUN_FORMAT = 1
 
@@ -101,6 +102,7 @@ def start_manifest(
     question: Mapping[str, Any],
     resolved: Mapping[str, Any],
     command: str,
+    shard: Shard = WHOLE,
 ) -> dict[str, Any]:
     """The stored manifest brought up to this design, or a new one; `question` is its compatibility."""
     stored: dict[str, Any] = {"models": {}}
@@ -109,12 +111,14 @@ def start_manifest(
         stored = read_manifest(run)
         if stored.get("engine") != engine:
             raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
+        check_same_shard(run, stored, shard)
         as_read = json.loads(json.dumps(question))  # so that both compare equal
         asked = merge_compatible(run, stored["question"], as_read)
     named = resolved["study"].get("models", {})
     shown = {label: hide_urls(spec) for label, spec in named.items()}
     resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-    return new_manifest(engine, study, asked, resolved, dict(stored["models"]), command)
+    new = new_manifest(engine, study, asked, resolved, dict(stored["models"]), command)
+    return new | shard.in_manifest()
 
 
 def new_manifest(

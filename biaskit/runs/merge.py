@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from biaskit.errors import RunError
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
 from biaskit.runs.resolved import design_digest
+from biaskit.runs.shards import SHARD, Part, check_parts, shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
 Resolved = Mapping[str, Any]
 
 
+D = TypeVar("D")
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine(Generic[D]):
+    """What merging needs to know of an engine."""
+
+    name: str
+    unite: Callable[[Resolved, Resolved], dict[str, Any]]
+    """Two stored designs as one, in the first's order; says why where it cannot."""
+    read: Callable[[Resolved], D]
+    sign: Callable[[D, Manifest], str]
+    n_units: Callable[[D], int]
+    """Entries of the plan that shards divide among them."""
+    n_open: Callable[[Path, Manifest, D], int]
+    unit: str
+    beside: tuple[str, ...] = ()
+    """Other row files of a run, by their names in `ROWS_FILES`."""
+
+
 def merge_runs(
     runs: Sequence[Path],
     out: Path,
-    engine: str,
+    engine: Engine[D],
     *,
-    unite: Callable[[Resolved, Resolved], dict[str, Any]],
-    read: Callable[[Resolved], Any],
-    sign: Callable[[Any, Mapping[str, Any]], str],
     lock: str = "os",
     skip_bad: bool = False,
+    partial: bool = False,
+    note: Callable[[str], None] | None = None,
 ) -> Path:
     """Rows of several runs in a folder of their own; each row counts once.
 
-    `unite` makes one stored design of two, in the first's order, or says why it cannot; `read` reads it,
-    `sign` signs a design and its models.
+    Shards must be all of one run, and done, unless `partial`, which notes what is missing.
     """
     manifests = [read_manifest(run) for run in runs]
+    gaps = _check_shards(runs, manifests, engine, partial=partial)
     merged = manifests[0]
+    merged.pop(SHARD, None)
     for run, manifest in zip(runs[1:], manifests[1:], strict=True):
         merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
-        merged["resolved"] = unite(merged["resolved"], manifest["resolved"])
+        merged["resolved"] = engine.unite(merged["resolved"], manifest["resolved"])
         for label, entry in manifest["models"].items():
             known = merged["models"].setdefault(label, entry)
             if known["fingerprint"] != entry["fingerprint"]:
@@ -43,10 +67,41 @@ def merge_runs(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
-    merged["signature"] = sign(read(merged["resolved"]), merged["models"])
-    rows = (row for run in runs for row in read_rows(rows_file(run, engine), skip_bad=skip_bad))
-    store_rows(out, merged, rows, lock=lock, skip_bad=skip_bad)
+    merged["signature"] = engine.sign(engine.read(merged["resolved"]), merged["models"])
+    store_rows(out, merged, _rows(runs, engine.name, skip_bad), lock=lock, skip_bad=skip_bad)
+    for beside in engine.beside:
+        if any(rows_file(run, beside).exists() for run in runs):
+            with RowWriter(out, beside, lock=lock, skip_bad=skip_bad) as writer:
+                writer.append_all(_rows(runs, beside, skip_bad))
+    if note is not None:
+        for gap in gaps:
+            note(f"Put together in part: {gap}.")
     return out
+
+
+def _rows(runs: Sequence[Path], name: str, skip_bad: bool) -> Iterator[dict[str, Any]]:
+    for path in (rows_file(run, name) for run in runs):
+        if path.exists():
+            yield from read_rows(path, skip_bad=skip_bad)
+
+
+def _check_shards(
+    runs: Sequence[Path], manifests: Sequence[Manifest], engine: Engine[D], *, partial: bool
+) -> list[str]:
+    shards = [shard_of(run, manifest) for run, manifest in zip(runs, manifests, strict=True)]
+    if all(shard.whole for shard in shards):
+        return []
+    designs = [engine.read(manifest["resolved"]) for manifest in manifests]
+    parts = [
+        Part(
+            run,
+            shard,
+            engine.sign(design, manifest["models"]),
+            functools.partial(engine.n_open, run, manifest, design),
+        )
+        for run, shard, design, manifest in zip(runs, shards, designs, manifests, strict=True)
+    ]
+    return check_parts(parts, engine.n_units(designs[0]), engine.unit, partial=partial)
 
 
 def store_rows(

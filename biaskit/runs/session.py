@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from biaskit.errors import AskingStopped, BiaskitError, ModelError
 from biaskit.models.base import ContinuationScorer, TextGenerator
@@ -19,9 +19,13 @@ from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
 from biaskit.runs.prompts import EarlierPrompts
 from biaskit.runs.reuse import Answers, find_answers
+from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
 from biaskit.study.keys import Study
+
+if TYPE_CHECKING:
+    from biaskit.models.api.offline import Offline
 
 
 @dataclass(slots=True)
@@ -33,10 +37,11 @@ class Outcome:
     failed: dict[str, dict[str, int]] = field(default_factory=dict)  # label → reason → number
     notes: list[str] = field(default_factory=list)
     plans: list[ModelPlan] = field(default_factory=list)
+    offline: Offline | None = None  # nobody is asked: what has no answer has not failed
 
     def count_failures(self, label: str, answers: Sequence[object]) -> None:
         """Count the failed requests among some answers, by reason."""
-        for answer in answers:
+        for answer in answers if self.offline is None else ():
             if isinstance(answer, Failed):
                 reasons = self.failed.setdefault(label, {})
                 reasons[answer.reason] = reasons.get(answer.reason, 0) + 1
@@ -63,6 +68,7 @@ class Session(Generic[M]):
     outcome: Outcome = field(default_factory=Outcome)
     reuse: bool = True  # take over what runs beside this one have stored
     earlier: dict[str, EarlierPrompts] = field(default_factory=dict)  # of models that are not what they were
+    shard: Shard = WHOLE  # which part of the plan is asked
 
     def begin(
         self,
@@ -81,7 +87,13 @@ class Session(Generic[M]):
             self.manifest = {"models": {}}
         else:
             self.manifest = start_manifest(
-                self.run, engine, study, question=question(), resolved=resolved(), command=self.command
+                self.run,
+                engine,
+                study,
+                question=question(),
+                resolved=resolved(),
+                command=self.command,
+                shard=self.shard,
             )
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
@@ -179,7 +191,7 @@ class Session(Generic[M]):
     def show_plan(self, plan: ModelPlan) -> None:
         """Show what a model is still to be asked, before it is asked."""
         self.outcome.plans.append(plan)
-        self.watcher.planned(plan, dry_run=self.dry_run)
+        self.watcher.planned(plan, dry_run=self.dry_run or self.outcome.offline is not None)
 
     def keep_batch_size(self, model: M) -> None:
         """Write down the size that `auto` found: a resumed run must cut the same batches."""

@@ -94,6 +94,7 @@ class _Manifest(_Shape):
     models: dict[str, Any]
     versions: dict[str, str]
     command: str | None = None
+    shard: tuple[_Counts, _Counts] | None = None
     signature: str
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import BiaskitError, RunError, StudyError
-from biaskit.personas.sampling.stored_design import merge as merge_personas
-from biaskit.probe.stored_design import merge as merge_probe
+from biaskit.personas.sampling.merging import merging as merging_personas
+from biaskit.probe.merging import merging as merging_probe
 from biaskit.probe.stored_design import read_design as read_probe_design
-from biaskit.progress import Watcher, watching
+from biaskit.progress import Silent, Watcher, watching
 from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
+from biaskit.runs.merge import merge_runs
+from biaskit.runs.shards import refuse_shard, shard_of
 from biaskit.runs.store import count_rows, read_rows, rows_file
 from biaskit.study.config import build_study, read_study_file
 from biaskit.study.keys import ANALYSIS_KEYS
@@ -25,7 +27,9 @@ def analyse(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Every table of a run from its rows, rows between models included; returns the notes."""
-    if _engine(run) == "personas":
+    engine = _engine(run)
+    refuse_shard(run, read_manifest(run))
+    if engine == "personas":
         return analyse_personas(run, overrides, watcher=watcher)
     return analyse_probe_run(run, overrides)
 
@@ -37,6 +41,7 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
     tables cannot be made.
     """
     for run in runs:
+        refuse_shard(run, read_manifest(run))
         try:
             read_set(run)
         except UnfitError as unfit:
@@ -79,13 +84,29 @@ def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunR
         return result_of(path, analyse(path, watcher=seen))
 
 
-def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
-    """Rows of several runs of one engine and one study in a folder of their own."""
+def merge(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    lock: str = "os",
+    skip_bad: bool = False,
+    partial: bool = False,
+    watcher: Watcher | None = None,
+) -> Path:
+    """Rows of several runs of one engine and one study in a folder of their own.
+
+    Shards of a run must be all there and done, unless `partial`: what is missing is noted then.
+    """
     engines = {_engine(run) for run in runs}
     if len(engines) > 1:
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
-    merge_rows = merge_personas if engines == {"personas"} else merge_probe
-    return merge_rows(runs, out, lock=lock, skip_bad=skip_bad)
+    merging: Any = merging_personas if engines == {"personas"} else merging_probe
+    if any(read_manifest(run)["resolved"].get("imported") for run in runs):
+        raise RunError(
+            "Runs of imported texts are not merged: put the texts into one file with a model column."
+        )
+    note = (watcher or Silent()).note
+    return merge_runs(runs, out, merging(skip_bad), lock=lock, skip_bad=skip_bad, partial=partial, note=note)
 
 
 def _engine(run: Path) -> str:
@@ -140,7 +161,8 @@ def describe_run(path: Path) -> dict[str, Any]:
         if done and any(draws_of(entry) is not None for entry in manifest["models"].values()):
             # How many rounds a cell needs shows when it is asked: what is counted is cells.
             about["rows"] = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
-        about["planned"] = read_probe_design(manifest["resolved"]).n_cells * len(models)
+        shard = shard_of(path, manifest)
+        about["planned"] = len(shard.places(read_probe_design(manifest["resolved"]).n_cells)) * len(models)
     elif engine == "personas":
-        about["planned"] = planned_draws(manifest, done)
+        about["planned"] = planned_draws(path, manifest, done)
     return about | {"last_write": rows.stat().st_mtime if rows.is_file() else None}

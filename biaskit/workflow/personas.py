@@ -12,7 +12,7 @@ from biaskit.arguments import checked
 from biaskit.models.options import Dtype
 from biaskit.models.spec import open_generator
 from biaskit.personas.analysis import analyse_texts
-from biaskit.personas.sampling.design import n_series, resolve_design
+from biaskit.personas.sampling.design import n_series, part_of, resolve_design
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.sampling.stored_design import describe_design, read_design
@@ -21,6 +21,7 @@ from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
 from biaskit.runs.claims import GASP, OWN_LISTS, claims_of
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
@@ -87,6 +88,8 @@ def personas(
     price: str | None = None,
     accept_drift: bool = False,
     reuse: bool = True,
+    shard: str | None = None,
+    write_requests: str | Path | None = None,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
@@ -109,6 +112,10 @@ def personas(
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
         accept_drift: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
+        shard: "I/N", the I-th of N parts of the occupations, in a run folder of its own
+            (docs/large-models.md#shards).
+        write_requests: a .jsonl file: what is still to ask of an API is written there, in the format of
+            OpenAI's batches, and nothing is asked; `bk.import_answers` puts the answers in.
         dry_run: plan only; nothing is written.
         watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 
@@ -140,6 +147,8 @@ def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOption
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else analyse_personas(run, watcher=watcher),
         unit="draws",
+        divided=design.occupations,
+        unit_of_shards="occupation",
         result=PersonasResult,
     )
 
@@ -149,14 +158,14 @@ def _is_empty(run: Path) -> bool:
     return not rows.exists() or next(read_rows(rows, skip_bad=True), None) is None
 
 
-def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
+def planned_draws(run: Path, manifest: Mapping[str, Any], n_stored: int) -> int | None:
     """Draws that a run has planned at least: the first round and the texts with a gender in the prompt.
 
     How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
     """
     if manifest["resolved"].get("imported"):
         return n_stored
-    design = read_design(manifest["resolved"])
+    design = part_of(read_design(manifest["resolved"]), shard_of(run, manifest))
     n_open, n_specified = n_series(design)
     each = n_open * Filling.of(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))

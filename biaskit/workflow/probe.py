@@ -109,6 +109,8 @@ def probe(
     tokenizer: str | None = None,
     accept_drift: bool = False,
     reuse: bool = True,
+    shard: str | None = None,
+    write_requests: str | Path | None = None,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
@@ -139,6 +141,10 @@ def probe(
             held against the server's own.
         accept_drift: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
+        shard: "I/N", the I-th of N parts of the cells, in a run folder of its own
+            (docs/large-models.md#shards).
+        write_requests: a .jsonl file: what is still to ask of an API is written there, in the format of
+            OpenAI's batches, and nothing is asked; `bk.import_answers` puts the answers in.
         dry_run: plan only; nothing is written.
         watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
 
@@ -168,16 +174,6 @@ def probe(
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
     """Score, analyse and compare one study; `probe` with the study already built."""
     design = resolve_design(study)
-    scoring = ScoringOptions(
-        study.estimator,
-        study.k,
-        study.draws,
-        longest=max(len(e.text) for listed in design.expressions.values() for e in listed),
-        word_boundary=study.word_boundary,
-        on_prefix=study.on_prefix,
-        next_tokens=study.record_next,
-        prompts=study.prompts_per_call,
-    )
     described = describe_design(design)
     digest = described["digest"]
     resolved = None if call.dry_run else described
@@ -187,15 +183,32 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         models,
         call,
         digest=digest,
-        open_model=partial(open_scorer, scoring=scoring),
-        fill=partial(_fill, design, resolved),
+        open_model=partial(open_scorer, scoring=scoring_of(design)),
+        fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
+        divided=range(design.n_cells),
+        unit_of_shards="cell",
         result=ProbeResult,
     )
 
 
-def _fill(
+def scoring_of(design: ProbeDesign) -> ScoringOptions:
+    """What a study measures of every model."""
+    study = design.study
+    return ScoringOptions(
+        study.estimator,
+        study.k,
+        study.draws,
+        longest=max(len(e.text) for listed in design.expressions.values() for e in listed),
+        word_boundary=study.word_boundary,
+        on_prefix=study.on_prefix,
+        next_tokens=study.record_next,
+        prompts=study.prompts_per_call,
+    )
+
+
+def fill_probe(
     design: ProbeDesign, resolved: dict[str, Any] | None, session: Session[ContinuationScorer]
 ) -> Outcome:
     """The probabilities of every cell, then the texts that were asked for beside them."""

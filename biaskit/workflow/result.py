@@ -16,6 +16,7 @@ from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.runs.manifest import MANIFEST, read_manifest
+from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import find_run
 from biaskit.tables.io import empty_table
 from biaskit.tables.schema import SCHEMAS
@@ -76,7 +77,11 @@ class RunResult(ABC):
                 f"{self.path} holds no run: a dry run writes nothing, and a relative path is looked up in the"
                 f" current folder, {Path.cwd()}."
             )
-        found = read_set(self.path, (name,)).frame(name)
+        try:
+            found = read_set(self.path, (name,)).frame(name)
+        except RunError:
+            refuse_shard(self.path, read_manifest(self.path))
+            raise
         return self._without_rows(name) if found is None else found
 
     def _without_rows(self, name: str) -> pd.DataFrame:

@@ -76,6 +76,7 @@ class Behaviour:
     # What it can do
     completions: bool = True
     chat: bool = True
+    chat_template: bool = True  # without one every chat is an error, as of a base model on vLLM
     models_list: bool = True
     root: str | None = None  # where the model list says that the model lies
     version: str | None = None  # of GET /version; None: there is no such page
@@ -96,6 +97,9 @@ class Behaviour:
     """Of choice i: of its own; the request's plus i, as in vLLM; the request's, so that all are one text."""
     seeds: Literal["honoured", "ignored", "content"] = "honoured"
     """Without a seed each request draws anew; "content": it then depends on the body alone."""
+    greedy: Literal["no", "unless told", "always"] = "no"
+    """One text whatever the seed; as `transformers serve`, unless `generation_config` says so."""
+    wraps_errors: bool = False  # 500 with the refusal inside a text, as LiteLLM hands on llama-cpp-python's
     reasoning: int = 0  # hidden tokens before the answer
     reasoning_inline: bool = False  # shown as <think>...</think> in the text instead
 
@@ -336,6 +340,8 @@ class _Answers:
             raise _Refused(400, "We could not parse the JSON body of your request.")
         if not (behaviour.chat if chat else behaviour.completions):
             raise _Refused(404, f"Not Found: {path}")
+        if chat and not behaviour.chat_template:
+            raise _Refused(400, "As of transformers v4.44, default chat template is no longer allowed")
         name = body.get("model")
         known = (behaviour.model_name, *(behaviour.served_models or ()))
         if behaviour.checks_model and name not in known:
@@ -349,6 +355,13 @@ class _Answers:
         return body
 
     def _reject(self, body: Json) -> None:
+        if self.behaviour.wraps_errors and body.get("top_k", 0) < 0:
+            found = (
+                r"1 validation erroREDACTED {\'type\': \'greater_than_equal\', \'loc\': (\'body\', \'top_k\')"
+            )
+            raise _Refused(
+                500, f"litellm.InternalServerError: Error code: 500 - {{'error': {{'message': '{found}"
+            )
         for key in body:
             value = body[key]
             if self.behaviour.strict and key not in KNOWN_PARAMETERS:
@@ -475,7 +488,10 @@ class _Answers:
         for ending, rest in self.behaviour.canned.items():
             if self.model.decode(asked.prompts[prompt]).endswith(ending):
                 return self.model.encode(rest)[: asked.max_tokens], "length"
-        seed = choice_seed(asked.seed, index, self.behaviour.choice_seeds)
+        told = '"do_sample": true' in str(asked.body.get("generation_config"))
+        greedy = self.behaviour.greedy == "always" or (self.behaviour.greedy == "unless told" and not told)
+        # The likeliest text of the toy model is too short to tell anything: a long one stands for it.
+        seed = 0 if greedy else choice_seed(asked.seed, index, self.behaviour.choice_seeds)
         new, finish = self.model.sample(
             asked.prompts[prompt], asked.max_tokens, seed, asked.temperature, asked.top_p
         )

@@ -40,8 +40,9 @@ class Capabilities:
     chat: bool = False
     chat_limit: str = "max_tokens"  # what a chat calls the limit of new tokens
     refused: tuple[str, ...] = ()  # parameters that it answers with an error
-    neutral: Mapping[str, float] = field(default_factory=dict)
+    neutral: Mapping[str, Any] = field(default_factory=dict)
     """Sampling settings of its own that it lets us switch off: a server's top_k of 40 is no draw."""
+    draws: bool = True  # whether another seed gives another text at all
     choices: int = 1  # that come back for one request
     takes_system: bool = False
     prefill: str = "no"  # a trailing assistant message: no, plain (continued as it is), flagged (with fields)
@@ -66,6 +67,7 @@ class Capabilities:
     tokenizer: str = ""  # where the server says that its model lies
     parallel_texts: float = 1.0  # how many times faster four texts at once are than one after another
     scored: bool = False  # whether the questions about probabilities were put
+    assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
     findings: tuple[CapabilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
 
@@ -84,6 +86,8 @@ class Capabilities:
 
     def open_forms(self) -> tuple[PromptForm, ...]:
         """Forms in which it can be asked for a text."""
+        if not self.draws:
+            return ()
         return (*(("chat",) if self.chat else ()), *(("completion", "raw") if self.completions else ()))
 
     def scored_forms(self, forced: str) -> tuple[PromptForm, ...]:
@@ -98,13 +102,13 @@ class Capabilities:
                 "selected-ids": self.selected_ids,
                 "echo": self.echo,
                 "top-k": self.completions_k > 0 and not self.reasoning,
-                "sampling": self.completions,
+                "sampling": self.completions and self.draws,
             }
         elif form in PROBE_FORMS:
             usable = self.chat and (form != "chat-prefill" or self.prefill != "no")
             able = {
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
-                "sampling": usable and not (self.reasoning and form == "chat-prefill"),
+                "sampling": usable and self.draws and not (self.reasoning and form == "chat-prefill"),
             }
         return tuple(name for name in LADDER if able.get(name) and forced in ("auto", name))
 

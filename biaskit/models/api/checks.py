@@ -43,6 +43,7 @@ class CapabilityChecks(DoorChecks, SilentChecks, ProbabilityChecks):
         await self._software()
         await self._door(CHATS)
         await self._door(COMPLETIONS)
+        await self._draws()
         if self.found.chat:
             await self._system_role()
         if self.found.completions or self.found.chat:
@@ -70,7 +71,7 @@ class CapabilityChecks(DoorChecks, SilentChecks, ProbabilityChecks):
             scored=scores,
         )
         if self.neutral:
-            shown = ", ".join(f"{name} {value:g}" for name, value in self.neutral.items())
+            shown = ", ".join(f"{name} {value}" for name, value in self.neutral.items())
             self.learn("settings of the server's own, switched off", shown)
         if self.found.answered_by and self.found.answered_by != self.model:
             self.learn("answers as", self.found.answered_by)

@@ -12,6 +12,7 @@ from typing import Any
 from biaskit.models.api.answers import answered, choices, reasons_first
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.controller import GaveUp
+from biaskit.models.api.draw_checks import how_it_draws
 from biaskit.models.api.questions import ANOTHER, CHAT, CHATS, FIRST, QUESTION_S, Questions
 from biaskit.models.api.trouble import Refused
 from biaskit.models.api.wire import Reply, inside
@@ -39,6 +40,7 @@ class DoorChecks(Questions):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
+        self._drawn: dict[str, list[str]] = {}  # path → the texts of its first question
 
     # --- the model list, and the two doors ---
 
@@ -77,6 +79,7 @@ class DoorChecks(Questions):
             if isinstance(reply, GaveUp) or not self._without(path, reply, body, settings):
                 why = reply
                 break
+        self.refused[path].clear()  # it says nothing of the other door
         return self.lacks("chat" if path == CHATS else "completions", why, f"/{path}")
 
     def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:
@@ -108,6 +111,7 @@ class DoorChecks(Questions):
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > 40:
             n = 1  # one text given twice is one draw
         self._counted[path] = _prompt_tokens(reply)
+        self._drawn[path] = texts
         self.neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply)
@@ -124,6 +128,25 @@ class DoorChecks(Questions):
         self.learn(f"/{path}", answer, **known)
         if thinks:
             self.learn("thinks before it answers", "yes: only texts can be asked for")
+
+    async def _draws(self) -> None:
+        """Whether another seed gives another text."""
+        for path, first in self._drawn.items():
+
+            async def text(seed: int, more: Mapping[str, str], path: str = path) -> str | Exception:
+                drawn = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **more}
+                body = self.body(path, FIRST[path], 24, **drawn)
+                return await self.ask(path, body, lambda reply: choices(reply, 1)[0].text)
+
+            if (seen := await how_it_draws(first, text)) is None:
+                continue
+            settings, said = seen
+            self.neutral |= settings or {}
+            if settings or settings is None:
+                self.learn(f"draws, /{path}", said)
+            else:
+                self.lacks("sampling", said, f"draws, /{path}")
+                self.found = replace(self.found, draws=False)
 
     # --- sizes and speed ---
 
@@ -187,5 +210,5 @@ def _first_answer(reply: Reply) -> Reply:
 def _named(error: Refused) -> list[str]:
     """Parameters that an error names: in its own field, quoted, or after "supplied:"; never a bare word."""
     found = [error.parameter] if error.parameter else []
-    found += re.findall(r"['\"`]([a-z_]+)['\"`]", str(error))
+    found += re.findall(r"['\"`]([a-z_]+)\\?['\"`]", str(error))  # a gateway writes \' for '
     return found + re.findall(r"supplied: ([a-z_]+)", str(error))

@@ -72,15 +72,17 @@ class Endpoint:
         return tuple(sorted((text for text in spelled if len(text) > 3), key=len, reverse=True))
 
 
-def open_endpoint(spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None) -> Endpoint:
+def open_endpoint(
+    spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None, asked: bool = True
+) -> Endpoint:
     """The endpoint of `openai:NAME` or `api:NAME@URL[,URL2]`, its key read from the environment.
 
-    `keys`: label → variable. Raises `UsageError` for a spec that is none, `ModelError` where a key is
-    missing or would travel in the clear.
+    `keys`: label → variable; none is read where nobody is `asked`. Raises `UsageError` for a spec that is
+    none, `ModelError` where a key is missing or would travel in the clear.
     """
     model, hosts = model_and_hosts(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    key = _read_key(variable, label, hosts)
+    key = _read_key(variable, label, hosts) if asked else None
     return Endpoint(model, hosts, endpoint_name or hosts[0].shown, label, spec, key, variable)
 
 

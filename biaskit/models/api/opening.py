@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from biaskit.errors import UsageError
+from biaskit.errors import ModelError, UsageError
 from biaskit.models.api.apart import keep_apart
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.endpoint import open_endpoint
+from biaskit.models.api.endpoint import OPENAI_URL, open_endpoint
 from biaskit.models.api.generator import ApiGenerator
+from biaskit.models.api.offline import OfflineConnection, assumed
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import NEW, Account, ScoringOptions
@@ -28,6 +29,9 @@ def open_api_scorer(
     batch_size: int | None = None,
 ) -> ApiScorer:
     """A model of an API as a scorer; `known`: its entry in the run's manifest."""
+    if options.offline is not None:
+        connection, found = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
+        return ApiScorer(connection, found, scoring, batch_size)
     connection, found = _open(spec, label, options, known, account, scores=True)
     tokenizer = options.tokenizer or (options.find_tokenizer(found.tokenizer) if found.tokenizer else None)
     scorer = ApiScorer(connection, found, scoring, batch_size, tokenizer)
@@ -45,7 +49,13 @@ def open_api_generator(
     batch_size: int | None = None,
 ) -> ApiGenerator:
     """A model of an API as a generator; `known`: its entry in the run's manifest."""
+    if options.offline is not None:
+        connection, found = _offline(spec, label, options, known, None, batch_size or 1)
+        return ApiGenerator(connection, found, found.open_forms(), batch_size)
     connection, found = _open(spec, label, options, known, account, scores=False)
+    if not found.draws:
+        connection.close()
+        raise ModelError(f"{label} cannot be asked for texts, {found.problems['sampling']}.")
     connection.begin_with(found.start(texts=True))
     return ApiGenerator(connection, found, found.open_forms(), batch_size)
 
@@ -63,7 +73,7 @@ def _open(
     # What an earlier start measured of the same endpoint: a resumed run asks in the same way.
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         found = Capabilities.from_json(stored)
-        if found.scored or not scores:
+        if (found.scored or not scores) and not found.assumed:
             return connection, _prepared(connection, found)
     try:
         return connection, _prepared(connection, measure(connection, scores=scores))
@@ -78,3 +88,23 @@ def _prepared(connection: Connection, found: Capabilities) -> Capabilities:
         for host in connection.endpoint.hosts:
             keep_apart(host.shown)
     return found
+
+
+def _offline(
+    spec: str,
+    label: str,
+    options: ApiOptions,
+    known: Mapping[str, Any],
+    scoring: ScoringOptions | None,
+    choices: int,
+) -> tuple[Connection, Capabilities]:
+    """A model that nobody asks: what an earlier start measured or assumed of it, else what is assumed now."""
+    assert options.offline is not None
+    endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, asked=False)
+    connection = OfflineConnection(endpoint, options, options.offline.exchange)
+    if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
+        found = Capabilities.from_json(stored)
+        if found.scored or scoring is None:
+            return connection, found
+    official = [host.shown for host in endpoint.hosts] == [OPENAI_URL]
+    return connection, assumed(options.offline.form, scoring, choices, official=official)

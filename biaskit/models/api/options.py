@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.meter import Purse
 from biaskit.models.api.prices import Price
 from biaskit.models.api.token_ids import LocalTokenizer
+
+if TYPE_CHECKING:
+    from biaskit.models.api.offline import Offline
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +29,5 @@ class ApiOptions:
     tokenizer: LocalTokenizer | None = None  # --tokenizer
     find_tokenizer: Callable[[str], LocalTokenizer | None] = field(default=lambda _: None, compare=False)
     """The tokenizer at the place that a server names, if this machine has it."""
+    offline: Offline | None = None  # nobody is asked: requests are written, or answers read
     tell: Callable[[str], None] = lambda _: None  # what every user must hear

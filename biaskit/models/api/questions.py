@@ -37,7 +37,7 @@ class Questions:
         self.controller: Controller
         self.ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
         self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
-        self.neutral: dict[str, float] = {}
+        self.neutral: dict[str, Any] = {}
 
     def learn(self, question: str, answer: str, **known: Any) -> None:
         """Write a finding down, and what of it is a field."""

@@ -160,6 +160,8 @@ class ApiScorer(ApiModel):
         """From the time of a short request and what four at once took; no server keeps to it."""
         if not batches:
             return 0.0
+        if self.found.assumed:
+            return None
         requests = (request for batch in batches for request in batch)
         name = self._estimator(batches[0]).name
         if name == "sampling":

@@ -140,7 +140,7 @@ class Lane:
             raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None
         finally:
             self.in_flight -= 1
-        return _read(self.endpoint, status, headers, content)
+        return read_reply(self.endpoint, status, headers, content)
 
     async def _send(self, call: Call, limit: float) -> tuple[int, Mapping[str, str], bytes]:
         import openai
@@ -279,7 +279,8 @@ class _Capped(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
+def read_reply(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
+    """What a server sent, as an answer. Raises a `Trouble` for everything that is none."""
     data = _object(content)
     if status == 200 and data is not None and not data.get("error"):
         # Who answered is stored with every row: it is foreign text like a message.
@@ -303,7 +304,7 @@ def _read(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: 
         raise Denied(said)
     if status == 429:
         raise RateLimited(said, retry_after(headers))
-    if status == 500 and "validation error" in message:
+    if status == 500 and "validation erro" in message:  # LiteLLM blackens what follows an "error:"
         raise Refused(said, parameter=parameter, status=status)  # llama-cpp-python's way of saying 422
     if status >= 500 or status in (408, 409, 425):
         # A gateway may lose the answer of a request that was carried out.

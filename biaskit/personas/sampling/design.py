@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
@@ -25,6 +25,7 @@ from biaskit.records import (
     Sampling,
     Template,
 )
+from biaskit.runs.shards import Shard
 from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import PersonasStudy
 
@@ -143,6 +144,11 @@ def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> 
     ]
     ids = [template.id for template in numbered]
     return tuple(select(study.templates.select, [], ids, numbered, "templates"))
+
+
+def part_of(design: PersonasDesign, shard: Shard) -> PersonasDesign:
+    """The shard's occupations with all their prompts: Algorithm 5 decides over whole series."""
+    return replace(design, occupations=shard.among(design.occupations))
 
 
 def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from biaskit.errors import BiaskitError, ModelError
@@ -14,16 +13,14 @@ from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
     draw_keys,
-    draws_at_most,
     form_for,
-    request_for,
-    series_of_design,
+    part_of,
 )
-from biaskit.personas.sampling.held import hold_prompts, scope_of
-from biaskit.personas.sampling.rounds import Filling
+from biaskit.personas.sampling.held import hold_prompts, scope_of, stored_genders
+from biaskit.personas.sampling.open_draws import OpenDraws
 from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
 from biaskit.personas.texts.association import associate_answer
-from biaskit.personas.texts.documents import believed, why_not
+from biaskit.personas.texts.documents import why_not
 from biaskit.progress import ModelPlan
 from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
 from biaskit.runs.drift import Drift
@@ -31,7 +28,7 @@ from biaskit.runs.manifest import model_entry
 from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
+from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 
@@ -50,11 +47,12 @@ def draw_texts(
         resolved=lambda: describe_design(design) if resolved is None else resolved,
     )
     forms = _forms(design, generators, session)
+    own = part_of(design, session.shard)
     if session.dry_run:
-        stored = _stored(run, design)
+        stored = stored_genders(run, design, skip_bad=study.skip_bad_lines)
         for label, form in forms.items():
             try:
-                _Sampler(design, generators[label], form, stored, session).plan(())
+                _Sampler(own, generators[label], form, stored, session).plan(())
             except ModelError as error:
                 session.leave_out(label, error)
             generators[label].close()
@@ -62,12 +60,12 @@ def draw_texts(
     if not forms:
         return session.outcome
     with session.writing("personas", study) as writer:
-        stored = _stored(run, design)
+        stored = stored_genders(run, design, skip_bad=study.skip_bad_lines)
         for label, form in forms.items():
             generator = generators[label]
             entry = model_entry(generator.identity, form)
             entry["batch_size"] = session.manifest["models"].get(label, {}).get("batch_size")
-            sampler = _Sampler(design, generator, form, stored, session)
+            sampler = _Sampler(own, generator, form, stored, session)
             with session.turn(generator, entry, partial(design_signature, design)):
                 try:
                     sampler.plan(writer.answered.get(label, ()))
@@ -98,20 +96,6 @@ def _forms(
     return forms
 
 
-def _stored(run: Path, design: PersonasDesign) -> dict[str, str | None]:
-    """Key → associated gender of every stored text; the texts themselves are not kept."""
-    path = rows_file(run, "personas")
-    if not path.exists():
-        return {}
-    stored: dict[str, str | None] = {}
-    reading, skip_bad = Reading(), design.study.skip_bad_lines
-    rows = read_rows(path, skip_bad=skip_bad, reading=reading)
-    for row in believed(rows, path, reading, skip_bad=skip_bad):
-        found = associate_answer(row["text"], row["finish_reason"], honorifics=design.study.honorifics)
-        stored[row["key"]] = found.gender
-    return stored
-
-
 class _Sampler:
     """One model's draws: what is planned, what each round requests, what is stored."""
 
@@ -128,62 +112,25 @@ class _Sampler:
         self.label = generator.identity.label
         self.form = form
         self.session = session
-        self.stored = stored
+        self.draws = OpenDraws(design, form, generator.identity.fingerprint, stored)
         self.same = SamePrompts(generator)
-        self.given_up: set[str] = set()
         self.new_tokens = self.n_rows = 0  # of this start
-        self.filling = Filling.of(design.study)
-        every = series_of_design(design, form)
-        self.open_series = [series for series in every if series.specified_gender is None]
-        self.specified = [series for series in every if series.specified_gender is not None]
         self.taken: Answers[tuple[str | None]] = Answers()
-        self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
-        self._of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}
-
-    def _request(self, series: DrawSeries, draw: int) -> DrawRequest:
-        known = self._requests.get((series, draw))
-        if known is None:
-            known = request_for(series, draw, self.generator.identity.fingerprint, self.design)
-            self._requests[series, draw] = known
-            self._of_key[known.key] = series, known
-        return known
-
-    def _round_of(self, series: DrawSeries, number: int) -> list[DrawRequest]:
-        return [self._request(series, draw) for draw in self.filling.round(number)]
-
-    def _round(self, number: int, still_open: Sequence[DrawSeries]) -> list[DrawRequest]:
-        """A round's draws; the first one also holds every draw whose prompt names a gender."""
-        found = [request for series in still_open for request in self._round_of(series, number)]
-        if number == 0:
-            n = self.design.study.per_gender
-            found += [self._request(series, draw) for series in self.specified for draw in range(n)]
-        return found
-
-    def _is_open(self, series: DrawSeries, rounds_done: int) -> bool:
-        genders = {}
-        for draw in range(min(rounds_done * self.filling.batch, self.filling.most)):
-            key = self._request(series, draw).key
-            if key in self.stored:
-                genders[draw] = self.stored[key]
-        return self.filling.verdict(genders, rounds_done) == "open"
-
-    def _is_missing(self, request: DrawRequest) -> bool:
-        return request.key not in self.stored and request.key not in self.given_up
 
     def plan(self, answered: Collection[str]) -> None:
         """Show how many draws are to come, as a range where Algorithm 5 decides.
 
         `answered`: who answered the stored rows of this model.
         """
-        if self.stored:
+        if self.draws.stored:
             skip_bad, fingerprint = self.design.study.skip_bad_lines, self.generator.identity.fingerprint
             rows = read_rows(rows_file(self.session.run, "personas"), skip_bad=skip_bad)
             keys_of = partial(draw_keys, fingerprint=fingerprint, design=self.design)
-            hold_prompts(rows, self._series_of(), keys_of, self.same)
-        missing, later = self._outlook()
+            hold_prompts(rows, self.draws.series_of, keys_of, self.same)
+        missing, later = self.draws.outlook()
         if missing:
             self._find_answers(answered)
-            missing, later = self._outlook()
+            missing, later = self.draws.outlook()
         planned: Plan[DrawRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
         seconds: float | None = 0.0
         new_tokens = self.design.sampling.max_new_tokens * len(missing)
@@ -194,8 +141,8 @@ class _Sampler:
         def at_most(value: float | None) -> float | None:
             return value * (len(missing) + later) / len(missing) if missing and value else value
 
-        n_there = sum(request.key in self.stored for request in self._requests.values())
-        n_taken = sum(request.key in self.taken.values for request in self._requests.values())
+        n_there = sum(key in self.draws.stored for key in self.draws.of_key)
+        n_taken = sum(key in self.taken.values for key in self.draws.of_key)
         shown = ModelPlan(
             run=self.session.run,
             label=self.label,
@@ -208,33 +155,31 @@ class _Sampler:
             prompt_tokens=planned.prompt_tokens,
             seconds=seconds,
             unit="draws",
-            n_cells_most=min(draws_at_most(self.design), n_there + len(missing) + later),
+            n_cells_most=min(self.draws.n_most, n_there + len(missing) + later),
             new_tokens=new_tokens,
             seconds_most=at_most(seconds),
             calls=planned.calls if self.generator.identity.where == "api" else None,
             cost=planned.cost_max,
             cost_most=at_most(planned.cost_max),
-            shows=plan_sentence(self.design),
+            shows=plan_sentence(self.design) if self.session.shard.whole else "",
         )
         self.session.show_plan(shown)
-
-    def _series_of(self) -> dict[tuple[object, ...], DrawSeries]:
-        return {scope_of(series.scope()): series for series in (*self.open_series, *self.specified)}
 
     def _find_answers(self, answered: Collection[str]) -> None:
         """Look for this model's texts in other runs of the folder, and keep those that are needed."""
         found: dict[DrawSeries, dict[int, str]] = {}  # draw → key
-        series_of = self._series_of()
+        series_of = self.draws.series_of
         keys: dict[DrawSeries, Callable[[int], str]] = {}
         fingerprint = self.generator.identity.fingerprint
 
         def fits(row: Mapping[str, Any], run: str) -> tuple[str | None] | None:
             try:
                 series, draw = series_of[scope_of(row)], row["draw"]
-                most = self.filling.most if series.specified_gender is None else self.filling.n
+                most = self.draws.filling.most if series.specified_gender is None else self.draws.filling.n
                 if series not in keys:
                     keys[series] = draw_keys(series, fingerprint, self.design)
-                if draw not in range(most) or keys[series](draw) != row["key"] or row["key"] in self.stored:
+                known = keys[series](draw) if draw in range(most) else None
+                if known != row["key"] or known in self.draws.stored:
                     return None
                 if why_not(row) or not self.same.holds(row, series.prompt, run):
                     return None
@@ -247,59 +192,20 @@ class _Sampler:
 
         self.taken = self.session.find_answers("personas", self.generator, fits, answered)
         self.session.outcome.notes += self.same.notes()
-        self.stored |= {key: gender for key, (gender,) in self.taken.values.items()}
+        self.draws.stored.update((key, gender) for key, (gender,) in self.taken.values.items())
         needed: set[str] = set()
         for series, of_draw in found.items():
-            most = self._reaches(series)
+            most = self.draws.reaches(series)
             needed |= {key for draw, key in of_draw.items() if draw < most}
         for key in self.taken.values.keys() - needed:
-            del self.stored[key]
+            del self.draws.stored[key]
         self.taken.keep(needed)
-
-    def _reaches(self, series: DrawSeries) -> int:
-        """How many draws a series has, or may have where one of them is still missing."""
-        if series.specified_gender is not None:
-            return self.filling.n
-        number = 0
-        while not any(self._is_missing(request) for request in self._round_of(series, number)):
-            number += 1
-            if not self._is_open(series, number):
-                return number * self.filling.batch
-        return self.filling.most
-
-    def _outlook(self) -> tuple[list[DrawRequest], int]:
-        """The draws that are certain to be requested, and how many more the rounds after them may add.
-
-        Series by series: one with a hole in an early round says nothing of the others.
-        """
-        certain = self._round(0, ())
-        later = 0
-        for series in self.open_series:
-            number = 0
-            while not any(self._is_missing(request) for request in self._round_of(series, number)):
-                number += 1
-                if not self._is_open(series, number):
-                    break
-            else:
-                certain += self._round_of(series, number)
-                later += self._may_follow(series, number)
-        return [request for request in certain if self._is_missing(request)], later
-
-    def _may_follow(self, series: DrawSeries, number: int) -> int:
-        """Draws that a series may request after a round, without those that an earlier start has stored."""
-        most = max(0, self.filling.most - (number + 1) * self.filling.batch)
-        while True:
-            number += 1
-            n_stored = sum(request.key in self.stored for request in self._round_of(series, number))
-            if not n_stored:
-                return most
-            most -= n_stored
 
     def _planned(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         try:
             return self.generator.plan_draws(requests)
         except ModelError as error:
-            found = self._of_key.get(getattr(error, "request_key", ""))
+            found = self.draws.of_key.get(getattr(error, "request_key", ""))
             if found is None:
                 raise
             where = f"{self.label}, prompt {found[0].template_id}, occupation {found[0].occupation!r}"
@@ -312,18 +218,28 @@ class _Sampler:
         known = writer.answered.get(self.label, ())
         accept, taken = self.session.accept_drift, self.taken.sources
         drift = Drift(self.generator.identity, known, accept=accept, taken=taken)
-        number, still_open = 0, list(self.open_series)
+        number, still_open = 0, list(self.draws.open_series)
+        offline = self.session.outcome.offline is not None
         try:
-            while still_open or number == 0:
-                requests = self._round(number, still_open)
+            while offline and self._draw_due(writer, drift, usage):
+                pass  # what came may have opened a round whose answers are at hand too
+            while (still_open or number == 0) and not offline:
+                requests = self.draws.round(number, still_open)
                 for last in (False, True):
-                    if any(self._is_missing(request) for request in requests):
+                    if any(self.draws.is_missing(request) for request in requests):
                         self._draw_round(number, requests, writer, drift, usage, last=last)
                 number += 1
-                still_open = [series for series in still_open if self._is_open(series, number)]
+                still_open = [series for series in still_open if self.draws.is_open(series, number)]
         finally:
             if self.n_rows or self.generator.used():
                 self._note_usage(usage, last=True)
+
+    def _draw_due(self, writer: RowWriter, drift: Drift, usage: Usage) -> bool:
+        """Where nobody is asked: the draws that are due, once; whether one of them came."""
+        due, before = self.draws.outlook()[0], self.n_rows
+        if due:
+            self._draw_round(0, due, writer, drift, usage, last=False)
+        return self.n_rows > before
 
     def _note_usage(self, usage: Usage, *, last: bool = False) -> None:
         used = {"rows": self.n_rows, "new_tokens": self.new_tokens, **self.generator.used()}
@@ -345,17 +261,17 @@ class _Sampler:
         a resumed run has those of an unbroken one.
         """
         whole = self.generator.whole_batches
-        plan = self._planned(requests if whole else [r for r in requests if self._is_missing(r)])
-        pending = [batch for batch in plan.batches if any(self._is_missing(r) for r in batch)]
+        plan = self._planned(requests if whole else [r for r in requests if self.draws.is_missing(r)])
+        pending = [batch for batch in plan.batches if any(self.draws.is_missing(r) for r in batch)]
         self.session.keep_batch_size(self.generator)
-        missing = sum(self._is_missing(request) for request in requests)
+        missing = sum(self.draws.is_missing(request) for request in requests)
         written = 0
         shown = f"{self.label}, round {number + 1}"
         self.session.watcher.progress(shown, 0, missing)
         self._note_usage(usage)
         with closing_stream(self.generator.generate(pending)) as groups:
             for group in drift.watch(groups):
-                fresh = [answer for answer in group if answer.key not in self.stored]
+                fresh = [answer for answer in group if answer.key not in self.draws.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)
                 self.session.note_prompts(self.label, rows)
@@ -372,15 +288,15 @@ class _Sampler:
             if isinstance(answer, Draw):
                 honorifics = self.design.study.honorifics
                 found = associate_answer(answer.text, answer.finish, honorifics=honorifics)
-                self.stored[answer.key] = found.gender
+                self.draws.stored[answer.key] = found.gender
             elif last:
-                self.given_up.add(answer.key)
+                self.draws.given_up.add(answer.key)
         if last:
             self.session.outcome.count_failures(self.label, answers)
 
     def _row(self, answer: Draw) -> dict[str, Any]:
         """A row of generations.jsonl (docs/reading.md#rows)."""
-        series, request = self._of_key[answer.key]
+        series, request = self.draws.of_key[answer.key]
         return {
             "key": answer.key,
             "model": self.label,

@@ -1,14 +1,18 @@
-"""Stored texts beside the series of today: to which one each belongs, and whether its prompt is the same."""
+"""Stored texts beside the series of today: whose gender each has, which series it is of, whether it fits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from biaskit.personas.sampling.design import DrawSeries
+from biaskit.personas.sampling.design import DrawSeries, PersonasDesign
+from biaskit.personas.texts.association import associate_answer
+from biaskit.personas.texts.documents import believed
 from biaskit.runs.prompts import SamePrompts
+from biaskit.runs.store import Reading, read_rows, rows_file
 
 _SCOPE = ("occupation", "template_id", "specified_gender", "instruction_id", "setting")
 
@@ -35,3 +39,17 @@ def hold_prompts(
             if known(series)(row["draw"]) == row["key"]:
                 same.holds(row, series.prompt)
     same.check()
+
+
+def stored_genders(run: Path, design: PersonasDesign, *, skip_bad: bool) -> dict[str, str | None]:
+    """Key → associated gender of every stored text; the texts themselves are not kept."""
+    path = rows_file(run, "personas")
+    if not path.exists():
+        return {}
+    stored: dict[str, str | None] = {}
+    reading = Reading()
+    rows = read_rows(path, skip_bad=skip_bad, reading=reading)
+    for row in believed(rows, path, reading, skip_bad=skip_bad):
+        found = associate_answer(row["text"], row["finish_reason"], honorifics=design.study.honorifics)
+        stored[row["key"]] = found.gender
+    return stored

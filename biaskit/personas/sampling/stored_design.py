@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from biaskit.corpora.prompts import PersonaPrompt
-from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.provenance import digest
-from biaskit.runs.manifest import read_manifest
-from biaskit.runs.merge import merge_runs, united
 from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
 
 
@@ -73,29 +69,3 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
             PersonaPrompt(**{**p, "genders": tuple(map(tuple, p["genders"]))}) for p in resolved["prompts"]
         )
         return PersonasDesign(prompts=tuple(prompts), **lists)
-
-
-def merge(runs: Sequence[Path], out: Path, *, lock: str = "os", skip_bad: bool = False) -> Path:
-    """Rows of several runs of one study in a folder of their own; each draw counts once."""
-    if any(read_manifest(run)["resolved"].get("imported") for run in runs):
-        raise RunError(
-            "Runs of imported texts are not merged: put the texts into one file with a model column."
-        )
-    return merge_runs(
-        runs,
-        out,
-        "personas",
-        unite=_unite,
-        read=read_design,
-        sign=design_signature,
-        lock=lock,
-        skip_bad=skip_bad,
-    )
-
-
-def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Two designs of one study as one; how many texts are drawn must agree."""
-    for name in ("per_gender", "batch", "max_draws"):
-        if (one := first["study"][name]) != (other := second["study"][name]):
-            raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
-    return united(first, second, "items", "prompts", "templates", "instructions")

@@ -236,7 +236,7 @@ def test_the_calls_of_one_cell_are_sent_next_to_each_other() -> None:
     policy = Policy(start=5, most=5, first_wait=0.002)
     with (
         ApiServer(MODEL, Behaviour(latency_s=0.005)) as server,
-        scoring(server, "echo", policy=policy) as scorer,
+        scoring(server, "echo", policy=policy, prompts=1) as scorer,
     ):
         requests = cells(12)
         score(scorer, requests)

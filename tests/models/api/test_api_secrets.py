@@ -35,7 +35,7 @@ from needs import missing
 import biaskit
 import biaskit.cli
 from biaskit.models.api import controller, wire
-from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.api.cells import Cells
 
 KEY = "sk-proj-Zq7PpLw93xTT/runk+9"
 OTHER = "sk-admin-5tYhGb72/Kq+0"
@@ -302,7 +302,7 @@ def test_a_crash_with_its_whole_traceback_shows_no_key(
     with ApiServer() as server:
         assert cli(*keyed(server, "--jobs", "nurse")).code == 0
         if where == "reading":
-            monkeypatch.setattr(ApiScorer, "_scored", broken)
+            monkeypatch.setattr(Cells, "_scored", broken)
         else:
             monkeypatch.setattr(wire.Lane, "_url", broken)
         said = cli(*keyed(server))
@@ -312,7 +312,7 @@ def test_a_crash_with_its_whole_traceback_shows_no_key(
     else:
         assert said.code is None
         assert "ZeroDivisionError: an internal error" in said.raised
-        assert "_top_k" in said.raised  # the frames of the loop's thread, with their variables
+        assert "in top_k" in said.raised  # the frames of the loop's thread, with their variables
     assert n_rows(said) == 2
 
 
@@ -642,10 +642,10 @@ import biaskit.cli
 sys.argv = ["biaskit", *sys.argv[1:]]
 """
 CRASHES = """
-from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.api.cells import Cells
 def broken(*arguments, **more):
     raise ZeroDivisionError("an internal error")
-ApiScorer._scored = broken
+Cells._scored = broken
 """
 
 

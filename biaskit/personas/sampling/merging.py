@@ -1,0 +1,53 @@
+"""Runs of texts as one run: what either asked, every draw once, and what shards still lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import RunError
+from biaskit.personas.sampling.design import PersonasDesign, part_of
+from biaskit.personas.sampling.held import stored_genders
+from biaskit.personas.sampling.open_draws import OpenDraws
+from biaskit.personas.sampling.stored_design import design_signature, read_design
+from biaskit.runs.merge import Engine, united
+from biaskit.runs.shards import shard_of
+
+
+def merging(skip_bad: bool) -> Engine[PersonasDesign]:
+    """What merging knows of this engine."""
+    return Engine(
+        "personas",
+        unite=_unite,
+        read=read_design,
+        sign=design_signature,
+        n_units=lambda design: len(design.occupations),
+        n_open=lambda run, manifest, design: what_is_open(run, manifest, design, skip_bad=skip_bad)[0],
+        unit="draw",
+    )
+
+
+def what_is_open(
+    run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False
+) -> tuple[int, int, int]:
+    """Draws of a stored run that are certain to be asked still, that may follow, and in how many rounds.
+
+    Of all its models; the rounds are those of the series that may take most.
+    """
+    own, stored = part_of(design, shard_of(run, manifest)), stored_genders(run, design, skip_bad=skip_bad)
+    left = later = rounds = 0
+    for entry in manifest["models"].values():
+        draws = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored)
+        due, more = draws.outlook()
+        left, later = left + len(due), later + more
+        rounds = max(rounds, draws.rounds_after(due) if more else 0)
+    return left, later, rounds
+
+
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Two designs of one study as one; how many texts are drawn must agree."""
+    for name in ("per_gender", "batch", "max_draws"):
+        if (one := first["study"][name]) != (other := second["study"][name]):
+            raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
+    return united(first, second, "items", "prompts", "templates", "instructions")

@@ -1,0 +1,120 @@
+"""Which draws of one model are stored, which are due, and how many may follow (Algorithm 5, `rounds.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+
+from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, request_for, series_of_design
+from biaskit.personas.sampling.held import scope_of
+from biaskit.personas.sampling.rounds import Filling
+from biaskit.records import DrawRequest, PromptForm
+
+
+class OpenDraws:
+    """The draws of one model while they are asked; needs no model."""
+
+    def __init__(
+        self,
+        design: PersonasDesign,
+        form: PromptForm,
+        fingerprint: str,
+        stored: MutableMapping[str, str | None],
+    ) -> None:
+        """`stored`: key of a text → its associated gender; it grows with what is answered."""
+        self.filling = Filling.of(design.study)
+        self.stored = stored
+        self.given_up: set[str] = set()
+        every = series_of_design(design, form)
+        self.open_series = [series for series in every if series.specified_gender is None]
+        self.specified = [series for series in every if series.specified_gender is not None]
+        self.of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}  # every draw that was looked at
+        self._design, self._fingerprint = design, fingerprint
+        self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
+
+    @property
+    def series_of(self) -> dict[tuple[object, ...], DrawSeries]:
+        """Scope of a row → its series."""
+        return {scope_of(series.scope()): series for series in (*self.open_series, *self.specified)}
+
+    @property
+    def n_most(self) -> int:
+        """Draws if every series needs all it may have."""
+        return len(self.open_series) * self.filling.most + len(self.specified) * self.filling.n
+
+    def request(self, series: DrawSeries, draw: int) -> DrawRequest:
+        """One draw, made once."""
+        known = self._requests.get((series, draw))
+        if known is None:
+            known = request_for(series, draw, self._fingerprint, self._design)
+            self._requests[series, draw] = known
+            self.of_key[known.key] = series, known
+        return known
+
+    def _round_of(self, series: DrawSeries, number: int) -> list[DrawRequest]:
+        return [self.request(series, draw) for draw in self.filling.round(number)]
+
+    def round(self, number: int, still_open: Sequence[DrawSeries]) -> list[DrawRequest]:
+        """A round's draws; the first one also holds every draw whose prompt names a gender."""
+        found = [request for series in still_open for request in self._round_of(series, number)]
+        if number == 0:
+            n = self._design.study.per_gender
+            found += [self.request(series, draw) for series in self.specified for draw in range(n)]
+        return found
+
+    def is_open(self, series: DrawSeries, rounds_done: int) -> bool:
+        """Whether a series goes on after so many complete rounds."""
+        genders = {}
+        for draw in range(min(rounds_done * self.filling.batch, self.filling.most)):
+            key = self.request(series, draw).key
+            if key in self.stored:
+                genders[draw] = self.stored[key]
+        return self.filling.verdict(genders, rounds_done) == "open"
+
+    def is_missing(self, request: DrawRequest) -> bool:
+        """Whether a draw has no text and was not given up."""
+        return request.key not in self.stored and request.key not in self.given_up
+
+    def reaches(self, series: DrawSeries) -> int:
+        """How many draws a series has, or may have where one of them is still missing."""
+        if series.specified_gender is not None:
+            return self.filling.n
+        number = 0
+        while not any(self.is_missing(request) for request in self._round_of(series, number)):
+            number += 1
+            if not self.is_open(series, number):
+                return number * self.filling.batch
+        return self.filling.most
+
+    def outlook(self) -> tuple[list[DrawRequest], int]:
+        """The draws that are certain to be requested, and how many more the rounds after them may add.
+
+        Series by series: one with a hole in an early round says nothing of the others.
+        """
+        certain = self.round(0, ())
+        later = 0
+        for series in self.open_series:
+            number = 0
+            while not any(self.is_missing(request) for request in self._round_of(series, number)):
+                number += 1
+                if not self.is_open(series, number):
+                    break
+            else:
+                certain += self._round_of(series, number)
+                later += self._may_follow(series, number)
+        return [request for request in certain if self.is_missing(request)], later
+
+    def rounds_after(self, due: Sequence[DrawRequest]) -> int:
+        """How many rounds may follow that in which the earliest of these draws is."""
+        size = self.filling.batch
+        of_open = [r.number // size for r in due if self.of_key[r.key][0].specified_gender is None]
+        return -(-self.filling.most // size) - 1 - min(of_open, default=0)
+
+    def _may_follow(self, series: DrawSeries, number: int) -> int:
+        """Draws that a series may request after a round, without those that an earlier start has stored."""
+        most = max(0, self.filling.most - (number + 1) * self.filling.batch)
+        while True:
+            number += 1
+            n_stored = sum(request.key in self.stored for request in self._round_of(series, number))
+            if not n_stored:
+                return most
+            most -= n_stored

@@ -1,0 +1,68 @@
+"""Runs of the prober as one run: what either asked, every row once, and what shards still lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import RunError
+from biaskit.probe.design import ProbeDesign
+from biaskit.probe.planned import PlannedCells
+from biaskit.probe.rounds import OpenCells, Rounds
+from biaskit.probe.stored_design import design_signature, read_design
+from biaskit.runs.manifest import draws_of
+from biaskit.runs.merge import Engine, united
+from biaskit.runs.shards import shard_of
+from biaskit.runs.store import read_rows, rows_file
+
+
+def merging(skip_bad: bool) -> Engine[ProbeDesign]:
+    """What merging knows of this engine."""
+    return Engine(
+        "probe",
+        unite=_unite,
+        read=read_design,
+        sign=design_signature,
+        n_units=lambda design: design.n_cells,
+        n_open=lambda run, manifest, design: n_open(run, manifest, design, skip_bad=skip_bad),
+        unit="cell",
+        beside=("continuations",),
+    )
+
+
+def n_open(run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False) -> int:
+    """Cells of a stored run, of all its models, that lack a row or a round of draws."""
+    path, shard = rows_file(run, "probe"), shard_of(run, manifest)
+    rows = read_rows(path, skip_bad=skip_bad) if path.exists() else ()
+    stored = {row["key"]: sum(row.get("counts", {}).values()) for row in rows}
+    left = 0
+    for label, entry in manifest["models"].items():
+        how = entry.get("estimator", "exact")
+        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], how, shard)
+        rounds = Rounds.of(draws_of(entry), design.study.max_draws_per_cell)
+        left += OpenCells(cells.requests, rounds, stored).n_left
+    return left
+
+
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Two designs of one study as one: what either asked, in the first's order."""
+    group_of = {item["name"]: item["group"] for item in first["items"]}
+    for item in second["items"]:
+        if group_of.get(item["name"], item["group"]) != item["group"]:
+            raise RunError(
+                f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
+                f" {item['group']!r}: they cannot be merged."
+            )
+    merged = united(first, second, "items", "templates", "instructions", "settings", "expression_sets")
+    merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
+    merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
+    merged["dialogue"] = first["dialogue"] or second["dialogue"]
+    sets = merged["expression_sets"]
+    which = {
+        name: sets.index(second["expression_sets"][k])
+        for name, k in second["expressions_of_template"].items()
+    }
+    merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
+    merged["sources"] = {**second["sources"], **first["sources"]}
+    return merged

@@ -1,0 +1,398 @@
+"""A run in parts: what each asks, what its folder says, and that together they are the unbroken run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.command import Cli, Said
+
+import biaskit
+import biaskit as bk
+from biaskit.errors import UsageError
+from biaskit.runs.shards import Shard, read_shard
+
+LONGEST_S = 240
+NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
+OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
+PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-7", "--templates", "1-3", "--batch-size", "4")
+N_CELLS = 7 * (3 + 3)
+WOMAN = "She is a {} who grew up in a small town and her friends like her careful hands. {}"
+MAN = "He is a {} who grew up in a big city and his friends like him for his loud voice. {}"
+PERSONAS = (
+    *("personas", "m=scripted:t.jsonl", "--occupations", "mechanic,nurse,cook,teacher"),
+    *("--per-gender", "6", "--batch-size", "4", "--set", "permutations=19", "--set", "srb_seeds=1"),
+    *("--set", "clusters=false"),
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(quick_folder: Path) -> Path:
+    """A folder with a scripted model of each engine."""
+    write("m.jsonl", [NURSE, OTHERS])
+    write("t.jsonl", [{"contains": "nurse", "texts": texts("nurse", 6)}, {"texts": texts("person", 2)}])
+    return quick_folder
+
+
+def write(name: str, lines: Sequence[dict[str, Any]]) -> None:
+    Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def texts(job: str, every: int) -> list[str]:
+    """One of `every` is about a man."""
+    return [(MAN if i % every == 1 else WOMAN).format(job, f"word{i}") for i in range(120)]
+
+
+def rows(run: str, name: str) -> dict[str, dict[str, Any]]:
+    """Key → row without when it was answered; no key stands twice."""
+    found = [json.loads(line) for line in Path(run, name).read_text("ascii").splitlines()]
+    by_key = {row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in found}
+    assert len(found) == len(by_key)
+    return by_key
+
+
+def tables(run: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").iterdir())}
+
+
+def one_line(said: Said) -> str:
+    lines = [line for line in said.err.splitlines() if line.startswith("biaskit: ")]
+    assert 1 == len(lines), said.err
+    return lines[0]
+
+
+def shards(cli: Cli, command: Sequence[str], n: int) -> list[str]:
+    """The folders of all shards, each made."""
+    folders = [f"s{number}" for number in range(1, n + 1)]
+    for number, out in enumerate(folders, start=1):
+        said = cli(*command, "--shard", f"{number}/{n}", "--out", out)
+        assert 0 == said.code, said.err
+    return folders
+
+
+# --- what a shard is ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 7, 8, 100])
+@pytest.mark.parametrize("of", [1, 2, 3, 7, 9])
+def test_shards_are_a_partition(n: int, of: int) -> None:
+    places = [place for number in range(1, of + 1) for place in Shard(number, of).places(n)]
+    assert list(range(n)) == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "text", ["0/3", "4/3", "1/0", "x", "", "1", "1/2/3", "-1/3", "1.0/3", "١/٣", "1/3 x"]
+)
+def test_what_is_no_shard_is_refused_in_a_line(text: str, cli: Cli) -> None:
+    with pytest.raises(UsageError, match="I/N"):
+        read_shard(text)
+    said = cli(*PROBE, "--shard", text, "--out", "r")
+    assert 2 == said.code
+    assert "such as 2/8" in one_line(said)
+    assert not Path("r").exists()
+
+
+def test_one_of_one_is_the_whole_run(cli: Cli) -> None:
+    assert 0 == cli(*PROBE, "--shard", "1/1", "--out", "r").code
+    assert "shard" not in json.loads(Path("r/manifest.json").read_text())
+    assert Path("r/tables").is_dir()
+
+
+@pytest.fixture
+def cli(console: Cli) -> Cli:
+    return console
+
+
+@pytest.mark.parametrize(("command", "number"), [(PROBE, N_CELLS + 1), (PERSONAS, 5)])
+def test_an_empty_shard_says_so_and_is_done(cli: Cli, command: Sequence[str], number: int) -> None:
+    for more in ((), ("--dry-run",)):
+        said = cli(*command, "--shard", f"{number}/{number}", "--out", "r", *more)
+        assert 0 == said.code
+        shown = " ".join(said.err.split())
+        assert f"so shard {number} of {number} is empty: nothing is asked" in shown
+        assert not Path("r").exists()
+
+
+# --- a shard's own run --------------------------------------------------------------------------------------
+
+
+def test_a_shard_plans_asks_and_counts_its_own_cells(cli: Cli) -> None:
+    said = cli(*PROBE, "--shard", "2/4", "--dry-run")
+    n = len(Shard(2, 4).places(N_CELLS))
+    assert f"m: {n} cells (prompts), 0 stored, {n} to ask" in said.err
+    said = cli(*PROBE, "--shard", "2/4")
+    [run] = Path("biaskit-runs").iterdir()
+    assert run.name.endswith("-shard-2-of-4")
+    assert n == len(rows(str(run), "probe.jsonl"))
+    shown = " ".join(said.err.split())
+    whole = str(run).removesuffix("-shard-2-of-4")
+    assert f"{run} is shard 2 of 4: its rows are stored, and it has no tables of its own." in shown
+    assert f"biaskit analyze {whole}-shard-*-of-4 --out {whole}." in shown
+    assert [2, 4] == json.loads((run / "manifest.json").read_text())["shard"]
+    [listed] = json.loads(cli("runs", "--format", "json").out)
+    assert (n, n) == (listed["rows"], listed["planned"])
+
+
+def test_the_texts_of_an_occupation_stay_in_one_shard(cli: Cli) -> None:
+    seen = []
+    for folder in shards(cli, PERSONAS, 3):
+        seen.append({row["occupation"] for row in rows(folder, "generations.jsonl").values()})
+        assert not Path(folder, "tables").exists()
+    assert [1, 1, 2] == sorted(map(len, seen))
+    assert {"nurse", "mechanic", "cook", "teacher"} == set.union(*seen)
+
+
+def test_a_shard_makes_no_tables_by_any_way(cli: Cli) -> None:
+    shards(cli, PROBE, 2)
+    for command in (("analyze", "s1"), ("report", "s1"), ("compare", "s1", "s2")):
+        said = cli(*command)
+        assert 1 == said.code, command
+        assert "s1 is shard 1 of 2 and has no tables of its own" in one_line(said)
+    with pytest.raises(bk.BiaskitError, match="shard 1 of 2"):
+        bk.load("s1", watcher=bk.Silent())
+
+
+@pytest.mark.parametrize("other", ["2/2", "1/3", None])
+def test_a_folder_holds_one_shard(cli: Cli, other: str | None) -> None:
+    assert 0 == cli(*PROBE, "--shard", "1/2", "--out", "r").code
+    before = Path("r/manifest.json").read_bytes()
+    said = cli(*PROBE, "--out", "r", *(("--shard", other) if other else ()))
+    assert 1 == said.code
+    assert "r holds shard 1 of 2, this command asks for" in one_line(said)
+    assert before == Path("r/manifest.json").read_bytes()
+
+
+def test_a_whole_run_is_not_gone_on_with_as_a_shard(cli: Cli) -> None:
+    assert 0 == cli(*PROBE, "--out", "r").code
+    said = cli(*PROBE, "--shard", "1/2", "--out", "r")
+    assert 1 == said.code
+    assert "r holds a whole run" in one_line(said)
+
+
+def test_python_takes_a_shard() -> None:
+    made = bk.probe(
+        "m=scripted:m.jsonl", jobs="nurse", templates="1", shard="1/2", out="r", watcher=bk.Silent()
+    )
+    assert made.complete
+    assert "shard 1 of 2" in " ".join(made.warnings)
+    with pytest.raises(bk.BiaskitError, match="r is shard 1 of 2 and has no tables"):
+        made.groups  # noqa: B018
+    with pytest.raises(UsageError, match="give a text"):
+        bk.probe("m=scripted:m.jsonl", shard=2, watcher=bk.Silent())  # type: ignore[arg-type]
+
+
+# --- together -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "n"), [(PROBE, "probe.jsonl", 4), (PERSONAS, "generations.jsonl", 3)]
+)
+def test_shards_together_are_the_unbroken_run(cli: Cli, command: Sequence[str], name: str, n: int) -> None:
+    assert 0 == cli(*command, "--out", "unbroken").code
+    folders = shards(cli, command, n)
+    # In any order, and once more into the same folder.
+    for order in (folders, folders[::-1]):
+        said = cli("analyze", *order, "--out", "merged")
+        assert 0 == said.code, said.err
+        assert rows("unbroken", name) == rows("merged", name)
+        assert tables("unbroken") == tables("merged")
+    # The whole run's command goes on with it, and finds nothing to ask.
+    said = cli(*command, "--out", "merged")
+    assert 0 == said.code
+    assert rows("unbroken", name) == rows("merged", name)
+
+
+def test_a_plan_of_fewer_cells_than_shards_is_whole_without_the_empty_ones(cli: Cli) -> None:
+    small = ("probe", "m=scripted:m.jsonl", "--jobs", "nurse", "--templates", "1")
+    shards(cli, small, 2)
+    for number in (1, 2):
+        assert 0 == cli(*small, "--shard", f"{number}/5", "--out", f"five{number}").code
+    assert 0 == cli(*small, "--shard", "3/5", "--out", "five3").code
+    assert not Path("five3").exists()
+    assert 0 == cli("analyze", "five1", "five2", "--out", "merged").code
+    assert rows("merged", "probe.jsonl") == {**rows("s1", "probe.jsonl"), **rows("s2", "probe.jsonl")}
+
+
+def test_continuations_are_merged_too(cli: Cli) -> None:
+    write("both.jsonl", [{"texts": ["She is kind.", "He is."], "log_probs": {" She": -0.5}}])
+    command = (
+        "probe",
+        "m=scripted:both.jsonl",
+        "--jobs",
+        "nurse,plumber",
+        "--templates",
+        "1",
+        "--continue",
+        "2",
+    )
+    assert 0 == cli(*command, "--out", "unbroken").code
+    folders = shards(cli, command, 2)
+    assert 0 == cli("analyze", *folders, "--out", "merged").code
+    assert rows("unbroken", "continuations.jsonl") == rows("merged", "continuations.jsonl")
+    assert tables("unbroken") == tables("merged")
+
+
+# --- what does not fit together ----------------------------------------------------------------------------
+
+
+def refused(cli: Cli, *runs: str, more: Sequence[str] = ()) -> str:
+    said = cli("analyze", *runs, "--out", "merged", *more)
+    assert 1 == said.code, said.err
+    assert not Path("merged").exists()
+    return one_line(said)
+
+
+def test_a_shard_that_is_not_given_is_named(cli: Cli) -> None:
+    shards(cli, PROBE, 4)
+    assert "shard 3 of 4 is not given" in refused(cli, "s1", "s2", "s4")
+    assert "shards 2, 3, 4 of 4 are not given" in refused(cli, "s1")
+
+
+def test_a_shard_that_is_not_done_is_named_with_what_it_lacks(cli: Cli) -> None:
+    for command, name, unit in ((PROBE, "probe.jsonl", "cell"), (PERSONAS, "generations.jsonl", "draw")):
+        shards(cli, command, 2)
+        path = Path("s2", name)
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[:-1]))
+        assert f"s2 (shard 2 of 2) is not done, 1 {unit} to ask" in refused(cli, "s1", "s2")
+        path.write_bytes(b"".join(lines[:-3]))
+        assert f"s2 (shard 2 of 2) is not done, 3 {unit}s to ask" in refused(cli, "s1", "s2")
+        for run in ("s1", "s2"):
+            shutil.rmtree(run)
+
+
+def test_a_round_that_algorithm_5_still_needs_is_missing(cli: Cli) -> None:
+    """The nurse's men come one in six: without its later rounds a shard is not done, though no hole shows."""
+    shards(cli, PERSONAS, 4)
+    path = next(path for path in Path().glob("s?/generations.jsonl") if "nurse" in path.read_text("ascii"))
+    kept = [
+        line for line in path.read_text("ascii").splitlines(keepends=True) if json.loads(line)["draw"] < 6
+    ]
+    assert {"nurse"} == {json.loads(line)["occupation"] for line in kept}
+    path.write_text("".join(kept), encoding="ascii")
+    assert f"{path.parent} (shard {path.parent.name[1]} of 4) is not done" in refused(
+        cli, "s1", "s2", "s3", "s4"
+    )
+
+
+def test_in_part_is_put_together_when_asked_for_and_said(cli: Cli) -> None:
+    shards(cli, PROBE, 3)
+    said = cli("analyze", "s1", "s3", "--out", "merged", "--partial")
+    assert 0 == said.code
+    assert "Put together in part: shard 2 of 3 is not given." in said.err
+    assert f"{N_CELLS // 3} of {N_CELLS} cells have no share" in " ".join(said.out.split())
+    # The whole command asks what is missing, in the merged folder.
+    assert 0 == cli(*PROBE, "--out", "merged").code
+    assert 0 == cli(*PROBE, "--out", "unbroken").code
+    assert tables("unbroken") == tables("merged")
+
+
+def test_a_shard_twice_another_number_or_a_whole_run_is_refused(cli: Cli) -> None:
+    shards(cli, PROBE, 2)
+    shutil.copytree("s1", "copy")
+    cli(*PROBE, "--shard", "2/3", "--out", "third")
+    cli(*PROBE, "--out", "whole")
+    assert "shard 1 of 2 is given twice: s1 and copy" in refused(cli, "s1", "copy", "s2")
+    assert "shard 1 of 2 is given twice: s1 and s1" in refused(cli, "s1", "s1", "s2")
+    assert "s1 is shard 1 of 2 and third is shard 2 of 3" in refused(cli, "s1", "third")
+    assert "whole is a whole run and s1 is shard 1 of 2" in refused(cli, "whole", "s1", "s2")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--jobs", "1-6"), "question="),
+        (("--set", "interval=bootstrap"), "interval=crossed and interval=bootstrap"),
+        (("--set", "articles=grammatical"), "articles="),
+    ],
+)
+def test_shards_of_two_questions_are_refused(cli: Cli, more: Sequence[str], said: str) -> None:
+    shards(cli, PROBE, 2)
+    assert 0 == cli(*PROBE, *more, "--shard", "2/2", "--out", "other").code
+    shown = refused(cli, "s1", "other")
+    assert "s1 and other asked two questions" in shown
+    assert said in shown
+
+
+def test_shards_of_two_models_are_refused(cli: Cli) -> None:
+    shards(cli, PROBE, 2)
+    write("m.jsonl", [OTHERS])
+    assert 0 == cli(*PROBE, "--shard", "2/2", "--out", "other").code
+    assert "models=m@" in refused(cli, "s1", "other")
+
+
+@pytest.mark.parametrize("stored", [[0, 2], [3, 2], "1/2", [1], [True, 2], None])
+def test_a_damaged_number_is_no_whole_run(cli: Cli, stored: object) -> None:
+    shards(cli, PROBE, 2)
+    manifest = json.loads(Path("s1/manifest.json").read_text())
+    Path("s1/manifest.json").write_text(json.dumps({**manifest, "shard": stored}))
+    said = refused(cli, "s1", "s2")
+    assert "shard" in said
+    assert "Restore it from a backup" in said
+
+
+# --- killed and resumed -------------------------------------------------------------------------------------
+
+
+def start(command: Sequence[str], out: str, *more: str) -> subprocess.Popen[bytes]:
+    root = str(Path(biaskit.__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-m", "biaskit", *command, "--no-reuse", "--out", out, *more],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def finish(command: Sequence[str], out: str, *more: str) -> None:
+    process = start(command, out, *more)
+    _, err = process.communicate(timeout=LONGEST_S)
+    assert 0 == process.returncode, err.decode()
+
+
+def kill_after(process: subprocess.Popen[bytes], path: Path, n_rows: int) -> None:
+    """kill -9 as soon as so many rows are there, in the middle of the run."""
+    limit = time.monotonic() + LONGEST_S
+    while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < n_rows):
+        assert time.monotonic() < limit
+        time.sleep(0.002)
+    assert process.poll() is None, "the run ended before its kill"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+LONG_PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-20", "--batch-size", "4")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [(LONG_PROBE, "probe.jsonl"), (PERSONAS, "generations.jsonl")],
+    ids=["probe", "personas"],
+)
+def test_three_shards_each_killed_and_resumed_are_the_unbroken_run(
+    command: Sequence[str], name: str, cli: Cli
+) -> None:
+    finish(command, "unbroken")
+    n_rows = len(rows("unbroken", name))
+    for number in (1, 2, 3):
+        out, shard = f"s{number}", ("--shard", f"{number}/3")
+        kill_after(start(command, out, *shard), Path(out, name), 5)
+        kept = Path(out, name).read_bytes()
+        assert kept.count(b"\n") < n_rows // 3 - 4
+        finish(command, out, *shard)
+        assert Path(out, name).read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    said = cli("analyze", "s1", "s2", "s3", "--out", "merged")
+    assert 0 == said.code, said.err
+    assert rows("unbroken", name) == rows("merged", name)
+    assert tables("unbroken") == tables("merged")
