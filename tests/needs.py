@@ -55,6 +55,16 @@ def require_vllm() -> Path:
     return found
 
 
+def require_litellm() -> Path:
+    """The command of an environment with LiteLLM's proxy."""
+    from fakes.litellm_proxy import find_litellm
+
+    found = find_litellm()
+    if found is None:
+        missing("no LiteLLM is installed: bash .ci/servers, or BIASKIT_LITELLM=its environment")
+    return found
+
+
 def require_notebook() -> None:
     """A kernel and what drives it."""
     if any(importlib.util.find_spec(name) is None for name in ("ipykernel", "nbclient", "nbformat")):

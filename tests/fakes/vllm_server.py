@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -28,8 +29,8 @@ def find_vllm() -> Path | None:
 class VllmServer:
     """`vllm.entrypoints.openai.api_server` with one model, in float32."""
 
-    def __init__(self, python: Path, model: Path, log: Path, *options: str) -> None:
-        self.port, self.log = free_port(), log
+    def __init__(self, python: Path, model: Path, log: Path, *options: str, port: int | None = None) -> None:
+        self.port, self.log = port or free_port(), log
         home = log.parent / "home"
         home.mkdir(exist_ok=True)
         settings = ("--dtype", "float32", "--max-model-len", "512", "--enforce-eager")
@@ -72,7 +73,8 @@ class VllmServer:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # killed before
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(timeout=30)
 
     def _answers(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,10 +71,14 @@ def exact(requests: list[ScoreRequest]) -> dict[str, Scored]:
 
 
 def opened(
-    server: VllmServer, known: Capabilities | None = None, estimator: EstimatorChoice = "auto"
+    server: VllmServer,
+    known: Capabilities | None = None,
+    estimator: EstimatorChoice = "auto",
+    other: VllmServer | None = None,
 ) -> ApiScorer:
-    """A scorer; what was measured before is not asked again."""
-    options, spec = ApiOptions(endpoint_name="vllm"), f"api:real@{server.url}"
+    """A scorer of one server or two; what was measured before is not asked again."""
+    urls = server.url if other is None else f"{server.url},{other.url}"
+    options, spec = ApiOptions(endpoint_name="vllm"), f"api:real@{urls}"
     entry: dict[str, Any] = {}
     if known is not None:
         from biaskit.models.api.endpoint import open_endpoint
@@ -174,6 +179,37 @@ def test_two_kinds_of_requests_of_two_models_give_right_numbers(
                 assert abs(value - truth[text]) < SAME_WEIGHTS, text
                 held += 1
     assert held > 15 * len(answers["top-k"])
+
+
+def test_one_of_two_servers_is_killed_and_comes_back(
+    server: VllmServer,
+    found: Capabilities,
+    requests: list[ScoreRequest],
+    exact: dict[str, Scored],
+    tmp_path: Path,
+) -> None:
+    """Nothing is lost or doubled: what it was asked goes to the other one, and it works again later."""
+    python, folder = require_vllm(), Path(found.tokenizer)
+    with VllmServer(python, folder, tmp_path / "first.log") as second:
+        port = second.port
+        scorer = opened(server, found, "selected-ids", other=second)
+        scorer.plan_scores(requests)  # holds the tokenizer against the server's own
+        few = [(request,) for request in requests]
+        groups = scorer.score([*few, *few])
+        answers = list(next(groups))
+        second.__exit__()
+        answers += next(groups)
+    asked_first = second.calls()["/v1/completions"]
+    with VllmServer(python, folder, tmp_path / "again.log", port=port) as again:
+        answers += [answer for group in groups for answer in group]
+        answers += [answer for group in scorer.score(few) for answer in group]
+        asked_again = again.calls()["/v1/completions"]
+    scorer.close()
+    assert all(isinstance(answer, Scored) for answer in answers), answers
+    assert Counter(answer.key for answer in answers) == dict.fromkeys(exact, 3)
+    assert largest_difference({a.key: a for a in answers if isinstance(a, Scored)}, exact) < SAME_WEIGHTS
+    assert asked_first > 0
+    assert asked_again > 1, "it was asked nothing after it came back"
 
 
 def test_draws_of_one_request_are_those_of_their_seeds(server: VllmServer, found: Capabilities) -> None:
