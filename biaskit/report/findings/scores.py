@@ -195,7 +195,8 @@ def _srb(part: Part) -> Iterator[Said]:
     known, models = defined(rows, "srb"), [model.label for model in part.models]
     notes = [*vectors_of(known), "without gender words", *_null(known)]
     found = {model: women_minus_men(part, model) for model in models}
-    missing = undefined(rows, "srb") if not known else [row for row in found.values() if row is not None]
+    tested = [{**row, "model": row["model_a"]} for row in found.values() if row is not None]
+    missing = tested if known else undefined(rows, "srb")
     yield from _of_models(NEARER, part, found, missing, "srb", notes, "how-srb")
 
 
