@@ -55,7 +55,7 @@ def test_commands_in_more_environments(case: Case, run: Path, tmp_path: Path) ->
 def test_figures_come_out_whatever_matplotlib_is_told(environment: str, run: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     check(Case(environment, "report"), run, home)
-    assert (home / "run/figures/jobs.svg").is_file()
+    assert (home / "run/figures/answer.svg").is_file()
 
 
 @pytest.mark.process
@@ -65,7 +65,7 @@ def test_a_read_only_run_is_reported_elsewhere(run: Path, tmp_path: Path) -> Non
     said = check(Case("nameless user", "report"), run, home)
     assert said.code == 0, said.err
     assert (home / "page.html").is_file()
-    assert (home / "figures/jobs.svg").is_file(), "beside the page"
+    assert (home / "figures/answer.svg").is_file(), "beside the page"
 
 
 def test_the_oracle_sees_a_traceback(run: Path, tmp_path: Path) -> None:
@@ -367,4 +367,4 @@ def test_a_report_in_a_real_notebook(run: Path, tmp_path: Path) -> None:
     nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
     said = "".join(output.get("text", "") for output in book.cells[0].outputs)
     assert "ended 0" in said, said
-    assert (run / "figures/jobs.svg").is_file()
+    assert (run / "figures/answer.svg").is_file()
