@@ -20,7 +20,8 @@ from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
 from biaskit.personas.texts.names import names_among
-from biaskit.personas.words.calibration import Calibration, MarkedList
+from biaskit.personas.words.at_alpha import MarkedList
+from biaskit.personas.words.calibration import Calibration
 from biaskit.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of

@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar
 
 from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import GaveUp
 from biaskit.models.api.door_checks import NEUTRAL
 from biaskit.models.api.endpoint import Endpoint
 from biaskit.models.api.wire import Call, Reply
@@ -98,11 +97,6 @@ def _name_of(job: Any) -> str:
 def row_of_name(identifier: str) -> str:
     """The key of the row that a call is for."""
     return identifier[:32]
-
-
-def no_row(why: str) -> GaveUp:
-    """What an exchange raises where it has no answer."""
-    return GaveUp(why)
 
 
 def assumed(form: str, scoring: ScoringOptions | None, choices: int, *, official: bool) -> Capabilities:

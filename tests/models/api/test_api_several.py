@@ -275,26 +275,20 @@ def test_equal_texts_become_no_draws() -> None:
 # --- what else doctor learns ---------------------------------------------------------------------------
 
 
-def test_the_version_stands_in_the_rows() -> None:
-    shape = {**VLLM, "version": "0.32.0"}
+@pytest.mark.parametrize(
+    ("fingerprint", "by"),
+    [("fp_toy", "toy | fp_toy | version 0.32.0"), ("vllm-0.32.0-ab", "toy | vllm-0.32.0-ab")],
+    ids=["beside the fingerprint", "which tells it already"],
+)
+def test_the_version_stands_in_the_rows_once(fingerprint: str, by: str) -> None:
+    shape = {**VLLM, "version": "0.32.0", "system_fingerprint": fingerprint}
     with (
         ApiServer(MODEL, Behaviour(**shape)) as server,
         scoring(server, "selected-ids", shape=shape, tokenizer=tokenizer()) as scorer,
     ):
         [answer] = score(scorer, cells(1))
     assert isinstance(answer, Scored)
-    assert "toy | fp_toy | version 0.32.0" == answer.answered.by
-
-
-def test_a_version_that_the_fingerprint_tells_is_not_said_twice() -> None:
-    shape = {**VLLM, "version": "0.32.0", "system_fingerprint": "vllm-0.32.0-ab"}
-    with (
-        ApiServer(MODEL, Behaviour(**shape)) as server,
-        scoring(server, "selected-ids", shape=shape, tokenizer=tokenizer()) as scorer,
-    ):
-        [answer] = score(scorer, cells(1))
-    assert isinstance(answer, Scored)
-    assert "toy | vllm-0.32.0-ab" == answer.answered.by
+    assert by == answer.answered.by
 
 
 def test_numbers_of_a_16_bit_head_lie_on_a_grid() -> None:

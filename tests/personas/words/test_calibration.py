@@ -21,10 +21,10 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import StudyError
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words import calibration
+from biaskit.personas.words.at_alpha import MarkedList
 from biaskit.personas.words.calibration import (
     ALPHAS,
     Calibration,
-    MarkedList,
     Step,
     calibrate,
     find_constant,
