@@ -13,7 +13,16 @@ from pydantic import ValidationError
 
 from biaskit.arguments import checked
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.files import check_folder, check_replaceable, may_write, write_or_refuse, write_set
+from biaskit.files import (
+    check_folder,
+    check_replaceable,
+    is_intact,
+    may_write,
+    read_record,
+    write_or_refuse,
+    write_set,
+)
+from biaskit.files import files_of as files_named
 from biaskit.foreign import visible
 from biaskit.inputs import expanded
 from biaskit.personas.examples import show
@@ -46,6 +55,7 @@ if TYPE_CHECKING:
 
 PAGES = (".html", ".htm")
 FIGURES, LATEX = "figures", "latex"
+MADE = (".svg", ".png", ".pdf", ".tex")
 RECORD = ".biaskit.json"
 """Beside figures and LaTeX tables: the digest of each, so that what somebody changed is never replaced."""
 PREFIX, MARGIN = "report.", "margin."
@@ -343,13 +353,24 @@ def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
 def _beside(folder: Path, files: Mapping[str, bytes], ours: bool, watcher: Watcher) -> tuple[Path, ...]:
     """Put figures or LaTeX tables in their folder; what somebody changed there is kept and said.
 
+    What an earlier report made and this one does not is removed: it may show other numbers than the page.
     `ours`: an earlier report was made here, perhaps by a version that kept no record of its files.
     """
-    if not files:
+    gone = _earlier(folder)
+    if not files and not gone:
         return ()
     try:
-        for kept in write_set(folder, files, RECORD, {}, ours=ours):
+        for kept in write_set(folder, files, RECORD, {}, gone=gone, ours=ours):
             watcher.note(kept)
     except OSError as error:
         raise RunError(f"{folder} cannot be written: {error.strerror or error}.") from error
     return tuple(folder / name for name in files)
+
+
+def _earlier(folder: Path) -> list[str]:
+    """Files that the record of an earlier report names, of the kinds that it makes, in this folder itself."""
+    record = read_record(folder / RECORD)
+    if record is None or not is_intact(record):
+        return []
+    # Whoever can write the record could name any file of this machine in it.
+    return [name for name in files_named(record) or () if Path(name).name == name and name.endswith(MADE)]

@@ -6,6 +6,7 @@ The oracle is one: exit code 1 or 2, one line, no traceback, and everything that
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from fakes.command import Cli
 
+from biaskit import files
 from biaskit.progress import Silent
 from biaskit.report.page import is_page
 from biaskit.workflow.imported import analyze_texts
@@ -384,6 +386,35 @@ def test_every_figure_and_table_is_written_again_and_what_was_changed_is_kept(
     assert {"figures/groups.svg"} == {name for name in whole if whole[name] != after[name]}
     assert 0 == console("report", "one", "--out", "page.html").code
     assert after == everything(Path("one"))
+
+
+def test_what_an_earlier_report_made_and_this_one_does_not_is_gone(console: Cli, here: Path) -> None:
+    """A PDF of last week beside the page of today could show other numbers."""
+    assert 0 == console("report", "one", "--set", "report.pdf=true", "--out", "page.html").code
+    made, figures = everything(Path("one")), Path("one/figures")
+    (figures / "mine.pdf").write_bytes(FOREIGN)
+    (figures / "groups.pdf").write_bytes(FOREIGN)
+    said = console("report", "one", "--out", "page.html")
+    assert 0 == said.code
+    assert "groups.pdf was changed by somebody else and is kept as groups.pdf.changed-1" in said.err
+    pdfs = {name for name in made if name.endswith(".pdf")}
+    assert pdfs
+    kept = {"figures/mine.pdf", "figures/groups.pdf.changed-1"}
+    assert (made.keys() - pdfs) | kept == everything(Path("one")).keys()
+
+
+@pytest.mark.parametrize("name", ["../../page.html", "../manifest.json", "notes.txt"])
+def test_a_record_from_elsewhere_removes_no_other_file(console: Cli, here: Path, name: str) -> None:
+    target = Path("one/figures") / name
+    if not target.exists():
+        target.write_bytes(FOREIGN)
+    content = target.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    record = Path("one/figures/.biaskit.json")
+    stored = json.loads(record.read_bytes())["files"]
+    record.write_bytes(files._as_record({"files": {**stored, name: digest}}))
+    assert 0 == console("report", "one", "--out", "page.html").code
+    assert content == target.read_bytes()
 
 
 def test_a_calibration_replaces_a_calibration(console: Cli, here: Path) -> None:
