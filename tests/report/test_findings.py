@@ -825,6 +825,7 @@ def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
     for (bias_type,), own in grouped(judged, "bias_type").items():
         one = said_of[f"probe-{bias_type}"]
         verdicts = [row["verdict"] for row in own]
+        verdicts += ["not-measured"] * (len(labels) - len(own))  # asked in this way, without a contrast
         assert one.verdict == (verdicts[0] if len(set(verdicts)) == 1 else "shown")
         assert (" more often" in one.text) == ("higher" in verdicts)
         assert (" less often" in one.text) == ("lower" in verdicts)

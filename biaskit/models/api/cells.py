@@ -101,7 +101,7 @@ class Cells:
             read,
             replays=Replays(unique_ids=False),  # the tokens spell the text: another's answer shows
             size=lambda echo, _: len(echo.before) + len(echo.tokens),
-            seconds=max(patience, self.asker.found.patience(len(texts))),
+            patience=max(patience, self.asker.found.patience(len(texts))),
         )
 
     def _echoed(
@@ -179,7 +179,7 @@ class Cells:
             read,
             replays=self.asker.replays,
             size=lambda _, item: len(item[1] or ()),
-            seconds=self.asker.found.patience(len(items)) if self.prompts > 1 else None,
+            patience=self.asker.found.patience(len(items)) if self.prompts > 1 else 0.0,
         )
         told = {item[0].key: answer for item, answer in zip(items, answers, strict=True)}
         told |= {one[0].key: own for one, own in zip(asked, ids, strict=True) if isinstance(own, TROUBLE)}

@@ -29,6 +29,7 @@ async def ask_many(
     *,
     replays: Replays,
     size: Callable[[T, Item], int],
+    patience: float = 0.0,
     seconds: float | None = None,
 ) -> list[tuple[T, Answered] | Trouble]:
     """An answer, or why there is none, for each item, from one call of as many prompts as there are items.
@@ -36,19 +37,20 @@ async def ask_many(
     `read` is told whether the call has several prompts. A choice that is missing, stands there twice or is
     not what `read` can believe fails for its own item, which is asked again alone. A call that is refused,
     or has no answer after all attempts, is asked again in halves: it may be one prompt, or their number.
-    `size`: tokens of a prompt, which are its part of a bill of several. Raises `AskingStopped`.
+    `size`: tokens of a prompt, which are its part of a bill of several. A call has the time of its kind, at
+    least `patience`, or exactly `seconds`. Raises `AskingStopped`.
     """
     if not items:
         return []
 
     async def asking(some: Sequence[Item]) -> list[tuple[T, Answered] | Trouble]:
-        return await ask_many(controller, some, call, read, replays=replays, size=size, seconds=seconds)
+        times = {"patience": patience, "seconds": seconds}
+        return await ask_many(controller, some, call, read, replays=replays, size=size, **times)
 
     reading = partial(_read, items=items, read=read, replays=replays, size=size)
     try:
         whole = call(items)
-        limit = None if seconds is None else max(seconds, whole.seconds)
-        found = await controller.ask(whole, reading, seconds=limit)
+        found = await controller.ask(whole, reading, seconds=seconds or max(patience, whole.seconds))
     except (GaveUp, Refused) as trouble:
         if len(items) == 1 or (isinstance(trouble, GaveUp) and not trouble.reached):
             return [trouble for _ in items]

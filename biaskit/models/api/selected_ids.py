@@ -69,7 +69,7 @@ class SelectedIds:
     ) -> None:
         """`prompts`: most of one call; `patience`: seconds that so many may need.
 
-        `seconds`: for each request, where the usual time is too long.
+        `seconds`: for each request, where another time than the usual one is meant.
         """
         self._patience = patience
         self._controller = controller
@@ -136,7 +136,8 @@ class SelectedIds:
             _read,
             replays=self._replays,
             size=lambda _, node: len(node.ids),
-            seconds=self._seconds or (self._patience(len(nodes)) if len(nodes) > 1 else None),
+            patience=self._patience(len(nodes)) if len(nodes) > 1 else 0.0,
+            seconds=self._seconds,
         )
 
     def _call(self, nodes: Sequence[Node]) -> Call:

@@ -270,10 +270,6 @@ OWN |= {
         **OWN["echo"],
         **_SEVERAL,
         "other-model": RIGHT,
-        "other-tokenisation": (
-            "the prompt's own tokens change with what follows it",
-            "a token spans the end of the prompt before 'man'",
-        ),
     },
     "selected-ids, several": {**OWN["selected-ids"], **_SEVERAL, "other-model": RIGHT},
     # Both prompts of its one call are swapped.

@@ -143,8 +143,9 @@ def echoes_of(engine: Engine, asked: Sequence[Asked], texts: Sequence[tuple[str,
     found: dict[str, float] = {}
     for one in asked:
         engine.repeat(one)
-        if one.body.get("echo") and one.body["prompt"] in n_new:
-            found[one.body["prompt"]] = math.fsum(engine.read(n_new[one.body["prompt"]]))
+        prompt = one.body.get("prompt")
+        if one.body.get("echo") and isinstance(prompt, str) and prompt in n_new:
+            found[prompt] = math.fsum(engine.read(n_new[prompt]))
     return found
 
 
