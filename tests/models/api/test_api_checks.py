@@ -244,7 +244,7 @@ def test_what_was_found_is_right(name: str) -> None:
 
 
 CALLS = {"plain": (13, 30), "llama.cpp": (10, 25), "vLLM": (13, 43), "OpenAI, chat only": (18, 26)}
-"""What the questions come to: for texts, and for probabilities too. Each question more is paid by every user."""
+"""Questions for texts, and for probabilities too. Every user pays for each question more."""
 
 
 @pytest.mark.slow
