@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.cite import cite
     from biaskit.workflow.compare import compare
     from biaskit.workflow.doctor import doctor
+    from biaskit.workflow.export import export
     from biaskit.workflow.forms import forms
     from biaskit.workflow.gate import gate
     from biaskit.workflow.imported import analyze_texts
@@ -52,6 +53,7 @@ _FACE = {
     "cite": "biaskit.workflow.cite",
     "compare": "biaskit.workflow.compare",
     "doctor": "biaskit.workflow.doctor",
+    "export": "biaskit.workflow.export",
     "forms": "biaskit.workflow.forms",
     "gate": "biaskit.workflow.gate",
     "import_answers": "biaskit.workflow.batch_answers",
@@ -77,6 +79,7 @@ __all__ = [
     "cite",
     "compare",
     "doctor",
+    "export",
     "forms",
     "gate",
     "import_answers",

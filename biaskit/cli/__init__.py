@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "set models side by side, with tests between them",
     "gate": "hold runs against a policy: exit code 4 unless all of it holds",
     "report": "write one HTML page about stored runs, with figures and LaTeX tables",
+    "export": "write runs in the format of another tool: a log, a task, a card, a summary",
     "import": "put in the answers that a batch service gave to --write-requests",
     "calibrate": "find C and alpha of Calibrated Marked Words for your own texts",
     "doctor": "measure what a model or an API can answer, and with which estimator",

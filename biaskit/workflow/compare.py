@@ -173,6 +173,20 @@ def compare_gathered(
     return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
 
 
+def compared_tables(
+    collection: Collection, groups: Sequence[str] = (), aliases: str | Path | None = None
+) -> ComparisonTables:
+    """Tests between models and between engines; none where one model ran alone."""
+    labels = list(dict.fromkeys(label for one in collection.manifests for label in one["models"]))
+    if len(labels) == 1 and len(collection.runs) == 1:
+        return ComparisonTables()
+    joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
+    margins, _ = margins_of(collection, {})
+    return compare_collection(
+        collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
+    )
+
+
 def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
     """Quantity → margin: the runs' own, the smallest where they differ, then what this call sets."""
     found: dict[str, float] = {}

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.compare.aliases import Aliases, read_aliases
-from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gate import GateResult, judge_policy
-from biaskit.compare.pairs import named_groups
 from biaskit.compare.policy import Policy, read_policy
 from biaskit.errors import UsageError
 from biaskit.progress import watching
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, gather
 from biaskit.workflow.analyze import make_fit
-from biaskit.workflow.compare import margins_of
+from biaskit.workflow.compare import compared_tables
 from biaskit.workflow.result import RunResult, run_path
 
 
@@ -46,23 +43,11 @@ def gate(
     with watching(None) as seen:
         make_fit(paths, seen)
     collection = gather(paths)
-    made = _between(collection, groups, aliases)
+    made = compared_tables(collection, groups, aliases)
     content = Content("", collection.parts, {"tests": made.tests}).judged()
     tables = (content.between, *(part.tables for part in content.parts))
     rows = [row for one in tables for row in one.get("tests", ())]
     return judge_policy(required, rows, pairs=made.pairs, coverage=dict(_coverage(collection)))
-
-
-def _between(collection: Collection, groups: Sequence[str], aliases: str | Path | None) -> ComparisonTables:
-    """Tests between models and between engines; none where one model ran alone."""
-    labels = list(dict.fromkeys(label for one in collection.manifests for label in one["models"]))
-    if len(labels) == 1 and len(collection.runs) == 1:
-        return ComparisonTables()
-    joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
-    margins, _ = margins_of(collection, {})
-    return compare_collection(
-        collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
-    )
 
 
 def _coverage(collection: Collection) -> Iterator[tuple[tuple[str, str], float | None]]:

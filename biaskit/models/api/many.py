@@ -44,8 +44,9 @@ async def ask_many(
         return []
 
     async def asking(some: Sequence[Item]) -> list[tuple[T, Answered] | Trouble]:
-        times = {"patience": patience, "seconds": seconds}
-        return await ask_many(controller, some, call, read, replays=replays, size=size, **times)
+        return await ask_many(
+            *(controller, some, call, read), replays=replays, size=size, patience=patience, seconds=seconds
+        )
 
     reading = partial(_read, items=items, read=read, replays=replays, size=size)
     try:

@@ -1,0 +1,44 @@
+"""`biaskit export`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import click
+
+from biaskit.cli.options import examples, option
+from biaskit.cli.output import named_or_newest
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_notes
+from biaskit.foreign import visible
+from biaskit.wording import count
+from biaskit.workflow.export import FORMATS, GATES, export
+
+_KINDS = {**FORMATS, **GATES}
+
+
+@click.command(
+    "export",
+    epilog="\b\nFormats:\n"
+    + "\n".join(f"  {name:18}{what}" for name, (_, what) in _KINDS.items())
+    + "\n\n"
+    + examples(
+        "biaskit export RUN --to junit --policy gate.toml --out build",
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@option("--to", "FORMAT", "The format, one of those below.", type=click.Choice(list(_KINDS)), required=True)
+@option("--out", "FOLDER", "Where the files go; by default exports/FORMAT in the run's folder.")
+@option("--policy", "FILE", "For junit and github: what is required.")
+def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
+    """Write stored runs in the format of another tool: a log, a task, a card, a build's summary.
+
+    Several runs, of either engine, go into one export. Without RUN, the newest run in this folder is used. No
+    model is loaded.
+    """
+    paths = named_or_newest(runs)
+    given = {name: value for name, value in chosen.items() if value is not None}
+    with closing(TerminalWatcher(assume_yes=True)) as watcher:
+        made = export(*paths, to=to, watcher=watcher, **given)
+    emit(f"{count(len(made.files), 'file')} in {visible(str(made.path.parent))}: {visible(made.path.name)}\n")
+    emit_notes(made.notes)

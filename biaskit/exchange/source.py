@@ -1,0 +1,52 @@
+"""What an export is made from, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from biaskit.errors import UsageError
+from biaskit.report.content import Content
+from biaskit.runs.collection import Collection, StoredRun
+from biaskit.runs.store import read_rows, rows_file
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Stored runs, side by side.
+
+    Attributes:
+        collection: their tables and manifests, models told apart.
+        content: the same with a verdict on every contrast (`Content.judged`); no texts, no prompts.
+        options: what belongs to one format, by the name of its option on the command line.
+    """
+
+    collection: Collection
+    content: Content
+    options: Mapping[str, Any]
+
+    def rows(self, run: StoredRun) -> Iterator[dict[str, Any]]:
+        """The rows of a run in the order in which they were stored; none where the file is gone."""
+        file = rows_file(run.path, run.engine)
+        skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
+        return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFiles:
+    """Files by their names in the folder of an export; `first` is the one to open."""
+
+    files: Mapping[str, bytes]
+    first: str
+    notes: tuple[str, ...] = ()  # what the format could not hold, and how the files are used
+
+
+def package(name: str, extra: str, why: str) -> ModuleType:
+    """A package of an extra. Raises `UsageError` with the line that installs it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{why} needs {name} ({error}): pip install 'biaskit[{extra}]'.") from None

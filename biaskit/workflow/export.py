@@ -1,0 +1,133 @@
+"""What `biaskit export` and `bk.export` do: stored runs in the formats of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from biaskit.arguments import checked
+from biaskit.errors import RunError, UsageError, nearest
+from biaskit.exchange.source import ExportFiles, Source
+from biaskit.files import files_of, is_intact, read_record, write_set
+from biaskit.inputs import expanded
+from biaskit.progress import Watcher, watching
+from biaskit.report.content import Content
+from biaskit.runs.collection import gather
+from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.compare import compared_tables
+from biaskit.workflow.gate import gate
+from biaskit.workflow.result import RunResult, run_path
+
+EXPORTS = "exports"
+RECORD = ".biaskit.json"
+FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType({})
+"""Format → (module:function that makes its files, what it is in a few words)."""
+GATES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "junit": ("biaskit.exchange.gate:as_junit", "a gate's outcome as JUnit's XML (--policy)"),
+        "github": ("biaskit.exchange.gate:as_summary", "a gate's outcome as a step summary (--policy)"),
+    }
+)
+"""The same for what is made of a gate's outcome."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export wrote.
+
+    Attributes:
+        path: the file to open first.
+        files: all of them.
+        notes: what the format could not hold, and how the files are used; a sentence each.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+@checked()
+def export(
+    *runs: str | Path | RunResult,
+    to: str,
+    out: str | Path | None = None,
+    policy: str | Path | Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,
+    **options: Any,
+) -> Exported:
+    """Write stored runs in the format of another tool.
+
+    Args:
+        runs: folders or results of either engine, one or several.
+        to: the format (docs/integrations.md).
+        out: the folder that the files go to; by default exports/FORMAT in the run's folder; of several runs
+            it must be named.
+        policy: for `junit` and `github`: what `gate` takes.
+        watcher: told of progress.
+        options: of the format, as its option of `biaskit export` is called.
+
+    Raises `BiaskitError` with one line to act on: for an unknown format, a package that is not installed, a
+    folder that cannot be written.
+    """
+    if not runs:
+        raise UsageError("Name a run, or several: biaskit export RUN --to FORMAT.")
+    paths = [run_path(run) for run in runs]
+    with watching(watcher) as seen:
+        if to in GATES:
+            if policy is None:
+                raise UsageError(f"--to {to} writes a gate's outcome: --policy FILE says what is required.")
+            made = _maker(GATES[to][0])(gate(*paths, policy=policy))
+        elif to in FORMATS:
+            if policy is not None:
+                raise UsageError(f"--policy goes with --to {' or '.join(GATES)}.")
+            made = _maker(FORMATS[to][0])(source_of(paths, options, seen))
+        else:
+            known = [*FORMATS, *GATES]
+            raise UsageError(f"{to!r} is no format.{nearest(to, known)} Known: {', '.join(known)}.")
+        folder = _folder(paths, to, out)
+        written = _write(folder, made, seen)
+    return Exported(folder / made.first, written, made.notes)
+
+
+def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watcher) -> Source:
+    """Stored runs with their tables made fit, tests between models beside them, and verdicts."""
+    make_fit(paths, watcher)
+    collection = gather(paths)
+    made = compared_tables(collection)
+    content = Content("", collection.parts, {"tests": made.tests}, notes=collection.notes).judged()
+    return Source(collection, content, options)
+
+
+def _maker(name: str) -> Callable[[Any], ExportFiles]:
+    module, function = name.split(":")
+    made: Callable[[Any], ExportFiles] = getattr(import_module(module), function)
+    return made
+
+
+def _folder(paths: Sequence[Path], to: str, out: str | Path | None) -> Path:
+    if out is not None:
+        if str(out) == "-":
+            raise UsageError("An export is a folder of files: give --out a name.")
+        return expanded(out)
+    if len(paths) > 1:
+        raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
+    return paths[0] / EXPORTS / to
+
+
+def _write(folder: Path, made: ExportFiles, watcher: Watcher) -> tuple[Path, ...]:
+    """Put the files in place; those of an earlier export that this one has not are removed."""
+    record = read_record(folder / RECORD)
+    earlier = files_of(record) or {} if record is not None and is_intact(record) else {}
+    gone = [name for name in earlier if Path(name).name == name]
+    try:
+        for kept in write_set(folder, made.files, RECORD, {}, gone=gone):
+            watcher.note(kept)
+    except OSError as error:
+        raise RunError(
+            f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
+        ) from error
+    return tuple(folder / name for name in made.files)

@@ -1,0 +1,50 @@
+"""`biaskit export`: the course that all formats share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import biaskit as bk
+
+POLICY = {"require": [{"contrast": "groups"}]}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    model = tmp_path / "m.jsonl"
+    model.write_text('{"log_probs": {" He": -1.2, " She": -1.5, " They": -3.0}}\n')
+    return bk.probe(
+        f"scripted:{model}", jobs="1-3,21-23", templates="1-3", out=tmp_path / "run", watcher=bk.Silent()
+    ).path
+
+
+def test_files_lie_in_the_run_and_are_written_again(run: Path) -> None:
+    made = bk.export(run, to="junit", policy=POLICY, watcher=bk.Silent())
+    assert run / "exports" / "junit" / "gate.xml" == made.path
+    assert ElementTree.parse(made.path).getroot().get("tests") == "1"
+    made.path.write_text("mine")
+    again = bk.export(run, to="junit", policy=POLICY, watcher=bk.Silent())
+    assert "mine" == (made.path.parent / "gate.xml.changed-1").read_text()
+    assert ElementTree.parse(again.path).getroot().get("tests") == "1"
+
+
+def test_a_run_with_exports_is_still_a_run(run: Path) -> None:
+    bk.export(run, to="github", policy=POLICY, watcher=bk.Silent())
+    assert len(bk.load(run).groups)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"to": "junti", "policy": POLICY}, "Did you mean 'junit'"),
+        ({"to": "junit"}, "--policy FILE"),
+        ({"to": "junit", "policy": POLICY, "out": "-"}, "give --out a name"),
+    ],
+)
+def test_a_mistake_is_one_line(run: Path, chosen: dict[str, object], said: str) -> None:
+    with pytest.raises(bk.BiaskitError, match=said) as told:
+        bk.export(run, watcher=bk.Silent(), **chosen)  # type: ignore[arg-type]
+    assert "\n" not in str(told.value)
