@@ -31,7 +31,7 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.sets import read_set
+from biaskit.tables.sets import TableSet, read_set
 from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
@@ -247,6 +247,11 @@ def _look_at_forms(
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     """Every table of a run from its rows, rows between models included; returns the notes."""
+    return tables_of_probe_run(run, overrides).write()
+
+
+def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
+    """The same tables in memory; nothing is written."""
     from biaskit.compare.within_run import between_models, merge_tests
 
     tables = analyse_probe_rows(run, overrides)
@@ -263,7 +268,7 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
         )
         tables.add("tests", merge_tests(tables.rows("tests"), rows))
         tables.notes += more
-    return tables.write()
+    return tables
 
 
 @checked()
