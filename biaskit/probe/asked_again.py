@@ -6,7 +6,7 @@ Nothing is asked here: `workflow/verify.py` draws rows and asks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from biaskit.runs.manifest import draws_of
 TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
 """How far a log-probability may move with processor, batch and library, by the dtype of the weights.
 
-Batch shapes alone move float32 by up to 6e-5, and two machines by less than 1e-3; the others keep 11 and 8 bits.
+Batch shapes alone move float32 by up to 6e-5, two machines by less than 1e-3; the others keep 11 and 8 bits.
 """
 OF_SERVERS = 0.25
 """The same where a server answers, whose dtype nobody tells: a quarter, as for bfloat16."""
@@ -181,8 +181,3 @@ def _by_group(
     group_of = {e["text"]: e["group"] for e in expressions}
     own = [sum(n for text, n in counts.items() if group_of.get(text) == group) for group in groups]
     return [*own, draws - sum(own)]
-
-
-def worst(found: Mapping[str, Apart]) -> Iterator[tuple[str, Apart]]:
-    """Rows by how far they are apart, farthest first."""
-    yield from sorted(found.items(), key=lambda one: -one[1].largest)

@@ -18,7 +18,7 @@ def p_of_same_counts(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed:
         sum of a − e, over all questions. The smallest of the three, times three.
     Arguments: for each question, counts of each kind of answer among the first and among the second draws;
         kinds are the same in all questions. Seed of the splits.
-    Returns: p in (0, 1]; a rule p < 0.05 errs in at most one of twenty runs, however many questions there are.
+    Returns: p in (0, 1]; p < 0.05 errs in at most one of twenty runs, however many questions there are.
     Missing or empty input: 1.0 without a question.
     Reference: Phipson and Smyth (2010) for p = (1 + number ≥)/(1 + splits); Bonferroni over the three.
     """

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -86,39 +87,46 @@ def check_corpora(manifest: Mapping[str, Any]) -> Check:
 def _not_in_lists(resolved: Mapping[str, Any]) -> Iterator[str]:
     """Entries of the manifest that are in none of the shipped lists it names."""
     known = _shipped_entries(resolved.get("sources") or {})
-    for name, own in (
-        ("item", [one["name"] for one in resolved["items"] if ("item", one["name"], one["group"],
-          one["labour_female_share"]) not in known]),
-        ("template", [f"{t['bias_type']} {t['id']}" for t in resolved["templates"]
-                      if ("template", t["question"], t["opening"]) not in known]),
-        ("instruction", [i["id"] for i in resolved["instructions"] if i and ("instruction", i["text"]) not in known]),
-        ("prompt", [p["name"] for p in resolved.get("prompts", ()) if ("prompt", p["open"], p["specified"]) not in known]),
-        ("set of expressions", [n for n, one in enumerate(resolved.get("expression_sets", ()), 1)
-                                if ("expressions", *sorted(map(tuple, one))) not in known]),
-    ):  # fmt: skip
-        if own:
-            yield f"the {name} {own[0]!s} of the manifest stands in no list that it names"
+    for name, entry in _stated_entries(resolved):
+        if entry not in known:
+            yield f"{name} of the manifest stands in no list that it names"
+            return
+
+
+def _stated_entries(resolved: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """What the manifest says of each entry of its lists, as far as a number depends on it."""
+    for item in resolved["items"]:
+        share = item["labour_female_share"]
+        yield f"item {item['name']!r}", ("item", item["name"], item["group"], share)
+    for template in resolved["templates"]:
+        named = f"{template['bias_type']} template {template['id']}"
+        yield named, ("template", template["question"], template["opening"])
+    for one in filter(None, resolved["instructions"]):
+        yield f"instruction {one['id']}", ("instruction", one["text"])
+    for prompt in resolved.get("prompts", ()):
+        yield f"prompt {prompt['name']!r}", ("prompt", prompt["open"], prompt["specified"])
+    for number, listed_ in enumerate(resolved.get("expression_sets", ()), start=1):
+        yield f"set of expressions {number}", ("expressions", *sorted(map(tuple, listed_)))
+
+
+_LOADERS: Sequence[Callable[[str], Iterator[tuple[Any, ...]]]] = (
+    lambda source: (("item", i.name, i.group, i.labour_female_share) for i in load_items(source)),
+    lambda source: (("template", t.question, t.opening) for t in load_templates(source).templates),
+    lambda source: (("instruction", i.text) for i in load_instructions(source)),
+    lambda source: (("prompt", p.open, p.specified) for p in load_persona_prompts(source)),
+    lambda source: (
+        ("expressions", *sorted((e.group, e.text) for e in render_forms(one)))
+        for one in load_expression_sets(source).values()
+    ),
+)
+"""From a list's source to its entries, in the same form; of a list of another kind a `CorpusError`."""
 
 
 def _shipped_entries(sources: Mapping[str, str]) -> set[tuple[Any, ...]]:
     found: set[tuple[Any, ...]] = set()
-    for source in sources:
-        loaders = (
-            lambda s: [("item", i.name, i.group, i.labour_female_share) for i in load_items(s)],
-            lambda s: [("template", t.question, t.opening) for t in load_templates(s).templates],
-            lambda s: [("instruction", i.text) for i in load_instructions(s)],
-            lambda s: [("prompt", p.open, p.specified) for p in load_persona_prompts(s)],
-            lambda s: [
-                ("expressions", *sorted((e.group, e.text) for e in render_forms(one)))
-                for one in load_expression_sets(s).values()
-            ],
-        )
-        for load in loaders:
-            try:
-                found.update(load(source))
-                break
-            except CorpusError:  # a list of another kind
-                continue
+    for source, load in product(sources, _LOADERS):
+        with suppress(CorpusError):
+            found.update(load(source))
     return found
 
 
@@ -234,7 +242,8 @@ def _compared(table: str, stored: bytes | None, made: bytes | None) -> tuple[str
         return "", 0.0
     before, after = (list(csv.reader(io.StringIO(one.decode("utf-8", "replace")))) for one in (stored, made))
     largest, n, first = 0.0, 0, ""
-    for number, (one, two) in enumerate(zip_longest(before, after, fillvalue=[])):
+    nothing: list[str] = []
+    for number, (one, two) in enumerate(zip_longest(before, after, fillvalue=nothing)):
         for place, (a, b) in enumerate(zip_longest(one, two, fillvalue="")):
             if a == b:
                 continue

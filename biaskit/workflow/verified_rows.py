@@ -1,4 +1,4 @@
-"""The rows of a stored run: each held against its study, its key and itself, and those drawn to be asked again."""
+"""The rows of a stored run: each against its study, its key and itself, and those drawn to be asked again."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class LookedAt(Generic[R]):
     def checks(self, *, imported: bool) -> Iterator[Check]:
         """What the rows come to, without a model."""
         read = self.reading
-        faults = [self.unreadable] if self.unreadable else []
+        faults: list[str] = [self.unreadable] if self.unreadable else []
         faults += [f"{count(read.n_skipped, 'line')} not as written"] if read.n_skipped else []
         faults += [f"{count(read.n_twice, 'row')} there twice"] if read.n_twice else []
         fine = f"{count(read.n_rows, 'row')}, each as it was written"
