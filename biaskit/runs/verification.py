@@ -111,13 +111,17 @@ def verified_line(run: Path, rows_digest: object) -> str:
     return f"Verified on {when}: {summary(found)}."
 
 
+def _differing(n: int) -> str:
+    return f"{n:,} {'differs' if n == 1 else 'differ'}" if n else "none differs"
+
+
 def summary(found: Verification) -> str:
     """What was asked again and what came of it, in a few words."""
     asked = [check for check in found.checks if check.asked]
     n, beyond = (sum(getattr(check, name) or 0 for check in asked) for name in ("asked", "beyond"))
     largest = max((check.largest for check in asked if check.largest is not None), default=None)
     what = "cell" if all(check.name == "cells" for check in asked) else "answer"
-    told = f"{count(n, what)} asked again, {'none' if not beyond else f'{beyond:,}'} differing" if n else ""
+    told = f"{count(n, what)} asked again, {_differing(beyond)}" if n else ""
     told = told or "no model was asked again"
     told += f", largest difference {largest:.1g} in log-probability" if largest is not None else ""
     wrong = [f"{check.name} {check.model}".strip() for check in found.checks if check.outcome == "differs"]
