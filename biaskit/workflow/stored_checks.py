@@ -24,6 +24,8 @@ from biaskit.corpora.sources import SHIPPED, list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError
 from biaskit.files import digest_of, files_of, is_intact, read_record
 from biaskit.inputs import Inputs
+from biaskit.personas.sampling.stored_design import design_signature as sign_texts
+from biaskit.probe.stored_design import design_signature as sign_cells
 from biaskit.progress import Watcher
 from biaskit.runs.resolved import design_digest
 from biaskit.runs.shards import shard_of
@@ -139,13 +141,16 @@ class Tables:
 
     run: Path
     manifest: Mapping[str, Any]
+    signed: str  # what the manifest's own choices give
     record: Mapping[str, Any] = field(default_factory=dict)  # analysis.json
     made: TableSet | None = None
 
     @classmethod
-    def of(cls, run: Path, manifest: Mapping[str, Any]) -> Tables:
-        """What lies there, as it is."""
-        return cls(run, manifest, read_record(run / TABLES / ANALYSIS) or {})
+    def of(cls, run: Path, manifest: Mapping[str, Any], design: Any) -> Tables:
+        """What lies there, as it is; `design`: what the manifest describes."""
+        sign = sign_texts if manifest["engine"] == "personas" else sign_cells
+        signed = sign(design, manifest["models"])
+        return cls(run, manifest, signed, read_record(run / TABLES / ANALYSIS) or {})
 
     @property
     def expected(self) -> bool:
@@ -207,13 +212,13 @@ class Tables:
         )
 
     def _signatures(self, made: TableSet) -> Check:
-        now = str(made.analysis.get("signature", ""))
         faults = []
-        for where, stored in (
-            (ANALYSIS, self.record.get("signature")),
-            ("manifest.json", self.manifest["signature"]),
-        ):
-            if stored and (others := _other_parts(str(stored), now, whole=where == ANALYSIS)):
+        pairs = (
+            (ANALYSIS, str(self.record.get("signature", "")), str(made.analysis.get("signature", ""))),
+            ("manifest.json", str(self.manifest["signature"]), self.signed),
+        )
+        for where, stored, now in pairs:
+            if stored and (others := _other_parts(stored, now, whole=where == ANALYSIS)):
                 faults.append(f"{where} says {others[0]}, its choices give {others[1]}")
         return check("signature", faults, "it is that of the choices, of the models and of the question")
 
@@ -221,7 +226,7 @@ class Tables:
 def _other_parts(stored: str, now: str, *, whole: bool) -> tuple[str, str] | None:
     """The first part in which two signatures differ; the installed biaskit is of the reader, not of the run.
 
-    `whole`: what only one of them has counts too; a manifest's was written before there was an analysis.
+    `whole`: what only one of them has counts too; an older biaskit stated less in a manifest.
     """
     one, two = (
         {name: value for part in text.split(" | ") for name, _, value in [part.partition("=")]}

@@ -86,8 +86,8 @@ def verify(
         raise RunError(f"{path} cannot be written: name a file for the verification, --out FILE.json.")
     with watching(watcher) as seen:
         files = dict(_digests(path, manifest))
-        tables = Tables.of(path, manifest)
         engine = engine_of(manifest)
+        tables = Tables.of(path, manifest, engine.design)
         looked = look_at_rows(path, manifest, engine, cells if ask else 0, seed)
         found = [*looked.checks(imported=bool(manifest["resolved"].get("imported")))]
         found += [check_question(manifest), check_corpora(manifest), *tables.check(seen)]

@@ -67,3 +67,12 @@ def is_same(row: Mapping[str, Any], answer: Draw) -> bool:
     """Whether an answer is the stored one, byte for byte, with the same prompt and the same end."""
     now = (answer.prompt, answer.text, answer.finish)
     return (row.get("prompt"), row.get("text"), row.get("finish_reason")) == now
+
+
+ALIKE = 12
+"""Characters with which a text must begin as stored: about three tokens, hardly ever the same by chance."""
+
+
+def begins_alike(row: Mapping[str, Any], answer: Draw) -> bool:
+    """Whether an answer begins as the stored text does and parts later, to the same prompt."""
+    return row.get("prompt") == answer.prompt and str(row["text"])[:ALIKE] == answer.text[:ALIKE]
