@@ -62,6 +62,9 @@ class Asking:
         for label, entry in self.manifest["models"].items():
             drawn = looked.drawn.get(label, [])
             what = f"{self.engine.unit}s"
+            if not drawn and (twin := self._twin(label, entry, looked)):
+                found.append(Check(what, "agrees", f"it is the same model as {twin}", label))
+                continue
             if not drawn:
                 found.append(Check(what, "not-checked", "it has no row that could be asked again", label))
                 continue
@@ -70,6 +73,18 @@ class Asking:
             except BiaskitError as error:
                 found.append(Check("model", "not-checked", f"it cannot be asked here: {error}", label))
         return found
+
+    def _twin(self, label: str, entry: Mapping[str, Any], looked: LookedAt[Any]) -> str:
+        """Another label of the same model, under which its rows were looked at; empty where there is none."""
+        asked = ("fingerprint", "prompt_form", "estimator")
+        return next(
+            (
+                other
+                for other, its in self.manifest["models"].items()
+                if other != label and other in looked.drawn and all(its.get(n) == entry.get(n) for n in asked)
+            ),
+            "",
+        )
 
     def _of_model(
         self, label: str, entry: Mapping[str, Any], drawn: Sequence[tuple[Row, Any]], n: int
@@ -85,9 +100,6 @@ class Asking:
     def _opened(self, label: str, entry: Mapping[str, Any]) -> Any:
         """The model as the run had it: its dtype, its estimator, its template's date."""
         spec = self.specs.get(label, str(entry["spec"]))
-        if label not in self.specs and spec != "demo":
-            # A folder from somebody else may name any file or server.
-            self.watcher.confirm(f"The run names its models itself: {label} = {spec}.")
         dtype = (
             entry.get("details", {}).get("dtype", "auto") if self.call.dtype == "auto" else self.call.dtype
         )

@@ -85,6 +85,8 @@ def verify(
     if out is None and not may_write(path):
         raise RunError(f"{path} cannot be written: name a file for the verification, --out FILE.json.")
     with watching(watcher) as seen:
+        if ask:
+            _agreed_to(manifest, specs, seen)
         files = dict(_digests(path, manifest))
         engine = engine_of(manifest)
         tables = Tables.of(path, manifest, engine.design)
@@ -101,6 +103,16 @@ def verify(
     )
     write_verification(target, whole)
     return whole
+
+
+def _agreed_to(manifest: Mapping[str, Any], specs: Mapping[str, str], watcher: Watcher) -> None:
+    """A folder from somebody else may name any file or server as its model: that needs a yes."""
+    if manifest["resolved"].get("imported"):
+        return
+    named = {label: str(entry["spec"]) for label, entry in manifest["models"].items() if label not in specs}
+    shown = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in named.items() if spec != "demo")
+    if shown:
+        watcher.confirm(f"The run names its models itself: {shown}.")
 
 
 def _specs(manifest: Mapping[str, Any], given: Sequence[str]) -> dict[str, str]:

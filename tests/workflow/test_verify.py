@@ -110,7 +110,7 @@ def test_imported_texts_cannot_be_asked_again(quick_folder: Path) -> None:
         watcher=bk.Silent(),
     ).path
     found = verify(run)
-    assert "not-checked" == found.outcome
+    assert "not-checked" == found.outcome, failing(found)
     assert {"texts"} == set(failing(found))
     assert "agrees" == verify(run, ask=False).outcome
 
