@@ -277,7 +277,9 @@ def _points(label: str, entry: Mapping[str, Any], pairs: Sequence[tuple[Row, Sco
     if beyond:
         where = f"{cell_name(most[0])}: {most[1].where}"
         size = f"by up to {largest:.3g}, tolerance {tolerance:g} ({why})" if shown is not None else ""
-        said = f"{of}, {beyond:,} differ{' ' if size else ''}{size}: {where}"
+        said = (
+            f"{of}, {beyond:,} {'differs' if beyond == 1 else 'differ'}{' ' if size else ''}{size}: {where}"
+        )
     return Check(
         "cells", "differs" if beyond else "agrees", said, label, len(pairs), beyond, shown, tolerance
     )
