@@ -24,7 +24,11 @@ from biaskit.workflow.result import RunResult, run_path
 
 EXPORTS = "exports"
 RECORD = ".biaskit.json"
-FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType({})
+FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "inspect": ("biaskit.exchange.inspect_log:as_inspect", "logs of Inspect, one per model and bias type"),
+    }
+)
 """Format → (module:function that makes its files, what it is in a few words)."""
 GATES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
