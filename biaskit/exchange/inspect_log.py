@@ -44,7 +44,7 @@ def as_inspect(source: Source) -> ExportFiles:
             else:
                 notes.append(f"{unit.label} has no answer{_of(unit)} and gets no log")
     first = next(iter(files), "")
-    notes.append(f"inspect view --log-dir FOLDER shows them; biaskit import NEW-RUN {first} makes a run of it")
+    notes.append("inspect view --log-dir FOLDER shows them; biaskit import NEW-RUN *.eval makes a run of them")
     return ExportFiles(files, first, tuple(notes))
 
 
