@@ -16,7 +16,7 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from biaskit.errors import BiaskitError, UsageError
+from biaskit.errors import UsageError
 from biaskit.exchange.inspect_asking import InspectModel
 from biaskit.exchange.inspect_format import MARK, of_log, of_sample
 from biaskit.probe.design import ProbeDesign, cell_at, resolve_design
@@ -98,7 +98,9 @@ def _dataset(design: ProbeDesign) -> MemoryDataset:
     samples = []
     for place in range(design.n_cells):
         cell, prompt = planned.cells[place], planned.prompts[place]
-        asked = {name: value for name, value in as_record(cell).items() if name not in ("model", "prompt_form")}
+        asked = {
+            name: value for name, value in as_record(cell).items() if name not in ("model", "prompt_form")
+        }
         samples.append(Sample(input=prompt.text, id=f"{place:06d}", metadata={**asked, "place": place}))
     return MemoryDataset(samples, name=design.study.name)
 
@@ -166,11 +168,15 @@ def _means(design: ProbeDesign, scores: Sequence[SampleScore]) -> dict[str, floa
     for one in scores:
         held = one.score.metadata or {}
         found[held["place"]] = _shares(held["cell"])
+    if not found:
+        return {}
     first = next(iter(found.values())).cell
     cells = [
         found[place]
         if place in found
-        else CellShares(cell_at(design, place, first.model, first.prompt_form)[0], None, None, None, None, "no answer")
+        else CellShares(
+            cell_at(design, place, first.model, first.prompt_form)[0], None, None, None, None, "no answer"
+        )
         for place in range(design.n_cells)
     ]
     study = design.study
@@ -210,4 +216,6 @@ def _shares(stored: Mapping[str, Any]) -> CellShares:
     def plain(value: Any) -> Any:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
-    return CellShares(**{**{name: plain(value) for name, value in stored.items()}, "cell": Cell(**stored["cell"])})
+    return CellShares(
+        **{**{name: plain(value) for name, value in stored.items()}, "cell": Cell(**stored["cell"])}
+    )

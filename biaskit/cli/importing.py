@@ -32,7 +32,9 @@ def command(run: str, answers: tuple[str, ...], accept_drift: bool) -> None:
     ANSWERS are what a batch service made of --write-requests, as JSON Lines, also .gz: OpenAI's output and
     error files, the output of vLLM's run-batch, rows of Ray's processors, or answers with custom_id beside
     them. Every answer is checked as a live one is; importing again changes nothing. Or they are logs (.eval,
-    .json) that `biaskit export --to inspect` or the task biaskit/occugender made, of one run. Exit codes: 0 all used, 1 failed, 2 wrong use, 3 some are no rows.
+    .json) that `biaskit export --to inspect` or the task biaskit/occugender made, of one run.
+
+    Exit codes: 0 all used, 1 failed, 2 wrong use, 3 some are no rows.
     """
     with closing(TerminalWatcher(assume_yes=False)) as watcher:
         if are_logs(answers):

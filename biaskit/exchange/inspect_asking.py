@@ -123,7 +123,11 @@ class InspectModel:
 
     async def ask(self, place: int) -> tuple[list[Json], list[ChatMessage], ModelOutput]:
         """Every row of a cell, what was sent, and what came back."""
-        request, cell, prompt = self.planned.requests[place], self.planned.cells[place], self.planned.prompts[place]
+        request, cell, prompt = (
+            self.planned.requests[place],
+            self.planned.cells[place],
+            self.planned.prompts[place],
+        )
         check_expressions(request)
         messages = _messages(prompt)
         rows: list[Json] = []

@@ -80,20 +80,25 @@ def read_logs(paths: Sequence[Path]) -> LoggedRun:
     logs = [_read(path) for path in paths]
     first = logs[0]
     for log in logs[1:]:
-        if any(log.manifest[name] != first.manifest[name] for name in ("engine", "study", "question", "resolved")):
+        if any(
+            log.manifest[name] != first.manifest[name] for name in ("engine", "study", "question", "resolved")
+        ):
             raise RunError(
                 f"{first.where} and {log.where} are of two questions: import each into a folder of its own."
             )
         for label in set(log.models) & set(first.manifest["models"]):
             if log.manifest["models"][label]["fingerprint"] != first.manifest["models"][label]["fingerprint"]:
-                raise RunError(f"{first.where} and {log.where} call two models {label!r}: import each by itself.")
+                raise RunError(
+                    f"{first.where} and {log.where} call two models {label!r}: import each by itself."
+                )
     manifest, notes = _part(logs)
     rows: dict[str, dict[str, tuple[int, Json]]] = {name: {} for name in FILES}
     for log in logs:
         for name, at, row in log.rows:
             rows[name].setdefault(row["key"], (at, row))
     in_order = {
-        name: [row for _, row in sorted(found.values(), key=lambda one: one[0])] for name, found in rows.items()
+        name: [row for _, row in sorted(found.values(), key=lambda one: one[0])]
+        for name, found in rows.items()
     }
     return LoggedRun(manifest, first.choices, in_order, tuple(dict.fromkeys([*_all_notes(logs), *notes])))
 
@@ -131,10 +136,13 @@ def _read(path: Path) -> _Log:
     if n_without:
         notes.append(f"{count(n_without, 'sample')} of {where} hold no answer of biaskit and are left out")
     if n_later:
-        notes.append(f"{where} asked in several epochs: the first counts, {count(n_later, 'sample')} are left out")
+        notes.append(
+            f"{where} asked in several epochs: the first counts, {count(n_later, 'sample')} are left out"
+        )
     if not rows:
         raise RunError(f"{where} holds no answer: there is nothing to import.")
-    bias_type = mark.get("bias_type")
+    if (bias_type := mark.get("bias_type")) not in (None, "explicit", "implicit"):
+        raise RunError(f"{where}: its bias type cannot be read. {_LOG.remedy}")
     return _Log(where, manifest, _choices(mark, where), models, bias_type, rows, notes)
 
 
@@ -174,7 +182,7 @@ def _mark(metadata: Mapping[str, Any] | None, where: str) -> Mapping[str, Any]:
     if not isinstance(mark, Mapping) or not isinstance(mark.get("manifest"), str):
         raise RunError(
             f"{where} is a log of another task: it holds no run of biaskit. `biaskit export --to inspect` and"
-            " the tasks biaskit/… make logs that can be imported; any two are held together by `biaskit compare`."
+            " the tasks biaskit/… make logs that can be imported; `biaskit compare` reads any two."
         )
     if type(mark.get("format")) is not int or mark["format"] > LOG_FORMAT:
         raise RunError(f"{where} is of a newer biaskit: install a newer one.")
@@ -240,9 +248,9 @@ def _models(
     if label is None:
         manifest["models"] = dict(entries)
         return tuple(entries)
-    if label not in manifest["models"]:
+    if not isinstance(label, str) or label not in manifest["models"]:
         raise RunError(f"{where}: its model is not in its manifest. {_LOG.remedy}")
-    return (str(label),)
+    return (label,)
 
 
 # --- several as one ----------------------------------------------------------------------------------

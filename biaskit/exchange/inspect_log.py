@@ -44,7 +44,9 @@ def as_inspect(source: Source) -> ExportFiles:
             else:
                 notes.append(f"{unit.label} has no answer{_of(unit)} and gets no log")
     first = next(iter(files), "")
-    notes.append("inspect view --log-dir FOLDER shows them; biaskit import NEW-RUN *.eval makes a run of them")
+    notes.append(
+        "inspect view --log-dir FOLDER shows them; biaskit import NEW-RUN *.eval makes a run of them"
+    )
     return ExportFiles(files, first, tuple(notes))
 
 
@@ -57,7 +59,9 @@ def _name(unit: Unit, taken: Mapping[str, object]) -> str:
     kind = unit.bias_type or "personas"
     study = slug(str(unit.run.manifest["study"]))
     plain = f"{study}-{slug(unit.run.names[unit.label])}-{kind}.eval"
-    return plain if plain not in taken else f"{study}-{key_of([str(unit.run.path), unit.label, kind])[:8]}.eval"
+    return (
+        plain if plain not in taken else f"{study}-{key_of([str(unit.run.path), unit.label, kind])[:8]}.eval"
+    )
 
 
 def _written(logs: ModuleType, log: Any) -> bytes:

@@ -172,7 +172,9 @@ def _answers(rows: Iterator[Mapping[str, Any]]) -> Iterator[Answer]:
             yield "\n".join(f"{math.exp(p):.6f}  {token!r}" for token, p in lists), "max_tokens"
         else:
             known = [(e["text"], e["group"], e["log_prob"]) for e in row["expressions"]]
-            lines = (f"{0.0 if p is None else math.exp(p):.6f}  {text!r} ({group})" for text, group, p in known)
+            lines = (
+                f"{0.0 if p is None else math.exp(p):.6f}  {text!r} ({group})" for text, group, p in known
+            )
             yield "\n".join(lines), None
 
 

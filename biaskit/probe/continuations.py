@@ -209,7 +209,7 @@ Places = Callable[[Mapping[str, Any], ProbeDesign], tuple[list[Cell], PlacesOf]]
 
 
 def continued_models(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The models of a manifest that were continued, each as the entry that its continuations' keys rest on."""
+    """The models of a manifest that were continued, each as the entry that keys of continuations rest on."""
     return {
         label: {**entry, **entry["continuations"]}
         for label, entry in manifest["models"].items()

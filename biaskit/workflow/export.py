@@ -26,7 +26,10 @@ EXPORTS = "exports"
 RECORD = ".biaskit.json"
 FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "inspect": ("biaskit.exchange.inspect_log:as_inspect", "logs of Inspect, one per model and bias type"),
+        "inspect": (
+            "biaskit.exchange.inspect_log:as_inspect",
+            "logs of Inspect, one per model and bias type",
+        ),
     }
 )
 """Format → (module:function that makes its files, what it is in a few words)."""

@@ -22,7 +22,9 @@ def are_logs(files: Sequence[str | Path]) -> bool:
     """Whether files are logs of Inspect and not answers of a batch service, by their content."""
     found = [is_log(expanded(file)) for file in files]
     if any(found) and not all(found):
-        raise UsageError("Some of the files are logs of Inspect and some are not: import them one after another.")
+        raise UsageError(
+            "Some of the files are logs of Inspect and some are not: import them one after another."
+        )
     return bool(found) and all(found)
 
 
