@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fakes.api_cases import CANNED, MODEL
 from fakes.api_server import ApiServer, Behaviour
-from fakes.personas_runs import NAMED, OPEN, script_of
+from fakes.personas_runs import NAMED, OPEN, script_of, write_vectors
 
 import biaskit as bk
 from biaskit.errors import BiaskitError
@@ -160,15 +160,9 @@ def test_lists_of_a_server_come_back(server: ApiServer, tmp_path: Path) -> None:
 
 def test_texts_come_back(tmp_path: Path) -> None:
     model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
-    small = {"permutations": 19, "srb_seeds": 1, "clusters": False}
-    run = bk.personas(
-        f"scripted:{tmp_path / 'm.jsonl'}" if not model.startswith("scripted:") else model,
-        occupations="nurse,cook",
-        per_gender=4,
-        settings=small,
-        out=tmp_path / "run",
-        **QUIET,
-    ).path
+    quick = {"vectors": write_vectors(tmp_path / "v.txt"), "permutations": 19, "clusters": False}
+    asked = {"study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 4, "settings": quick}
+    run = bk.personas(model, **asked, out=tmp_path / "run", **QUIET).path
     comes_back(run, tmp_path / "new")
 
 
