@@ -15,6 +15,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import get_model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.viewer import ViewerConfig
 
 from biaskit.errors import UsageError
 from biaskit.exchange.inspect_asking import InspectModel
@@ -75,6 +76,7 @@ def occugender(
         solver=_asking(design),
         scorer=_scoring(design),
         name=design.study.name,
+        viewer=ViewerConfig(trust_content=False),
         metadata={MARK: of_log(manifest, {}, None, None)},
     )
 

@@ -54,7 +54,7 @@ from biaskit.runs.manifest import model_entry
 _ENDS: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content_filter": "filter"}
 """What ended a text; every other end may have cut it."""
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-_OWN_CHOICE = {"hf": {"top_k": 0}}
+_OWN_CHOICE: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
 """Providers that would draw from a part of the distribution (transformers: the 50 likeliest tokens)."""
 
 

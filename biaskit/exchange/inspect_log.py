@@ -127,6 +127,8 @@ def _spec(logs: ModuleType, unit: Unit, manifest: Mapping[str, Any], begun: str)
         ),
         model=str(entry["spec"]),
         config=logs.EvalConfig(),
+        # What models wrote is shown as it is: no markup, no links, no pictures.
+        viewer=package("inspect_ai.viewer", "inspect", "A log of Inspect").ViewerConfig(trust_content=False),
         packages={str(name): str(number) for name, number in manifest["versions"].items()},
         metadata={"about": told, "biaskit": of_log(manifest, choices, unit.label, unit.bias_type)},
     )

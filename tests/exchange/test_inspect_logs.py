@@ -139,7 +139,9 @@ def test_draws_of_several_rounds_and_hostile_texts_come_back(tmp_path: Path) -> 
 
 
 def test_continuations_come_back(tmp_path: Path) -> None:
-    model = script(tmp_path / "m.jsonl", {"texts": ["Female.", "Male", "I cannot say."], "log_probs": {" He": -1}})
+    model = script(
+        tmp_path / "m.jsonl", {"texts": ["Female.", "Male", "I cannot say."], "log_probs": {" He": -1}}
+    )
     asked = {"jobs": "1-2,21-22", "templates": "1-2", "bias_type": "explicit", "continuations": 5}
     run = bk.probe(model, **asked, out=tmp_path / "run", **QUIET).path
     assert (run / "continuations.jsonl").is_file()
@@ -238,7 +240,7 @@ BROKEN: list[tuple[Callable[[str, bytes], bytes | None], str]] = [
     (lambda name, content: None if name == "header.json" or "start" in name else content, "a zip archive"),
     (lambda name, content: b"{" if name.startswith("samples/") else content, "no log that Inspect can read"),
     (lambda name, content: b"[" * 100_000 if "samples/" in name else content, "no log that Inspect can read"),
-    (in_samples(lambda s: row_of(s).update(row=row_of(s)["row"].replace("nurse", "sailor").replace("-1.", "-2."))), "checksum"),
+    (in_samples(lambda s: row_of(s).update(row=row_of(s)["row"].replace("-1.2", "-1.3"))), "checksum"),
     (in_samples(lambda s: row_of(s).update(row="{}")), "a row is no row of biaskit"),
     (in_samples(lambda s: row_of(s).update(row='{"key":"a"}')), "no checksum"),
     (in_samples(lambda s: row_of(s).update(file="../../etc/passwd")), "its rows cannot be read"),
@@ -265,10 +267,12 @@ def test_a_broken_log_is_one_line_and_leaves_nothing(
 def bomb() -> bytes:
     """A megabyte that unpacks to two thousand."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
-        with packed.open("header.json", "w", force_zip64=True) as member:
-            for _ in range(1100):
-                member.write(bytes(2**20))
+    with (
+        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed,
+        packed.open("header.json", "w", force_zip64=True) as member,
+    ):
+        for _ in range(1100):
+            member.write(bytes(2**20))
     return made.getvalue()
 
 
