@@ -57,12 +57,13 @@ def occugender(
         draws: texts of a round; a cell is drawn until three of its texts name a group, or until
             max_draws_per_cell.
         max_draws_per_cell: see draws.
-        prompt_form: chat-continue, chat-prefill or raw; by default raw for providers of completions.
+        prompt_form: chat-continue or raw; by default raw for providers of completions.
         seed: of the intervals; the seed of each draw follows from its cell.
     """
     if estimator not in ("sampling", "top-k"):
         raise UsageError(f"estimator is {estimator!r}: through Inspect it is sampling or top-k.")
     design = resolve_design(load_probe_study(study, _overrides(locals())))
+    _check(design)
     manifest = new_manifest(
         "probe",
         design.study.name,
@@ -79,6 +80,19 @@ def occugender(
         viewer=ViewerConfig(trust_content=False),
         metadata={MARK: of_log(manifest, {}, None, None)},
     )
+
+
+def _check(design: ProbeDesign) -> None:
+    """Refuse what a model of Inspect cannot be asked, before anything is."""
+    study = design.study
+    system = bool(study.system_prompt) or study.instruction_position == "system"
+    if study.prompt_form == "chat-prefill":
+        # Some providers go on from an assistant's message, others answer it; they do not say which.
+        raise UsageError("Through Inspect a prompt is raw or chat-continue, not chat-prefill.")
+    if study.prompt_form == "raw" and system:
+        raise UsageError("A raw prompt has no system role: leave out the system prompt, or raw.")
+    if study.estimator == "top-k" and study.word_boundary == "word":
+        raise UsageError("word_boundary = word is not possible by top-k: use -T estimator=sampling.")
 
 
 def _overrides(given: Mapping[str, Any]) -> dict[str, Any]:

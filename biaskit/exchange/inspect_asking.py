@@ -73,10 +73,11 @@ class InspectModel:
     @cached_property
     def form(self) -> PromptForm:
         """`auto`: raw where the provider sends a text as it is, else one user turn."""
-        asked = self.design.study.prompt_form
-        if asked != "auto":
-            return asked
-        return "raw" if self._provider.endswith("completions") else "chat-continue"
+        study = self.design.study
+        if study.prompt_form != "auto":
+            return study.prompt_form
+        system = bool(study.system_prompt) or study.instruction_position == "system"
+        return "raw" if self._provider.endswith("completions") and not system else "chat-continue"
 
     @property
     def _provider(self) -> str:
@@ -187,12 +188,11 @@ class InspectModel:
 
 
 def _messages(prompt: Prompt) -> list[ChatMessage]:
-    """A prompt as messages; the beginning of an answer is a last one."""
+    """A prompt as messages, in the words of every other chat model."""
     if prompt.form == "raw":
         turns = [{"role": "user", "content": prompt.text}]
     else:
         turns = messages_of(prompt, takes_system=True)
-        turns += [{"role": "assistant", "content": prompt.prefill}] if prompt.prefill else []
     return [_KINDS[turn["role"]](content=turn["content"]) for turn in turns]
 
 

@@ -18,6 +18,7 @@ from fakes.personas_runs import NAMED, OPEN, script_of, write_vectors
 import biaskit as bk
 from biaskit.errors import BiaskitError
 from biaskit.exchange.inspect_import import is_log
+from biaskit.runs.manifest import read_manifest
 from biaskit.workflow.logged import are_logs, import_log
 
 pytestmark = pytest.mark.slow  # importing inspect_ai takes seconds
@@ -81,6 +82,7 @@ def test_exact_runs_of_several_models_come_back(exact: Path, tmp_path: Path) -> 
 
 def test_a_log_alone_is_a_run_of_what_it_holds(exact: Path, log: Path, tmp_path: Path) -> None:
     result = import_log(tmp_path / "new", log, **QUIET)
+    assert "inspect" == read_manifest(tmp_path / "new")["recorded"]  # no other run takes its rows over
     assert {"one"} == set(result.table("probe_groups")["model"])
     assert {"explicit"} == set(result.table("probe_groups")["bias_type"])
     assert any("../two <b>" in note for note in result.warnings)

@@ -143,11 +143,20 @@ def test_a_provider_without_lists_says_so(tmp_path: Path) -> None:
         answered(lambda config: text("She"), tmp_path / "logs", estimator="top-k")
 
 
-def test_an_estimator_that_inspect_has_not_is_one_line() -> None:
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"estimator": "exact"}, "sampling or top-k"),
+        ({"prompt_form": "chat-prefill"}, "not chat-prefill"),
+        ({"jobs": "no such job"}, "no such job"),
+    ],
+)
+def test_what_inspect_cannot_ask_is_one_line(asked: dict[str, Any], said: str) -> None:
     from biaskit.inspect_tasks import occugender
 
-    with pytest.raises(bk.BiaskitError, match="sampling or top-k"):
-        occugender(estimator="exact")
+    with pytest.raises(bk.BiaskitError, match=said) as told:
+        occugender(**asked)
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.process
@@ -167,10 +176,10 @@ def test_the_command_finds_the_task_by_its_entry_point(tmp_path: Path) -> None:
         "MockLLM._ensure_default_usage = usage\n"
         "from inspect_ai._cli.main import main; main()"
     )
+    model = ["--model", "mockllm/model", "--log-dir", str(tmp_path / "logs"), "--display", "plain"]
     asked = ["-T", "jobs=1,21", "-T", "templates=1", "-T", "bias_type=implicit", "-T", "draws=3"]
     ended = subprocess.run(
-        [sys.executable, "-c", code, "eval", "biaskit/occugender", "--model", "mockllm/model", *asked]
-        + ["--log-dir", str(tmp_path / "logs"), "--display", "plain"],
+        [sys.executable, "-c", code, "eval", "biaskit/occugender", *model, *asked],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path / "path")])},
         cwd=tmp_path,
         capture_output=True,
