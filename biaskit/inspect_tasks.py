@@ -64,22 +64,20 @@ def occugender(
         raise UsageError(f"estimator is {estimator!r}: through Inspect it is sampling or top-k.")
     design = resolve_design(load_probe_study(study, _overrides(locals())))
     _check(design)
-    manifest = new_manifest(
-        "probe",
-        design.study.name,
-        compatibility(design),
-        describe_design(design),
-        {},
-        "inspect eval biaskit/occugender",
-    )
     return Task(
         dataset=_dataset(design),
         solver=_asking(design),
         scorer=_scoring(design),
         name=design.study.name,
         viewer=ViewerConfig(trust_content=False),
-        metadata={MARK: of_log(manifest, {}, None, None)},
+        metadata={MARK: of_log(_manifest(design), {}, None, None)},
     )
+
+
+def _manifest(design: ProbeDesign) -> dict[str, Any]:
+    """What a run of this design has, its models still to be told by the samples."""
+    asked = compatibility(design), describe_design(design)
+    return new_manifest("probe", design.study.name, *asked, {}, "inspect eval biaskit/occugender")
 
 
 def _check(design: ProbeDesign) -> None:
