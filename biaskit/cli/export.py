@@ -23,6 +23,7 @@ _KINDS = {**FORMATS, **GATES}
     + "\n".join(f"  {name:18}{what}" for name, (_, what) in _KINDS.items())
     + "\n\n"
     + examples(
+        "biaskit export RUN --to inspect",
         "biaskit export RUN --to junit --policy gate.toml --out build",
         "biaskit export PROBE-RUN PERSONAS-RUN --to card --out card",
         "biaskit export RUN --to evidence --no-texts",

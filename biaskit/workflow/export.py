@@ -31,6 +31,10 @@ FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
         "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit's folder, as one zip with digests"),
+        "inspect": (
+            "biaskit.exchange.inspect_log:as_inspect",
+            "logs of Inspect, one per model and bias type",
+        ),
     }
 )
 """Format → (module:function that makes its files, what it is in a few words)."""
