@@ -12,6 +12,7 @@ from biaskit.errors import UsageError
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun
 from biaskit.runs.store import read_rows, rows_file
+from biaskit.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,13 @@ class Source:
         file = rows_file(run.path, run.engine)
         skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
         return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
+
+    def takes_only(self, *names: str) -> None:
+        """Refuse options that belong to another format. Raises `UsageError`."""
+        for name in self.options:
+            if name not in names:
+                known = f"takes {listed([f'--{one}' for one in names])}" if names else "takes no option"
+                raise UsageError(f"This format {known}, not --{name}.")
 
 
 @dataclass(frozen=True, slots=True)

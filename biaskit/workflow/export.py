@@ -24,7 +24,11 @@ from biaskit.workflow.result import RunResult, run_path
 
 EXPORTS = "exports"
 RECORD = ".biaskit.json"
-FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType({})
+FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
+    }
+)
 """Format → (module:function that makes its files, what it is in a few words)."""
 GATES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
