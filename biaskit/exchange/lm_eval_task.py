@@ -9,6 +9,7 @@ at the end of a prompt is moved into every choice, so chat prompts hand theirs o
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -155,11 +156,12 @@ def _as_listed(request: ScoreRequest, prompt: str) -> list[Json]:
 
 def _metric_names(groups: Sequence[str]) -> tuple[str, ...]:
     """Groups as the harness's metrics are called: a comma would end the name, a bar the table's column."""
-    plain = [re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group" for group in groups]
-    return tuple(
-        name if plain.index(name) == i and name != "coverage" else f"{name}-{i + 1}"
-        for i, name in enumerate(plain)
-    )
+    names: list[str] = []
+    for group in groups:
+        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
+        others = (f"{plain}-{number}" for number in itertools.count(2))
+        names.append(next(name for name in itertools.chain([plain], others) if name not in names))
+    return tuple(names)
 
 
 # --- from lines to files ------------------------------------------------------------------------------------
