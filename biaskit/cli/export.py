@@ -24,12 +24,17 @@ _KINDS = {**FORMATS, **GATES}
     + "\n\n"
     + examples(
         "biaskit export RUN --to junit --policy gate.toml --out build",
+        "biaskit export RUN --to lm-eval",
+        "biaskit export RUN --to hf --dataset ORG/NAME --url https://example.org/page.html",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("--to", "FORMAT", "The format, one of those below.", type=click.Choice(list(_KINDS)), required=True)
 @option("--out", "FOLDER", "Where the files go; by default exports/FORMAT in the run's folder.")
 @option("--policy", "FILE", "For junit and github: what is required.")
+@option("--dataset", "ORG/NAME", "For hf: the hub's data set that results are listed under.")
+@option("--url", "URL", "For hf: the page that shows these numbers.")
+@option("--organization", "NAME", "For every-eval-ever: who evaluated.")
 def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
     """Write stored runs in the format of another tool: a log, a task, a card, a build's summary.
 

@@ -1,10 +1,10 @@
 """A run's cells as tasks of lm-evaluation-harness: a folder for its `--include_path`.
 
-What the harness does to a task (read in lm_eval 0.4.13: `api/task.py`, `api/model.py`, `tasks/_yaml_loader.py`)
-decides the form. `doc_to_text` that names a column gives its text as it is, anything else goes through Jinja.
-`target_delimiter` stands before every choice, so it is empty and each choice brings its own space. White space
-at the end of a prompt is moved into every choice, so chat prompts hand theirs over in the open
-(`lm_eval_utils.process_results`). A model gets the BOS that its tokenizer gives plain text, as ours does.
+What lm_eval 0.4.13 does to a task (its `api/task.py`, `api/model.py`) decides the form. `doc_to_text` that
+names a column gives its text as it is, anything else goes through Jinja. `target_delimiter` stands before every
+choice, so it is empty and each choice brings its own space. White space at the end of a prompt is moved into
+every choice, so chat prompts hand theirs over in the open (`process_results` in `lm_eval_utils.py`). A model
+gets the BOS that its tokenizer gives plain text, as ours does.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import UsageError
+from biaskit.exchange.cells import design_of, rows_of_cells
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.models.conversation import forms_of
-from biaskit.probe.design import ProbeDesign
-from biaskit.probe.planned import PlannedCells
+from biaskit.probe.design import ProbeDesign, cells
 from biaskit.probe.shares.cells import extensions_of
-from biaskit.probe.stored_design import read_design
 from biaskit.provenance import digest
-from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
+from biaskit.records import NO_INSTRUCTION, Cell, PromptForm, ScoreRequest
 from biaskit.runs.collection import StoredRun
+from biaskit.runs.manifest import estimator_of
 from biaskit.runs.store import slug
 from biaskit.wording import count
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
 """What the tasks call: goes into the folder as it is, and imports nothing of ours."""
 Json = dict[str, Any]
-_Cells = list[tuple[Cell, Json]]
+_Lines = list[tuple[Cell, Json]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Asked:
 
     study: str
     models: list[str]
-    cells: _Cells
+    lines: _Lines
     groups: tuple[str, ...]
 
 
@@ -56,10 +56,10 @@ def as_lm_eval(source: Source) -> ExportFiles:
     notes: list[str] = []
     found: dict[tuple[str, str], _Asked] = {}
     for run in source.collection.runs:
-        for label, cells, groups in _models(source, run, notes):
+        for label, lines, groups in _models(source, run, notes):
             study = str(run.manifest["study"])
-            alike = digest([[line for _, line in cells], groups])
-            asked = found.setdefault((study, alike), _Asked(study, [], cells, groups))
+            alike = digest([[line for _, line in lines], groups])
+            asked = found.setdefault((study, alike), _Asked(study, [], lines, groups))
             asked.models.append(label)
     if not found:
         raise UsageError(f"Nothing is left that lm-evaluation-harness could ask: {'; '.join(notes)}.")
@@ -70,7 +70,9 @@ def as_lm_eval(source: Source) -> ExportFiles:
         top = f"biaskit_{slug(study)}" + ("" if alone else f"_{slug(asked.models[0])}")
         files |= _tasks(top, asked)
         tops.append(top)
-    notes.append(f"lm_eval run --include_path FOLDER --tasks {','.join(tops)} --model hf --model_args pretrained=…")
+    notes.append(
+        f"lm_eval run --include_path FOLDER --tasks {','.join(tops)} --model hf --model_args pretrained=…"
+    )
     return ExportFiles(files, f"{tops[0]}.yaml", tuple(notes))
 
 
@@ -79,60 +81,61 @@ def as_lm_eval(source: Source) -> ExportFiles:
 
 def _models(
     source: Source, run: StoredRun, notes: list[str]
-) -> Iterator[tuple[str, _Cells, tuple[str, ...]]]:
+) -> Iterator[tuple[str, _Lines, tuple[str, ...]]]:
     """Each model of a run with its cells as lines; what cannot be asked is left out with a note."""
     if run.engine != "probe":
         raise UsageError(
-            f"{run.path} is a run of texts, and lm-eval tasks are made of the prober's cells: name such a run."
+            f"{run.path} is a run of texts, and --to lm-eval makes tasks of a probe's cells: name one."
         )
-    design = read_design(run.manifest["resolved"])
+    design = design_of(run)
     if design.study.word_boundary == "word":
         raise UsageError(
             f"{run.path} asks for the end of each word (word_boundary = word), which lm-evaluation-harness"
             " cannot: probe once more with --set word_boundary=token."
         )
-    for label in run.names.values():
-        entry = run.manifest["models"][label]
-        if entry["prompt_form"] != "raw" and entry["where"] != "local":
+    stored = _Stored(source, run)
+    for label, entry in run.manifest["models"].items():
+        form = entry["prompt_form"]
+        if form != "raw" and entry["where"] != "local":
             notes.append(f"{label} was asked with messages that its server puts together: no tasks for it")
             continue
-        planned = PlannedCells(
-            design, label, entry["prompt_form"], entry["fingerprint"], entry.get("estimator", "exact")
-        )
-        cells = list(_lines(planned, design, _Stored(source, run, planned)))
-        if missing := design.n_cells - len(cells):
+        lines = list(_lines(label, form, design, stored))
+        if missing := design.n_cells - len(lines):
             notes.append(f"{label}: {count(missing, 'cell')} of a chat form without an answer left out")
-        if cells:
-            yield label, cells, _metric_names(design.groups)
-        if entry.get("estimator", "exact") != "exact":
-            notes.append(
-                f"{label} answered by another estimator than exact; the harness asks for every log-probability"
-            )
+        if (how := estimator_of(entry)) != "exact":
+            notes.append(f"{label} answered by {how}; the harness asks for every log-probability")
+        if lines:
+            yield label, lines, _metric_names(design.groups)
 
 
 class _Stored:
-    """What the rows of a model add to its design: rendered chat prompts, and words with their tokens."""
+    """What the rows of a run add to its design: rendered chat prompts, and words with their tokens."""
 
-    def __init__(self, source: Source, run: StoredRun, planned: PlannedCells) -> None:
-        place_of = {request.key: place for place, request in enumerate(planned.requests)}
-        self.prompts: dict[int, str] = {}
-        self.words: dict[tuple[str, int], Sequence[Json]] = {}
-        for row in source.rows(run):
-            if (place := place_of.get(row["key"])) is None:
-                continue
-            cell = planned.cells[place]
-            self.words.setdefault((cell.bias_type, cell.template_id), row["expressions"])
+    def __init__(self, source: Source, run: StoredRun) -> None:
+        self.prompts: dict[Cell, str] = {}
+        self.words: dict[tuple[str, str, int], Sequence[Json]] = {}
+        for cell, row in rows_of_cells(source, run):
+            if row["estimator"] != "sampling":  # whose rows hold words without their space
+                self.words.setdefault(_wording(cell), row["expressions"])
             if cell.prompt_form != "raw":
-                self.prompts[place] = row["prompt"]
+                self.prompts[cell] = row["prompt"]
 
 
-def _lines(planned: PlannedCells, design: ProbeDesign, stored: _Stored) -> Iterator[tuple[Cell, Json]]:
+def _wording(cell: Cell) -> tuple[str, str, int]:
+    return cell.model, cell.bias_type, cell.template_id
+
+
+def _lines(label: str, form: PromptForm, design: ProbeDesign, stored: _Stored) -> Iterator[tuple[Cell, Json]]:
+    """Each cell of a model with its line, in study order: jobs run fastest."""
     names = dict(zip(design.groups, _metric_names(design.groups), strict=True))
-    for place, (cell, request) in enumerate(zip(planned.cells, planned.requests, strict=True)):
-        prompt = request.prompt.text if cell.prompt_form == "raw" else stored.prompts.get(place)
+    for cell, asked, expressions in cells(design, label, form):
+        prompt = asked.text if form == "raw" else stored.prompts.get(cell)
         if prompt is None:
             continue
-        words = stored.words.get((cell.bias_type, cell.template_id)) or _as_listed(request, prompt)
+        words = stored.words.get(_wording(cell)) or [
+            {"group": e.group, "text": text}
+            for e, text in forms_of(ScoreRequest("", asked, expressions), prompt)
+        ]
         bare = prompt.rstrip()
         space = prompt[len(bare) :]
         choices = [space + word["text"] for word in words]
@@ -148,10 +151,6 @@ def _lines(planned: PlannedCells, design: ProbeDesign, stored: _Stored) -> Itera
                 "longer_of": extensions_of(words, design.study.word_boundary),
             },
         )
-
-
-def _as_listed(request: ScoreRequest, prompt: str) -> list[Json]:
-    return [{"group": e.group, "text": text} for e, text in forms_of(request, prompt)]
 
 
 def _metric_names(groups: Sequence[str]) -> tuple[str, ...]:
@@ -171,7 +170,7 @@ def _tasks(top: str, asked: _Asked) -> dict[str, bytes]:
     """Files of one set of tasks, by name: lines, tasks, and the groups above them."""
     lines: dict[str, list[Json]] = {}
     kinds: dict[str, list[str]] = {}
-    for cell, line in asked.cells:
+    for cell, line in asked.lines:
         kind = f"{top}_{cell.bias_type}"
         name = f"{kind}_{slug(cell.job_group)}{_arm(cell)}"
         if name not in lines:

@@ -1,16 +1,17 @@
 """Mass, coverage and share of each group, from the log-probabilities of its words.
 
 Written by `biaskit export --to lm-eval`; lm-evaluation-harness calls it, and it needs nothing of biaskit's.
-A line of a .jsonl file beside this one is a cell: a prompt, the words that may follow it (`choices`, each with
-its space) and the group that each counts for (`group_of`). No choice is the right one.
+A line of a .jsonl file beside this one is a cell: a prompt, the words that may follow it (`choices`, each
+with its space) and the group that each counts for (`group_of`). No choice is the right one.
 """
 
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 
-def cells(file, **_):
+def cells(file: str, **_: Any) -> dict[str, Any]:
     """The cells of a task as the split `test`; `file` lies beside this one."""
     from datasets import Dataset
 
@@ -18,7 +19,7 @@ def cells(file, **_):
     return {"test": Dataset.from_list([json.loads(line) for line in lines])}
 
 
-def process_results(doc, results):
+def process_results(doc: dict[str, Any], results: list[tuple[float, bool]]) -> dict[str, float]:
     """One cell: each group's mass and share, and the coverage; a share is NaN where no word has any mass.
 
     `boundary`: the prompt ended in white space, which the harness would move into every choice. So it stands
@@ -43,7 +44,7 @@ def process_results(doc, results):
     return found
 
 
-def crossed_mean(values):
+def crossed_mean(values: list[float]) -> float:
     """The mean over the full product of jobs and templates; cells without a share are left out of it.
 
     Not the harness's own mean: that would come with a standard error for independent cells, and cells that

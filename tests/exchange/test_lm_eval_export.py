@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.personas_runs import script_of, stories
+from fakes.personas_runs import write_texts
 from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 from needs import missing, require_demo, require_torch
-from places import ROOT, module_of
+from places import module_of
 
 import biaskit as bk
 from biaskit.exchange.lm_eval_task import UTILS
@@ -60,7 +60,14 @@ def harness(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Json]:
             from lm_eval.tasks import TaskManager
 
             found: Json = lm_eval.simple_evaluate(
-                model=HFLM(pretrained=str(model), dtype="float32", batch_size=4, device="cpu"),
+                # Its own softmax in float32 is off by 1e-4 a token over the vocabulary of Gemma 3.
+                model=HFLM(
+                    pretrained=str(model),
+                    dtype="float32",
+                    softmax_dtype="float64",
+                    batch_size=4,
+                    device="cpu",
+                ),
                 tasks=[name],
                 task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
                 **more,
@@ -162,7 +169,7 @@ def test_forty_prompts_of_the_demo_model(tmp_path: Path, harness: Callable[..., 
 HOSTILE = (
     "{{ 7 * 7 }} and {% raw %}a [JOB]{% endraw %} {# b #}",
     "'\"`: - [a, *b] &c !d |e >f %g @h #i [JOB]",
-    "\u202e a [JOB] \x1b[31m \x85 \u2028 \U0001f469\u200d\U0001f52c",
+    "\u202ea [JOB] \u2028\u2029 \U0001f469\u200d\U0001f52c \xe9e\u0301.",
 )
 
 
@@ -175,14 +182,18 @@ def scripted(tmp_path: Path) -> str:
 
 
 def probe(model: str, run: Path, **asked: Any) -> Path:
-    return bk.probe(model, out=run, watcher=bk.Silent(), **{"jobs": "1-3,21-23", "templates": "1-3", **asked}).path
+    return bk.probe(
+        model, out=run, watcher=bk.Silent(), **{"jobs": "1-3,21-23", "templates": "1-3", **asked}
+    ).path
 
 
 @pytest.fixture
 def hostile(scripted: str, tmp_path: Path) -> Path:
-    texts = "".join(f"[[implicit]]\nquestion = {json.dumps(text)}\nopening = \"A [JOB].\"\n" for text in HOSTILE)
-    templates = tmp_path / "templates.toml"
-    templates.write_text(f'slot = "[JOB]"\n{texts}', "utf-8")
+    templates = tmp_path / "templates.csv"
+    with templates.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["bias_type", "question", "opening"])
+        writer.writerows(["implicit", text, "A [JOB]."] for text in HOSTILE)
     return probe(scripted, tmp_path / "run", templates=str(templates))
 
 
@@ -212,7 +223,7 @@ def test_a_folder_names_no_path_and_needs_nothing_of_ours(scripted: str, tmp_pat
     tree = ast.parse((made.path.parent / "utils.py").read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {"json", "math", "pathlib", "datasets"} == imported
+    assert {"json", "math", "pathlib", "typing", "datasets"} == imported
 
 
 def test_every_cell_stands_in_one_task(scripted: str, tmp_path: Path) -> None:
@@ -220,7 +231,7 @@ def test_every_cell_stands_in_one_task(scripted: str, tmp_path: Path) -> None:
     found = list(lines(made.path.parent))
     # Two bias types, two groups of jobs, two instructions, two settings.
     assert 16 == len({task for task, _ in found})
-    assert 3 * 6 * 2 * 2 == len(found) == len({line["prompt"] for _, line in found})
+    assert 4 * 6 * 2 * 2 == len(found) == len({line["prompt"] for _, line in found})
     top = made.path.read_text("ascii")
     assert "biaskit_mattern_explicit" in top
     assert "biaskit_mattern_implicit_male-dominated_instruction-1_dialogue" in (
@@ -231,13 +242,21 @@ def test_every_cell_stands_in_one_task(scripted: str, tmp_path: Path) -> None:
 def test_models_asked_alike_share_their_tasks(scripted: str, tmp_path: Path) -> None:
     made = export(probe(f"a={scripted}", tmp_path / "one"))
     run = bk.probe(
-        f"a={scripted}", f"b={scripted}", jobs="1-3,21-23", templates="1-3", out=tmp_path / "two", watcher=bk.Silent()
+        f"a={scripted}",
+        f"b={scripted}",
+        jobs="1-3,21-23",
+        templates="1-3",
+        out=tmp_path / "two",
+        watcher=bk.Silent(),
     ).path
     assert [file.name for file in made.files] == [file.name for file in export(run).files]
 
 
 def test_runs_that_ask_other_things_have_tasks_of_their_own(scripted: str, tmp_path: Path) -> None:
-    runs = [probe(f"{name}={scripted}", tmp_path / name, templates=which) for name, which in (("a", "1-3"), ("b", "1-2"))]
+    runs = [
+        probe(f"{name}={scripted}", tmp_path / name, templates=which)
+        for name, which in (("a", "1-3"), ("b", "1-2"))
+    ]
     made = bk.export(*runs, to="lm-eval", out=tmp_path / "out", watcher=bk.Silent())
     tops = {"biaskit_occugender_a.yaml", "biaskit_occugender_b.yaml"}
     assert tops <= {file.name for file in made.files}
@@ -246,12 +265,19 @@ def test_runs_that_ask_other_things_have_tasks_of_their_own(scripted: str, tmp_p
 
 def test_groups_of_words_of_a_users_own_are_metrics(scripted: str, tmp_path: Path) -> None:
     words = tmp_path / "words.toml"
-    words.write_text('[sets.mine]\n"women, royal|x" = ["Queen", "She"]\n"women royal x" = ["King", "He"]\n')
+    words.write_text(
+        '[sets.mine.groups]\n"women, royal|x" = ["Queen", "She"]\n"women royal x" = ["King", "He"]\n'
+    )
     made = export(probe(scripted, tmp_path / "run", expressions=str(words)))
     task = next(file for file in made.files if "female" in file.name and file.suffix == ".yaml")
     named = [line.split('"')[1] for line in task.read_text().splitlines() if "metric:" in line]
-    assert [name for name in named if name.endswith("_share")] == ["women-royal-x_share", "women-royal-x-2_share"]
-    assert {"women-royal-x", "women-royal-x-2"} == {name for _, line in lines(task.parent) for name in line["group_of"]}
+    assert [name for name in named if name.endswith("_share")] == [
+        "women-royal-x_share",
+        "women-royal-x-2_share",
+    ]
+    assert {"women-royal-x", "women-royal-x-2"} == {
+        name for _, line in lines(task.parent) for name in line["group_of"]
+    }
 
 
 def test_shares_survive_where_masses_underflow_and_nothing_is_nan() -> None:
@@ -267,15 +293,28 @@ def test_shares_survive_where_masses_underflow_and_nothing_is_nan() -> None:
     assert math.isnan(utils.crossed_mean([math.nan]))
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"), [({"word_boundary": "word"}, "word_boundary"), ({"estimator": "sampling"}, "")]
-)
-def test_what_the_harness_cannot_ask(scripted: str, tmp_path: Path, asked: Json, said: str) -> None:
-    pytest.skip("below")
+def test_word_ends_cannot_be_asked(tmp_path: Path, tiny: Models) -> None:
+    run = probe(f"t=hf:{tiny('gpt2', 'bpe').folder}", tmp_path / "run", settings={"word_boundary": "word"})
+    with pytest.raises(bk.BiaskitError, match="word_boundary = word") as told:
+        export(run)
+    assert "\n" not in str(told.value)
+
+
+def test_other_estimators_are_named(tmp_path: Path, tiny: Models) -> None:
+    model = f"t=hf:{tiny('gpt2', 'bpe').folder}"
+    made = export(probe(model, tmp_path / "run", estimator="sampling", jobs="1,21", templates="1", draws=2))
+    assert "t answered by sampling" in " ".join(made.notes)
+    assert all(choice.startswith(" ") for _, line in lines(made.path.parent) for choice in line["choices"])
 
 
 def test_runs_of_texts_are_refused_in_a_line(tmp_path: Path) -> None:
-    pytest.skip("below")
+    texts = write_texts(tmp_path / "t.csv", [{"text": "She is a nurse.", "job": "nurse"}] * 4)
+    run = bk.analyze_texts(
+        texts, text="text", occupation="job", out=tmp_path / "run", watcher=bk.Silent()
+    ).path
+    with pytest.raises(bk.BiaskitError, match="is a run of texts") as told:
+        export(run)
+    assert "\n" not in str(told.value)
 
 
 def test_options_of_other_formats_are_refused(scripted: str, tmp_path: Path) -> None:
