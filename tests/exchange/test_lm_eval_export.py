@@ -201,7 +201,8 @@ def hostile(scripted: str, tmp_path: Path) -> Path:
 def test_foreign_text_reaches_the_model_as_it_is(
     hostile: Path, tiny: Models, harness: Callable[..., Json]
 ) -> None:
-    found = harness(export(hostile).path.parent, tiny("gpt2", "bpe").folder, "biaskit_occugender")
+    made = export(hostile)
+    found = harness(made.path.parent, tiny("gpt2", "bpe").folder, made.path.stem)
     asked = {sample["arguments"][0][0] for own in found["samples"].values() for sample in own}
     rows = [json.loads(line) for line in (hostile / "probe.jsonl").read_text("ascii").splitlines()]
     assert {row["prompt"] for row in rows} == asked

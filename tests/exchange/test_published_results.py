@@ -35,7 +35,9 @@ def probe(folder: Path, *models: str, **asked: Any) -> Path:
 
 
 def two_models(folder: Path) -> Path:
-    return probe(folder, f"a={script(folder)}", f"b b/ü={script(folder)}")
+    other = folder / "other"
+    other.mkdir()
+    return probe(folder, f"a={script(folder)}", f"b b/ü={script(other, {**WORDS, ' She': -2.5})}")
 
 
 def instructions_and_dialogue(folder: Path) -> Path:
@@ -167,6 +169,8 @@ def test_samples_are_the_cells(tmp_path: Path) -> None:
     made = export(run, "every-eval-ever", organization="Me")
     whole, samples = next((w, s) for w, s in wholes(made.files) if w["model_info"]["name"] == "a")
     genders = ("male", "female", "diverse")
+    words = {json.loads(sample["output"]["raw"][0])[" She"] for sample in samples}
+    assert {-1.5} == words
     expected = [float(cell[f"{gender}_share"]) for cell in cells for gender in genders]
     assert expected == [sample["evaluation"]["score"] for sample in samples]
     detailed = whole["detailed_evaluation_results"]
