@@ -1,10 +1,10 @@
 """A run's cells as tasks of lm-evaluation-harness: a folder for its `--include_path`.
 
 What lm_eval 0.4.13 does to a task (its `api/task.py`, `api/model.py`) decides the form. `doc_to_text` that
-names a column gives its text as it is, anything else goes through Jinja. `target_delimiter` stands before every
-choice, so it is empty and each choice brings its own space. White space at the end of a prompt is moved into
-every choice, so chat prompts hand theirs over in the open (`process_results` in `lm_eval_utils.py`). A model
-gets the BOS that its tokenizer gives plain text, as ours does.
+names a column gives its text as it is, anything else goes through Jinja. `target_delimiter` stands before
+every choice, so it is empty and each choice brings its own space. White space at the end of a prompt is moved
+into every choice, so chat prompts hand theirs over in the open (`process_results` in `lm_eval_utils.py`). A
+model gets the BOS that its tokenizer gives plain text, as ours does.
 """
 
 from __future__ import annotations
