@@ -165,12 +165,12 @@ def test_required_fields_are_there_and_the_numbers_are_ours(tmp_path: Path, kind
 
 def test_samples_are_the_cells(tmp_path: Path) -> None:
     run = two_models(tmp_path)
-    cells = [cell for cell in table(run, "probe_cells") if cell["model"] == "a"]
+    cells = [cell for cell in table(run, "probe_cells") if cell["model"] == "b b/ü"]
     made = export(run, "every-eval-ever", organization="Me")
-    whole, samples = next((w, s) for w, s in wholes(made.files) if w["model_info"]["name"] == "a")
+    whole, samples = next((w, s) for w, s in wholes(made.files) if w["model_info"]["name"] == "b b/ü")
     genders = ("male", "female", "diverse")
     words = {json.loads(sample["output"]["raw"][0])[" She"] for sample in samples}
-    assert {-1.5} == words
+    assert {-2.5} == words
     expected = [float(cell[f"{gender}_share"]) for cell in cells for gender in genders]
     assert expected == [sample["evaluation"]["score"] for sample in samples]
     detailed = whole["detailed_evaluation_results"]
