@@ -27,6 +27,8 @@ _KINDS = {**FORMATS, **GATES}
         "biaskit export RUN --to junit --policy gate.toml --out build",
         "biaskit export PROBE-RUN PERSONAS-RUN --to card --out card",
         "biaskit export RUN --to evidence --no-texts",
+        "biaskit export RUN --to lm-eval",
+        "biaskit export RUN --to hf --dataset ORG/NAME --url https://example.org/page.html",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
@@ -36,6 +38,9 @@ _KINDS = {**FORMATS, **GATES}
 @option(
     "--no-texts texts", None, "For evidence: leave texts out.", is_flag=True, flag_value=False, default=None
 )
+@option("--dataset", "ORG/NAME", "For hf: the hub's data set that results are listed under.")
+@option("--url", "URL", "For hf: the page that shows these numbers.")
+@option("--organization", "NAME", "For every-eval-ever: who evaluated.")
 def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
     """Write stored runs in the format of another tool: a log, a task, a card, a build's summary.
 

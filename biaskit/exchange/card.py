@@ -22,6 +22,7 @@ _ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 def as_card(source: Source) -> ExportFiles:
     """One section; headings begin at the second level."""
+    source.takes_only()
     return ExportFiles({"card.md": card(source.content).encode()}, "card.md", (NOTE,))
 
 

@@ -32,6 +32,7 @@ _WHICH = ("job_group", "occupation", "template_id", "instruction_id", "setting",
 
 def as_inspect(source: Source) -> ExportFiles:
     """Every run of a source as logs, written by Inspect's own writer."""
+    source.takes_only()
     logs = package("inspect_ai.log", "inspect", "A log of Inspect")
     files: dict[str, bytes] = {}
     notes = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from biaskit.exchange.inspect_format import Placed
 from biaskit.exchange.source import Source
-from biaskit.probe.analysis import CELL, cell_places
+from biaskit.probe.analysis import CELL, places_of
 from biaskit.probe.continuations import continued_models
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.stored_design import read_design
@@ -79,7 +79,7 @@ def units_of(source: Source, run: StoredRun) -> tuple[list[Unit], list[str]]:
 def _probe_units(source: Source, run: StoredRun) -> tuple[list[Unit], list[str]]:
     manifest = read_manifest(run.path)  # with the labels that its rows have
     design = read_design(manifest["resolved"])
-    cells, places = cell_places(manifest, design)
+    cells, places = places_of(manifest, design)
     stored: dict[int, list[Placed]] = {}
     n_unused = 0
     for name, rows, of in _files(source, run, manifest, design, (cells, places)):
@@ -129,7 +129,7 @@ def _files(
     if not (path := rows_file(run.path, "continuations")).is_file():
         return
     number = {cell: i for i, cell in enumerate(cells)}
-    continued, of = cell_places({"models": continued_models(manifest)}, design)
+    continued, of = places_of({"models": continued_models(manifest)}, design)
     skip = design.study.skip_bad_lines
     yield "continuations", read_rows(path, skip_bad=skip), lambda row: [number[continued[i]] for i in of(row)]
 

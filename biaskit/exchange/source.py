@@ -12,6 +12,9 @@ from biaskit.errors import UsageError
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun
 from biaskit.runs.store import read_rows, rows_file
+from biaskit.wording import listed
+
+_FLAGS = {"texts": "--no-texts"}  # the others are called as they are in Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,19 @@ class Source:
         file = rows_file(run.path, run.engine)
         skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
         return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
+
+    def takes_only(self, *names: str) -> None:
+        """Refuse options that belong to another format. Raises `UsageError`."""
+        check_options(self.options, *names)
+
+
+def check_options(options: Mapping[str, Any], *names: str) -> None:
+    """Refuse all but these options. Raises `UsageError`."""
+    flags = {name: _FLAGS.get(name, f"--{name}") for name in (*names, *options)}
+    for name in options:
+        if name not in names:
+            known = f"takes {listed([flags[one] for one in names])}" if names else "takes no option"
+            raise UsageError(f"This format {known}, not {flags[name]}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     order = [one.cell for one in cells]
     made["probe_next"] = stored.said_next.rows(order)
     answers = stored.answers
-    n_not_used = read_continuations(run, manifest, answers, cell_places, reading)
+    n_not_used = read_continuations(run, manifest, answers, places_of, reading)
     made["probe_outcomes"], more = outcome_rows(answers, order)
     if answers.cells:
         rows_of_cells = zip(made["probe_cells"], order, strict=True)
@@ -132,7 +132,7 @@ class _StoredCells:
 def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
-    cells, places = cell_places(manifest, design)
+    cells, places = places_of(manifest, design)
     found: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
@@ -209,10 +209,13 @@ def _wording(cell: Cell) -> tuple[str, str, int]:
 CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
 
 
-def cell_places(
+def places_of(
     manifest: Mapping[str, Any], design: ProbeDesign
 ) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
-    """Every cell of every model, and which of them a row answers: two labels of one model share its rows."""
+    """Every cell of every model, and the places of those that a row answers.
+
+    Two labels of one model share its rows; a row of another question answers none.
+    """
     cells: list[Cell] = []
     places: dict[tuple[object, ...], list[int]] = {}
     for label, entry in manifest["models"].items():

@@ -25,6 +25,7 @@ _FILES = Inputs(RunError, most=512 * 2**20)
 
 def as_evidence(source: Source) -> ExportFiles:
     """One zip; `texts` False among the options leaves out every generated or imported text."""
+    source.takes_only("texts")
     texts = source.options.get("texts", True)
     content = replace(
         source.content,

@@ -11,7 +11,7 @@ from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.exchange.source import ExportFiles, Source
+from biaskit.exchange.source import ExportFiles, Source, check_options
 from biaskit.files import files_of, is_intact, read_record, write_set
 from biaskit.inputs import expanded
 from biaskit.progress import Watcher, watching
@@ -35,6 +35,12 @@ FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "biaskit.exchange.inspect_log:as_inspect",
             "logs of Inspect, one per model and bias type",
         ),
+        "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
+        "every-eval-ever": (
+            "biaskit.exchange.every_eval_ever:as_every_eval_ever",
+            "results and samples by Every Eval Ever's schema 0.3.0",
+        ),
+        "hf": ("biaskit.exchange.hub:as_hub", "results for a model's page on the hub (--dataset)"),
     }
 )
 """Format → (module:function that makes its files, what it is in a few words)."""
@@ -92,6 +98,7 @@ def export(
         if to in GATES:
             if policy is None:
                 raise UsageError(f"--to {to} writes a gate's outcome: --policy FILE says what is required.")
+            check_options(options)
             made = _maker(GATES[to][0])(gate(*paths, policy=policy))
         elif to in FORMATS:
             if policy is not None:

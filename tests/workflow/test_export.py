@@ -42,6 +42,9 @@ def test_a_run_with_exports_is_still_a_run(run: Path) -> None:
         ({"to": "junti", "policy": POLICY}, "Did you mean 'junit'"),
         ({"to": "junit"}, "--policy FILE"),
         ({"to": "junit", "policy": POLICY, "out": "-"}, "give --out a name"),
+        ({"to": "card", "texts": False}, "takes no option, not --no-texts"),
+        ({"to": "junit", "policy": POLICY, "url": "x"}, "takes no option, not --url"),
+        ({"to": "evidence", "url": "x"}, "takes --no-texts, not --url"),
     ],
 )
 def test_a_mistake_is_one_line(run: Path, chosen: dict[str, object], said: str) -> None:

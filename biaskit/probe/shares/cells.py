@@ -76,7 +76,7 @@ def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> 
         return peak, [0.0] * len(logs)
     relative = [math.exp(value - peak) if value is not None else 0.0 for value in logs]
     own = list(relative)
-    for i, extensions in enumerate(_extensions(expressions, word_boundary)):
+    for i, extensions in enumerate(extensions_of(expressions, word_boundary)):
         for j in extensions:
             own[i] -= relative[j]
     return peak, [max(0.0, value) for value in own]
@@ -138,13 +138,17 @@ def begun_by_other_groups(
     """Pairs of a row's expressions: one whose tokens begin the other's, which is of another group."""
     return [
         (short, expressions[j])
-        for short, extensions in zip(expressions, _extensions(expressions, word_boundary), strict=True)
+        for short, extensions in zip(expressions, extensions_of(expressions, word_boundary), strict=True)
         for j in extensions
         if short["group"] != expressions[j]["group"]
     ]
 
 
-def _extensions(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
+def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
+    """For each expression of a row the places of those that go on from it and are no part of its own mass.
+
+    Empty lists where the row tells no tokens.
+    """
     ids = _token_ids(expressions)
     if ids is None:
         return [[] for _ in expressions]

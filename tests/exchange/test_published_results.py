@@ -1,0 +1,256 @@
+"""`--to every-eval-ever` and `--to hf`: the schemas and the hub's own reader take what we write."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.personas_runs import write_texts
+from needs import not_beside
+from places import SHARED
+
+import biaskit as bk
+
+SCHEMAS = SHARED / "data/every_eval_ever"
+WORDS = {" He": -1.2, " She": -1.5, " They": -3.0, " Male": -2.0, " Female": -2.2}
+HOSTILE = "<script>alert(1)</script> \u202e {{ 7*7 }}: 'x' # \"y\" \U0001f469"
+Json = dict[str, Any]
+
+
+def script(folder: Path, words: dict[str, float] | None = None) -> str:
+    path = folder / "m.jsonl"
+    path.write_text(json.dumps({"log_probs": WORDS if words is None else words}) + "\n")
+    return f"scripted:{path}"
+
+
+def probe(folder: Path, *models: str, **asked: Any) -> Path:
+    asked = {"jobs": "1-3,21-23", "templates": "1-3", **asked}
+    return bk.probe(*models, out=folder / "run", watcher=bk.Silent(), **asked).path
+
+
+def two_models(folder: Path) -> Path:
+    other = folder / "other"
+    other.mkdir()
+    return probe(folder, f"a={script(folder)}", f"b b/ü={script(other, {**WORDS, ' She': -2.5})}")
+
+
+def instructions_and_dialogue(folder: Path) -> Path:
+    return probe(folder, script(folder), study="mattern", instructions="1-2", setting="both")
+
+
+def undefined(folder: Path) -> Path:
+    return probe(folder, script(folder, {" Male": -1.2, " Female": -1.5}))  # no implicit word
+
+
+def drawn(folder: Path) -> Path:
+    path = folder / "m.jsonl"
+    path.write_text(json.dumps({"texts": ["He is.", "She is.", "No."]}) + "\n")
+    return probe(folder, f"scripted:{path}", estimator="sampling", draws=3, max_draws_per_cell=3)
+
+
+def hostile(folder: Path) -> Path:
+    templates = folder / "templates.csv"
+    with templates.open("w", newline="", encoding="utf-8") as file:
+        rows = [["bias_type", "question", "opening"], ["implicit", f"{HOSTILE} [JOB]?", "A [JOB]."]]
+        csv.writer(file).writerows(rows)
+    return probe(folder, script(folder), templates=str(templates))
+
+
+def own_groups(folder: Path) -> Path:
+    words = folder / "words.toml"
+    words.write_text('[sets.mine.groups]\n"women / girls" = ["She"]\n"men, boys" = ["He"]\n')
+    return probe(folder, script(folder), expressions=str(words))
+
+
+def texts(folder: Path) -> Path:
+    rows = [{"text": f"{who} is a nurse.", "job": "nurse"} for who in ("She", "He", "She", "It")]
+    rows += [{"text": "It rains.", "job": "clerk"}]
+    file = write_texts(folder / "t.csv", rows)
+    found = bk.analyze_texts(file, text="text", occupation="job", out=folder / "run", watcher=bk.Silent())
+    return found.path
+
+
+RUNS: dict[str, Callable[[Path], Path]] = {
+    "two models": two_models,
+    "instructions and dialogue": instructions_and_dialogue,
+    "undefined": undefined,
+    "drawn": drawn,
+    "hostile": hostile,
+    "own groups": own_groups,
+    "texts": texts,
+}
+
+
+def export(run: Path, to: str, **options: Any) -> Any:
+    return bk.export(run, to=to, watcher=bk.Silent(), **options)
+
+
+def strict(text: str) -> Any:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def wholes(files: Any) -> list[tuple[Json, list[Json]]]:
+    found = []
+    for file in files:
+        if file.suffix == ".json":
+            beside = file.with_name(f"{file.stem}_samples.jsonl")
+            lines = beside.read_text("ascii").splitlines() if beside in files else []
+            found.append((strict(file.read_text("ascii")), [strict(line) for line in lines]))
+    return found
+
+
+def table(run: Path, name: str) -> list[dict[str, str]]:
+    with (run / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_files_are_valid_by_the_schemas(tmp_path: Path, kind: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    if not SCHEMAS.is_dir():
+        not_beside(f"the schemas of Every Eval Ever do not lie in {SCHEMAS}")
+    made = wholes(export(RUNS[kind](tmp_path), "every-eval-ever").files)
+    checks = [
+        jsonschema.Draft7Validator(json.loads((SCHEMAS / name).read_text("utf-8")))
+        for name in ("eval.schema.json", "instance_level_eval.schema.json")
+    ]
+    for whole, samples in made:
+        checks[0].validate(whole)
+        for sample in samples:
+            checks[1].validate(sample)
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_required_fields_are_there_and_the_numbers_are_ours(tmp_path: Path, kind: str) -> None:
+    run = RUNS[kind](tmp_path)
+    made = export(run, "every-eval-ever")
+    texts_run = kind == "texts"
+    rows = table(run, "representation" if texts_run else "probe_groups")
+    share = "female_share" if texts_run else "share"
+    defined = [row for row in rows if row[share]]
+    found = wholes(made.files)
+    assert len({row["model"] for row in rows}) == len(found)
+    results = [result for whole, _ in found for result in whole["evaluation_results"]]
+    assert [float(row[share]) for row in defined] == [one["score_details"]["score"] for one in results]
+    assert kind != "undefined" or len(defined) < len(rows)
+    assert (len(defined) < len(rows)) == any("undefined and left out" in note for note in made.notes)
+    for row, one in zip(defined, results, strict=True):
+        given = one["score_details"]["uncertainty"].get("confidence_interval")
+        assert (given is not None) == bool(row["ci_low"])
+        if given is not None:
+            assert (float(row["ci_low"]), float(row["ci_high"])) == (given["lower"], given["upper"])
+            assert 0.95 == given["confidence_level"]
+            assert given["method"]
+        assert one["metric_config"]["lower_is_better"] is False
+        assert "neither better nor worse" in one["metric_config"]["evaluation_description"]
+    for whole, samples in found:
+        assert "0.3.0" == whole["schema_version"]
+        ids = [one["evaluation_result_id"] for one in whole["evaluation_results"]]
+        assert len(ids) == len(set(ids))
+        assert {sample["evaluation_result_id"] for sample in samples} <= set(ids)
+        for sample in samples:
+            assert whole["evaluation_id"] == sample["evaluation_id"]
+            assert "no answer is right or wrong" in sample["metadata"]["is_correct"]
+        assert texts_run == ("detailed_evaluation_results" not in whole)
+
+
+def test_samples_are_the_cells(tmp_path: Path) -> None:
+    run = two_models(tmp_path)
+    cells = [cell for cell in table(run, "probe_cells") if cell["model"] == "b b/ü"]
+    made = export(run, "every-eval-ever", organization="Me")
+    whole, samples = next((w, s) for w, s in wholes(made.files) if w["model_info"]["name"] == "b b/ü")
+    genders = ("male", "female", "diverse")
+    words = {json.loads(sample["output"]["raw"][0])[" She"] for sample in samples}
+    assert {-2.5} == words
+    expected = [float(cell[f"{gender}_share"]) for cell in cells for gender in genders]
+    assert expected == [sample["evaluation"]["score"] for sample in samples]
+    detailed = whole["detailed_evaluation_results"]
+    content = next(file for file in made.files if file.name == Path(detailed["file_path"]).name).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == detailed["checksum"]
+    assert len(samples) == detailed["total_rows"]
+    assert "Me" == whole["source_metadata"]["source_organization_name"]
+    assert not any("Who evaluated" in note for note in made.notes)
+
+
+def test_prompts_stand_in_the_samples_as_they_were_asked(tmp_path: Path) -> None:
+    run = hostile(tmp_path)
+    asked = {json.loads(line)["prompt"] for line in (run / "probe.jsonl").read_text("ascii").splitlines()}
+    [(_, samples)] = wholes(export(run, "every-eval-ever").files)
+    assert asked == {sample["input"]["raw"] for sample in samples}
+    assert all(HOSTILE in prompt for prompt in asked)
+
+
+def test_rows_of_another_question_are_no_samples(tmp_path: Path) -> None:
+    probe(tmp_path, script(tmp_path), templates="1-3")
+    run = probe(tmp_path, script(tmp_path), templates="1")
+    [(_, samples)] = wholes(export(run, "every-eval-ever").files)
+    assert {"1"} == {sample["metadata"]["template_id"] for sample in samples}
+
+
+# --- the hub ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_the_hubs_own_reader_gets_our_numbers(tmp_path: Path, kind: str) -> None:
+    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    run = RUNS[kind](tmp_path)
+    made = export(run, "hf", dataset="me/jobs@abc123", url="https://example.org/page.html")
+    entries = [
+        entry
+        for file in made.files
+        for entry in hub.parse_eval_result_entries(yaml.safe_load(file.read_text("utf-8")))
+    ]
+    rows = table(run, "representation" if kind == "texts" else "probe_groups")
+    shares = [row["female_share" if kind == "texts" else "share"] for row in rows]
+    assert [round(float(share), 6) for share in shares if share] == [entry.value for entry in entries]
+    for file in made.files:
+        tasks = [one["dataset"]["task_id"] for one in yaml.safe_load(file.read_text("utf-8"))]
+        assert len(tasks) == len(set(tasks))
+    for entry in entries:
+        assert ("me/jobs", "abc123") == (entry.dataset_id, entry.dataset_revision)
+        assert "https://example.org/page.html" == entry.source_url
+        assert "neither better nor worse" in entry.notes
+        assert "interval" in entry.notes
+        assert "\n" not in entry.notes
+
+
+def test_no_link_is_made_up(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    made = export(two_models(tmp_path), "hf", dataset="me/jobs")
+    assert all("source" not in file.read_text("utf-8") for file in made.files)
+    assert any("--url" in note for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "none is given: --dataset ORG/NAME"),
+        ({"dataset": "jobs"}, "'jobs' is none"),
+        ({"dataset": "me/jobs", "url": "page.html"}, "is no address"),
+        ({"dataset": "me/jobs", "organization": "Me"}, "not --organization"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, options: Json, said: str) -> None:
+    run = undefined(tmp_path)
+    with pytest.raises(bk.BiaskitError) as told:
+        export(run, "hf", **options)
+    assert said in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = undefined(tmp_path)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(bk.BiaskitError, match=r"pip install 'biaskit\[local\]'") as told:
+        export(run, "hf", dataset="me/jobs")
+    assert "\n" not in str(told.value)
