@@ -53,7 +53,8 @@ def command(runs: tuple[str, ...], require: str | None, output_format: str, **ch
     Only stored tables are read; no model is loaded. A difference is the model named later minus the one
     named earlier. Without RUN, the newest run in this folder is used if it has several models. LOG is a log
     of Inspect (.eval, .json), a sample file of lm-eval (samples_*.jsonl) or a folder of these: its samples
-    are paired, and every task and score is tested. Exit codes: 0 done, 1 failed, 2 wrong use, 4 not equivalent as --require demands.
+    are paired, and every task and score is tested. Exit codes: 0 done, 1 failed, 2 wrong use, 4 not
+    equivalent as --require demands.
     """
     contrast = _contrast(require) if require is not None else None
     result = compare(*_paths(runs), **chosen)

@@ -156,7 +156,7 @@ def _upper_end(b: int, c: int, n: int, z: float) -> float:
 
 
 def swaps_p(difference: FloatArray) -> float | None:
-    """Exact two-sided p-value of the mean of paired differences: the two scores of a sample may change places.
+    """Exact two-sided p-value of a mean of paired differences: a sample's two scores may change places.
 
     Formula: the share of all 2^k choices of signs of the k differences other than 0 whose sum is at least
         as far from 0 as the observed one. On a grid (differences are multiples of 1/g, g ≤ 60) the sums are

@@ -1,11 +1,10 @@
-"""What `biaskit compare` and `bk.compare` do with logs of other tools: paired tests of every task and score."""
+"""What `biaskit compare` and `bk.compare` do with other tools' logs: paired tests of every score."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.exchange.logs.comparing import SCORE, LogTables, as_contrasts, compare_logs
 from biaskit.exchange.logs.files import is_log, read_logs
 from biaskit.exchange.logs.samples import TaskLog
-from biaskit.inputs import digest_of_file, expanded
+from biaskit.inputs import digest_of_file, expanded, one_line
 from biaskit.provenance import digest, signature, versions
 from biaskit.report.findings import Finding
 from biaskit.report.render.document import Document
@@ -81,16 +80,22 @@ class LogComparison(ComparisonResult):
 
 
 def logs_of(named: Sequence[Any]) -> list[Path]:
-    """The logs among what is named to compare; empty where all are runs. Raises `UsageError` for a mixture."""
-    logs = [
-        expanded(one)
-        for one in named
-        if isinstance(one, str | PathLike) and not isinstance(one, RunResult) and is_log(expanded(one))
+    """The logs among what is named to compare; empty where all are runs.
+
+    Raises `UsageError` for a mixture.
+    """
+    paths = [expanded(one) if isinstance(one, str | Path) else None for one in named]
+    logs = [path for path in paths if path is not None and is_log(path)]
+    others = [
+        one.path if isinstance(one, RunResult) else one
+        for one, path in zip(named, paths, strict=True)
+        if path not in logs
     ]
-    if logs and len(logs) < len(named):
-        run = next(one for one in named if not isinstance(one, str | PathLike) or expanded(one) not in logs)
-        shown = run.path if isinstance(run, RunResult) else run
-        raise UsageError(f"{logs[0]} is a log and {shown} is not: compare logs with logs and runs with runs.")
+    if logs and others:
+        raise UsageError(
+            f"{one_line(str(logs[0]))} is a log and {one_line(str(others[0]))} is not: compare logs with logs"
+            " and runs with runs."
+        )
     return logs
 
 

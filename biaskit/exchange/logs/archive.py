@@ -38,8 +38,6 @@ class Archive:
             raise UsageError(f"{where} {error}.") from None
         except (zipfile.BadZipFile, EOFError, zlib.error, OSError, RuntimeError, ValueError) as error:
             raise UsageError(f"{where} cannot be unpacked: {error}. {LOG_FILES.remedy}") from None
-        except NotImplementedError as error:
-            raise UsageError(f"{where} cannot be unpacked: {error}.") from None
         except Exception as error:  # what a library that is not always there raises for broken data
             if type(error).__module__.partition(".")[0] not in ("zstandard", "zstd", "compression"):
                 raise
@@ -51,7 +49,7 @@ class Archive:
 
     def _content(self, name: str) -> bytes:
         info = self._file.getinfo(name)
-        if info.compress_type == ZSTANDARD and ZSTANDARD not in zipfile.compressor_names:
+        if info.compress_type == ZSTANDARD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
             # It adds zstandard to Python's zipfile, which has it by itself from 3.14 on.
             package("zipfile_zstd", "inspect", "This log")
         if info.file_size > MOST:

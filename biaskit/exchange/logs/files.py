@@ -56,7 +56,8 @@ def _read(path: Path) -> TaskLog:
         log = read_json(path)
     else:
         raise UsageError(
-            f"{one_line(str(path))} is no log: name .eval or .json logs of Inspect, or samples_*.jsonl of lm-eval."
+            f"{one_line(str(path))} is no log: name .eval or .json logs of Inspect, or lm-eval's"
+            " samples_*.jsonl."
         )
     return replace(log, task=cell(log.task), model=cell(log.model))
 
@@ -83,10 +84,10 @@ def _newest(logs: Sequence[TaskLog]) -> tuple[list[TaskLog], list[str]]:
         kept[key] = log
     for key, others in dropped.items():
         args = kept[key].about.get("task_args")
-        if apart := next((one for one in others if one.about.get("task_args") != args), None):
+        if apart := [one.path for one in others if one.about.get("task_args") != args]:
             raise UsageError(
-                f"{one_line(str(apart.path))} and {one_line(str(kept[key].path))} are of one task and model with"
-                " other arguments of the task: name the files to compare."
+                f"{one_line(str(apart[0]))} and {one_line(str(kept[key].path))} are of one task and model and gave"
+                " the task other arguments: name the files to compare."
             )
     return list(kept.values()), [
         f"{key[1]}, {key[2]}: of {len(others) + 1} logs the newest is taken, {one_line(str(kept[key].path))}"

@@ -1,4 +1,4 @@
-"""Sample files of lm-evaluation-harness (`--log_samples`): samples_TASK_DATE.jsonl beside results_DATE.json."""
+"""Sample files of lm-eval (`--log_samples`): samples_TASK_DATE.jsonl beside results_DATE.json."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from biaskit.inputs import one_line, parse_json, unpacked
 TOOL = "lm-eval"
 FILE = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl(\.gz)?")
 _NOT_METRICS = frozenset(
-    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
-    + ("doc_hash", "prompt_hash", "target_hash")
+    (
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash"),
+    )
 )
 SAME = 1e-6
 """Relative difference up to which the file's mean is the one that its results state."""
@@ -96,7 +98,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _with_other_means(log: TaskLog) -> TaskLog:
-    """Name the metrics that lm-eval does not make by a mean over samples: a difference of theirs is another."""
+    """Name the metrics that lm-eval does not make by a mean over samples: their differences are others."""
     notes = list(log.notes)
     for metric, own in log.numbers.items():
         stated = log.stated.get(metric)

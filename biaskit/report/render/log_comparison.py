@@ -1,4 +1,4 @@
-"""A comparison of other tools' logs (docs/methods.md#logs): a table for each task, a sentence for each test."""
+"""A comparison of logs (docs/methods.md#logs): a table for each task, a sentence for each test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERDICTS = {
     "no-verdict": "–",
 }
 _NOTE = (
-    "n: samples that both logs have a score of. Difference: the model named later minus the one named earlier,"
+    "n: samples that both logs have a score of. Difference: the model named later minus the earlier one,"
     " with its 95 % interval. p: Holm's, adjusted over all tests of this comparison; below it the verdict"
     " (unclear: no clear difference)."
 )
