@@ -18,7 +18,7 @@ RIGHT = {"first": 0.9, "second": 0.4}
 
 def inspect_logs(folder: Path) -> None:
     """FOLDER/MODEL/*.eval of a task of sums, two epochs, two scorers; a sample of the second model fails."""
-    from inspect_ai import Task, eval
+    import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.scorer import includes, match
@@ -39,9 +39,11 @@ def inspect_logs(folder: Path) -> None:
             )
 
         samples = [Sample(id=f"s{i}", input=f"{i}+1=", target=str(i + 1)) for i in range(N)]
-        task = Task(dataset=samples, scorer=[match(numeric=True), includes()], name="sums")
+        task = inspect_ai.Task(dataset=samples, scorer=[match(numeric=True), includes()], name="sums")
         model = get_model(f"mockllm/{name}", custom_outputs=answer)
-        eval(task, model=model, epochs=2, log_dir=str(folder / name), display="none", fail_on_error=False)
+        inspect_ai.eval(
+            task, model=model, epochs=2, log_dir=str(folder / name), display="none", fail_on_error=False
+        )
 
 
 YAML = """task: sums

@@ -49,9 +49,8 @@ class Archive:
 
     def _content(self, name: str) -> bytes:
         info = self._file.getinfo(name)
-        if info.compress_type == ZSTANDARD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
-            # It adds zstandard to Python's zipfile, which has it by itself from 3.14 on.
-            package("zipfile_zstd", "inspect", "This log")
+        if info.compress_type == ZSTANDARD and not _has_zstandard():
+            package("zipfile_zstd", "inspect", f"{self.where} is packed with Zstandard, which")
         if info.file_size > MOST:
             raise TooMuch(f"has {info.file_size:,} bytes, and at most {MOST:,} are read")
         parts, size = [], 0
@@ -62,6 +61,11 @@ class Archive:
                 if size > MOST:
                     raise TooMuch(f"unpacks to more than {MOST:,} bytes")
         return b"".join(parts)
+
+
+def _has_zstandard() -> bool:
+    """Whether Python's zipfile unpacks Zstandard: from 3.14 on by itself, before with `zipfile_zstd`."""
+    return hasattr(zipfile, "ZIP_ZSTANDARD")
 
 
 @contextlib.contextmanager

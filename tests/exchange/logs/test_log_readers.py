@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -245,8 +246,8 @@ def test_zstandard_without_its_package_says_what_to_install(
     path = marks(tmp_path / "a.eval", ["C"])
     content = path.read_bytes().replace(b"\x08\x00", bytes([archive.ZSTANDARD, 0]))
     path.write_bytes(content)
-    monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
-    monkeypatch.setitem(__import__("sys").modules, "zipfile_zstd", None)
+    monkeypatch.setattr(archive, "_has_zstandard", lambda: False)
+    monkeypatch.setitem(sys.modules, "zipfile_zstd", None)
     with pytest.raises(UsageError, match=r"biaskit\[inspect\]"):
         read_eval(path)
 
