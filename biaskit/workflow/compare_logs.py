@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from biaskit.arguments import PATH
 from biaskit.compare.gate import Outcome, require_equivalent
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.exchange.logs.comparing import SCORE, LogTables, as_contrasts, compare_logs
@@ -84,7 +85,7 @@ def logs_of(named: Sequence[Any]) -> list[Path]:
 
     Raises `UsageError` for a mixture.
     """
-    paths = [expanded(one) if isinstance(one, str | Path) else None for one in named]
+    paths = [expanded(one) if isinstance(one, str | Path) and PATH(one) else None for one in named]
     logs = [path for path in paths if path is not None and is_log(path)]
     others = [
         one.path if isinstance(one, RunResult) else one

@@ -86,8 +86,8 @@ def _newest(logs: Sequence[TaskLog]) -> tuple[list[TaskLog], list[str]]:
         args = kept[key].about.get("task_args")
         if apart := [one.path for one in others if one.about.get("task_args") != args]:
             raise UsageError(
-                f"{one_line(str(apart[0]))} and {one_line(str(kept[key].path))} are of one task and model, and"
-                " gave the task other arguments: name the files to compare."
+                f"{one_line(str(apart[0]))} and {one_line(str(kept[key].path))} are of one task and model"
+                " with other arguments: name the files to compare."
             )
     return list(kept.values()), [
         f"{key[1]}, {key[2]}: of {len(others) + 1} logs the newest is taken, {one_line(str(kept[key].path))}"

@@ -104,12 +104,10 @@ def _basis(row: Row) -> str:
 def unpaired_notes(rows: Sequence[Row]) -> Iterator[str]:
     """What is not paired, with its counts and the first ids; once where it is the same for all scores."""
     for (task, a, b), own in grouped(rows, "task", "model_a", "model_b").items():
-        n_out = {_n_left_out(row): row for row in own}
-        by_reason = {row["reason"]: row for row in own if _n_left_out(row)}
-        for reason, row in by_reason.items():
-            scores = [one["metric"] for one in own if one["reason"] == reason]
-            which = "" if len(by_reason) == 1 and len(n_out) == 1 else f", {', '.join(scores)}"
-            yield f"{task}{which}, {a} and {b}: {count(_n_left_out(row), 'sample')} not paired: {reason}"
+        lacking = [row for row in own if _n_left_out(row)]
+        for (reason,), some in grouped(lacking, "reason").items():
+            which = "" if len(some) == len(own) else f", {', '.join(row['metric'] for row in some)}"
+            yield f"{task}{which}, {a} and {b}: {count(_n_left_out(some[0]), 'sample')} not paired: {reason}"
 
 
 def _n_left_out(row: Row) -> int:
