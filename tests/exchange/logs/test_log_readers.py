@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import zipfile
 from pathlib import Path
@@ -283,3 +284,22 @@ def test_pipes_folders_and_what_is_not_there(name: str, tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(UsageError, match="a pipe"):
         read_logs([path])
+
+
+def test_bytes_that_changed_anywhere_are_one_line_or_do_not_matter(tmp_path: Path) -> None:
+    path = marks(tmp_path / "a.eval", ["C", "I"] * 20)
+    whole, rng = path.read_bytes(), random.Random(17)
+    refused: list[str] = []
+    for _ in range(100):
+        broken = bytearray(whole)
+        for _ in range(rng.choice((1, 5, 40))):
+            broken[rng.randrange(len(broken))] = rng.randrange(256)
+        path.write_bytes(broken)
+        try:
+            log = read_eval(path)
+        except UsageError as error:
+            refused.append(str(error))
+        else:
+            assert log.numbers["match"]["1"] == 1.0
+    assert len(refused) > 50
+    assert not any("\n" in line for line in refused)
