@@ -92,7 +92,7 @@ def _not_comparable(a: TaskLog, b: TaskLog, metric: str) -> str | None:
     for own in (a, b):
         if metric in own.refused:
             return f"in the log of {own.model} {own.refused[metric]}"
-        if metric not in own.numbers:
+        if metric not in own.numbers and (own.metrics() or not metric):  # one without any scores has failed
             return f"the log of {own.model} has no such score" if metric else "the logs have no scores"
     return None
 
@@ -137,7 +137,7 @@ def _means(metric: str, pairing: Pairing, logs: tuple[TaskLog, TaskLog], test: M
     found: Row = {}
     for side, log, values in zip("ab", logs, (pairing.a, pairing.b), strict=True):
         if test.kind == "welch":
-            values = np.array(list(log.numbers[metric].values()))
+            values = np.array(list(log.numbers.get(metric, {}).values()))
         low, high = _interval(values) or (None, None)
         found |= {
             f"n_{side}": values.size,

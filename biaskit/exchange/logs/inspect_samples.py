@@ -73,6 +73,8 @@ def _summaries(archive: Archive) -> Iterator[Any]:
     else:
         found = [match for name in archive.names if (match := _JOURNAL.fullmatch(name))]
         names = [match.group() for match in sorted(found, key=lambda match: int(match.group(1)))]
+    if not names:
+        raise UsageError(f"{archive.where} holds no samples: it was stopped early, or is damaged.")
     for name in names:
         held = archive.json(name)
         if not isinstance(held, list):

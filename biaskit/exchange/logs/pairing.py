@@ -66,7 +66,7 @@ def _why_not(sample: str, a: TaskLog, b: TaskLog, metric: str) -> str | None:
     asked = a.inputs[sample], b.inputs[sample]
     if all(asked) and asked[0] != asked[1]:
         return OTHER_INPUT
-    lacking = [(own, why) for own in (a, b) if (why := own.missing.get(metric, {}).get(sample))]
+    lacking = [(own, why) for own in (a, b) if (why := own.why_missing(metric, sample))]
     if not lacking:
         return None
     return " and ".join(f"{why} in the log of {own.model}" for own, why in lacking)
@@ -76,7 +76,7 @@ def test_of(a: TaskLog, b: TaskLog, metric: str, pairing: Pairing) -> Matched:
     """The test of a − b: of the paired samples, or of all scored ones where none is paired."""
     if pairing.a.size:
         return matched(pairing.a, pairing.b)
-    whole = [np.array(list(own.numbers[metric].values())) for own in (a, b)]
+    whole = [np.array(list(own.numbers.get(metric, {}).values())) for own in (a, b)]
     if not all(own.size for own in whole):
         return Matched("paired", None, reason="no sample has a score in both logs")
     return unmatched(welch(*whole))

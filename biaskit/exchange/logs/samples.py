@@ -68,6 +68,7 @@ class TaskLog:
         numbers: metric → sample → mean over its epochs.
         missing: metric → sample → why it has no number.
         refused: metric → why none of its scores are numbers.
+        failed: samples that ended in an error.
     """
 
     tool: str
@@ -83,6 +84,14 @@ class TaskLog:
     numbers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    failed: frozenset[str] = frozenset()
+
+    def why_missing(self, metric: str, sample: str) -> str | None:
+        """Why a sample of this log has no number; None where it has one."""
+        if sample in self.numbers.get(metric, {}):
+            return None
+        unscored = FAILED if sample in self.failed else NO_SCORE
+        return self.missing.get(metric, {}).get(sample, unscored)
 
     def metrics(self) -> list[str]:
         """Every metric of the log, in its order, those without numbers too."""
@@ -142,7 +151,9 @@ def _with_numbers(
     scored_failures = sum(any(sample in own for own in numbers.values()) for sample in failed)
     if scored_failures and most <= 1:
         notes.append(f"{count(scored_failures, 'sample')} ended in an error and have a score all the same")
-    return replace(log, numbers=numbers, missing=missing, refused=refused, notes=tuple(notes))
+    return replace(
+        log, numbers=numbers, missing=missing, refused=refused, notes=tuple(notes), failed=frozenset(failed)
+    )
 
 
 def _no_numbers(own: Mapping[str, Mapping[int, Any]]) -> str | None:

@@ -243,3 +243,12 @@ def test_at_most_one_page_of_twenty_claims_what_is_not_there(n_models: int, n: i
         for _ in range(pages)
     )
     assert claimed / pages < 0.05 + 2 * math.sqrt(0.05 * 0.95 / pages)
+
+
+def test_a_log_whose_samples_all_failed_is_counted(tmp_path: Path) -> None:
+    failed = [sample(i, {}, error="boom") for i in (1, 2)]
+    paths = [marks(tmp_path / "a.eval", ["C", "I"], model="a")]
+    paths.append(eval_log(tmp_path / "b.eval", failed, model="b"))
+    (row,) = rows_of(paths)
+    assert (row["n_paired"], row["n_without_score"], row["verdict"]) == (0, 2, "not-measured")
+    assert "2 failed in the log of b (1, 2)" in row["reason"]
