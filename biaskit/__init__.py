@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.plan import plan
     from biaskit.workflow.probe import ProbeResult, probe, score_continuations
     from biaskit.workflow.report import report
+    from biaskit.workflow.verify import verify
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ _FACE = {
     "report": "biaskit.workflow.report",
     "score_continuations": "biaskit.workflow.probe",
     "srb": "biaskit.personas.srb.score",
+    "verify": "biaskit.workflow.verify",
 }
 
 __all__ = [
@@ -91,6 +93,7 @@ __all__ = [
     "report",
     "score_continuations",
     "srb",
+    "verify",
 ]
 
 

@@ -6,6 +6,7 @@ and the page show them through `visible`; files that a spreadsheet may open ask 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -14,6 +15,9 @@ JOINERS = "\u200c\u200d"
 """Hidden too, but they belong to scripts and shape their letters."""
 FORMULA_SIGNS, FORMULA_STARTS = "=+-@", ("\t", "\r")
 """What a spreadsheet takes for the beginning of a formula, in any width; and where it may look for one."""
+
+_MARKUP = frozenset("\\`*_{}[]<>#+|~&$@")
+"""What Markdown may read as its own; a bracket that is round does nothing after one that was escaped."""
 
 
 def visible(
@@ -53,6 +57,19 @@ def _unpiled(text: str, most: int) -> str:
         if marks <= most:
             kept.append(c)
     return "".join(kept)
+
+
+def markdown(text: str) -> str:
+    """Foreign text as words inside Markdown: no markup of its own, no new cell of a table, no new line."""
+    return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in visible(text))
+
+
+def fenced(text: str) -> str:
+    """Foreign lines as a block of code in Markdown, behind a fence that none of them can close."""
+    shown = visible(text, keep="\n")
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{shown}\n{fence}"
 
 
 def is_formula(text: str) -> bool:

@@ -22,6 +22,7 @@ COMMANDS = {
     "analyze": "rebuild every table from stored rows, or analyze your own texts",
     "compare": "set models side by side, with tests between them",
     "gate": "hold runs against a policy: exit code 4 unless all of it holds",
+    "verify": "hold a run against itself, and ask its model some of its cells again",
     "report": "write one HTML page about stored runs, with figures and LaTeX tables",
     "export": "write runs in the format of another tool: a log, a task, a card, a summary",
     "import": "put in the answers that a batch service gave to --write-requests",

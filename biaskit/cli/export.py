@@ -23,13 +23,19 @@ _KINDS = {**FORMATS, **GATES}
     + "\n".join(f"  {name:18}{what}" for name, (_, what) in _KINDS.items())
     + "\n\n"
     + examples(
+        "biaskit export RUN --to inspect",
         "biaskit export RUN --to junit --policy gate.toml --out build",
+        "biaskit export PROBE-RUN PERSONAS-RUN --to card --out card",
+        "biaskit export RUN --to evidence --no-texts",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("--to", "FORMAT", "The format, one of those below.", type=click.Choice(list(_KINDS)), required=True)
 @option("--out", "FOLDER", "Where the files go; by default exports/FORMAT in the run's folder.")
 @option("--policy", "FILE", "For junit and github: what is required.")
+@option(
+    "--no-texts texts", None, "For evidence: leave texts out.", is_flag=True, flag_value=False, default=None
+)
 def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
     """Write stored runs in the format of another tool: a log, a task, a card, a build's summary.
 

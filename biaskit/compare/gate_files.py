@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from biaskit.compare.gate import GateResult, Outcome
-from biaskit.foreign import visible
+from biaskit.foreign import markdown, visible
 
 SUITE = "biaskit gate"
 
@@ -41,17 +41,19 @@ def summary(result: GateResult) -> str:
     """Markdown for a build's summary: one line for each requirement, and the rows that do not hold."""
     verdict = "holds" if result.holds else "does not hold"
     lines = [f"### biaskit gate {verdict}", "", "| Requirement | Rows | Outcome |", "|---|---|---|"]
-    lines += [f"| {_cell(one.require.title)} | {one.n_rows:,} | {_outcome(one)} |" for one in result.outcomes]
+    lines += [
+        f"| {markdown(one.require.title)} | {one.n_rows:,} | {_outcome(one)} |" for one in result.outcomes
+    ]
     for one in result.outcomes:
         if not one.holds:
-            lines += ["", f"**{_cell(one.require.title)}**", "", *(f"- {_cell(line)}" for line in one.lines)]
+            lines += [
+                "",
+                f"**{markdown(one.require.title)}**",
+                "",
+                *(f"- {markdown(line)}" for line in one.lines),
+            ]
     return "\n".join(lines) + "\n"
 
 
 def _outcome(one: Outcome) -> str:
-    return "holds" if one.holds else _cell(one.text.partition(" does not hold: ")[2].rstrip("."))
-
-
-def _cell(text: str) -> str:
-    """Foreign text inside Markdown: no markup of its own, no new cell."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>()#+!|~&$@" else letter for letter in visible(text))
+    return "holds" if one.holds else markdown(one.text.partition(" does not hold: ")[2].rstrip("."))

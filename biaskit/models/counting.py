@@ -41,6 +41,42 @@ def tokens_for(longest: int) -> int:
     return max(FEWEST_TOKENS, longest // 2 + 2)
 
 
+def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequest]:
+    """A cell's n draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
+    found = []
+    for number in range(request.first_draw, request.first_draw + n):
+        key = key_of({"cell": request.key, "draw": number})
+        seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
+        found.append(DrawRequest(key, request.prompt, sampling, seed, number, request.key))
+    return found
+
+
+def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Scored:
+    """What the draws of a cell say, in their order; `last` is the one that arrived last."""
+    texts = list(dict.fromkeys(expression.text for expression in request.expressions))
+    counts = dict.fromkeys(texts, 0)
+    for draw in drawn:
+        if draw.finish in ("refusal", "filter"):
+            continue  # says no expression
+        said = match(draw.text, texts, ended=draw.finish != "length")
+        if said is not None:
+            counts[said] += 1
+    # Of several texts in one request the first carries the prompt's tokens.
+    prompt = [k for draw in drawn if (k := draw.answered.prompt_tokens) is not None]
+    new = [k for draw in drawn if (k := draw.answered.new_tokens) is not None]
+    tokens = (sum(prompt) if prompt else None, sum(new) if len(new) == len(drawn) else None)
+    return Scored(
+        key=request.key,
+        prompt=last.prompt,
+        estimator="sampling",
+        log_probs=tuple(LogProb(e.group, e.text, None, None) for e in request.expressions),
+        answered=Answered(last.answered.by, last.answered.at, *tokens),
+        draws=len(drawn),
+        counts=counts,
+        answers=tuple((draw.text, draw.finish) for draw in drawn),
+    )
+
+
 class SampledScorer:
     """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per expression.
 
@@ -95,8 +131,8 @@ class SampledScorer:
         draws: list[DrawRequest] = []
         for request in requests:
             with naming(request):
-                _check_expressions(request)
-            own = self._draws_of(request)
+                check_expressions(request)
+            own = draws_of(request, self._n, self._sampling)
             draws += own
             cell_of |= {draw.key: request.key for draw in own}
         try:
@@ -116,15 +152,6 @@ class SampledScorer:
         cells = tuple((request,) for request in requests)
         tokens = planned.prompt_tokens, planned.new_tokens_max
         return Plan(cells, planned.calls, *tokens, planned.cost_max, planned.notes)
-
-    def _draws_of(self, request: ScoreRequest) -> list[DrawRequest]:
-        """A cell's draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
-        found = []
-        for number in range(request.first_draw, request.first_draw + self._n):
-            key = key_of({"cell": request.key, "draw": number})
-            seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
-            found.append(DrawRequest(key, request.prompt, self._sampling, seed, number, request.key))
-        return found
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """The generator's own estimate for the tokens of these cells."""
@@ -232,34 +259,11 @@ class _CellsInFlight:
 
 
 def _scored(cell: _Open) -> Scored:
-    texts = list(dict.fromkeys(expression.text for expression in cell.request.expressions))
-    counts = dict.fromkeys(texts, 0)
-    for draw in cell.drawn:
-        if draw.finish in ("refusal", "filter"):
-            continue  # says no expression
-        said = match(draw.text, texts, ended=draw.finish != "length")
-        if said is not None:
-            counts[said] += 1
-    last, n = cell.drawn[-1], len(cell.drawn)
     place = {key: i for i, key in enumerate(cell.asked)}
-    in_order = sorted(cell.drawn, key=lambda draw: place[draw.key])
-    # Of several texts in one request the first carries the prompt's tokens.
-    prompt = [k for draw in cell.drawn if (k := draw.answered.prompt_tokens) is not None]
-    new = [k for draw in cell.drawn if (k := draw.answered.new_tokens) is not None]
-    tokens = (sum(prompt) if prompt else None, sum(new) if len(new) == n else None)
-    return Scored(
-        key=cell.request.key,
-        prompt=last.prompt,
-        estimator="sampling",
-        log_probs=tuple(LogProb(e.group, e.text, None, None) for e in cell.request.expressions),
-        answered=Answered(last.answered.by, last.answered.at, *tokens),
-        draws=n,
-        counts=counts,
-        answers=tuple((draw.text, draw.finish) for draw in in_order),
-    )
+    return count_draws(cell.request, sorted(cell.drawn, key=lambda draw: place[draw.key]), cell.drawn[-1])
 
 
-def _check_expressions(request: ScoreRequest) -> None:
+def check_expressions(request: ScoreRequest) -> None:
     """An expression that can never match would count as one that is never said."""
     for expression in request.expressions:
         if not can_match(expression.text):

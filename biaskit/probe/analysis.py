@@ -61,7 +61,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     order = [one.cell for one in cells]
     made["probe_next"] = stored.said_next.rows(order)
     answers = stored.answers
-    n_not_used = read_continuations(run, manifest, answers, _places, reading)
+    n_not_used = read_continuations(run, manifest, answers, cell_places, reading)
     made["probe_outcomes"], more = outcome_rows(answers, order)
     if answers.cells:
         rows_of_cells = zip(made["probe_cells"], order, strict=True)
@@ -132,7 +132,7 @@ class _StoredCells:
 def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
-    cells, places = _places(manifest, design)
+    cells, places = cell_places(manifest, design)
     found: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
@@ -206,10 +206,10 @@ def _wording(cell: Cell) -> tuple[str, str, int]:
     return cell.model, cell.bias_type, cell.template_id
 
 
-_CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
 
 
-def _places(
+def cell_places(
     manifest: Mapping[str, Any], design: ProbeDesign
 ) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
     """Every cell of every model, and which of them a row answers: two labels of one model share its rows."""
@@ -218,7 +218,7 @@ def _places(
     for label, entry in manifest["models"].items():
         shared = model_key(entry["fingerprint"], design.study, entry.get("estimator", "exact"))
         for cell, *_ in product(design, label, entry["prompt_form"]):
-            places.setdefault((shared, *(getattr(cell, name) for name in _CELL)), []).append(len(cells))
+            places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
             cells.append(cell)
 
     @cache
@@ -240,7 +240,7 @@ def _places(
         if "model_key" not in row:
             return by_key().get(row["key"], ())
         try:
-            return places.get((row["model_key"], *(row.get(name) for name in _CELL)), ())
+            return places.get((row["model_key"], *(row.get(name) for name in CELL)), ())
         except TypeError:  # a list or a table where a label belongs
             return ()
 

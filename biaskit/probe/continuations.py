@@ -208,6 +208,15 @@ PlacesOf = Callable[[Mapping[str, Any]], Sequence[int]]
 Places = Callable[[Mapping[str, Any], ProbeDesign], tuple[list[Cell], PlacesOf]]
 
 
+def continued_models(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The models of a manifest that were continued, each as the entry that keys of continuations rest on."""
+    return {
+        label: {**entry, **entry["continuations"]}
+        for label, entry in manifest["models"].items()
+        if entry.get("continuations")
+    }
+
+
 def read_continuations(
     run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, places_of: Places, reading: Reading
 ) -> int:
@@ -218,11 +227,7 @@ def read_continuations(
     path, design = rows_file(run, ROWS), answers.design
     if not path.exists():
         return 0
-    models = {
-        label: {**entry, **entry["continuations"]}
-        for label, entry in manifest["models"].items()
-        if entry.get("continuations")
-    }
+    models = continued_models(manifest)
     answers.cells = {cell: said for cell, said in answers.cells.items() if cell.model not in models}
     cells, places = places_of({"models": models}, design)
     seen: set[tuple[int, int]] = set()

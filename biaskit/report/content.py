@@ -110,6 +110,7 @@ class Content:
     bibtex: str = ""
     reference: Literal["parity", "labour", "both", "none"] = "both"
     gate: Gate | None = None  # of two models held against each other
+    verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
 
     def judged(self) -> Content:
         """The same content with the verdicts of all its tests as the claims of one page."""

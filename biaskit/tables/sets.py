@@ -73,6 +73,11 @@ class TableSet:
         content = self._content.get(name)
         return [] if content is None else rows_of(Path(f"{name}.csv"), content)
 
+    @property
+    def content(self) -> Mapping[str, bytes]:
+        """Name of a table → its file, as `write` puts it in place."""
+        return self._content
+
     def write(self) -> list[str]:
         """Put all tables in place, and take away those that this analysis does not make.
 

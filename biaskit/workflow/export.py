@@ -16,15 +16,27 @@ from biaskit.files import files_of, is_intact, read_record, write_set
 from biaskit.inputs import expanded
 from biaskit.progress import Watcher, watching
 from biaskit.report.content import Content
+from biaskit.report.deviations import deviations_of
 from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.compare import compared_tables
 from biaskit.workflow.gate import gate
+from biaskit.workflow.report import papers_in, title_of, verified_lines
 from biaskit.workflow.result import RunResult, run_path
 
 EXPORTS = "exports"
 RECORD = ".biaskit.json"
-FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType({})
+FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
+        "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit's folder, as one zip with digests"),
+        "inspect": (
+            "biaskit.exchange.inspect_log:as_inspect",
+            "logs of Inspect, one per model and bias type",
+        ),
+    }
+)
 """Format → (module:function that makes its files, what it is in a few words)."""
 GATES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -98,8 +110,16 @@ def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watche
     make_fit(paths, watcher)
     collection = gather(paths)
     made = compared_tables(collection)
-    content = Content("", collection.parts, {"tests": made.tests}, notes=collection.notes).judged()
-    return Source(collection, content, options)
+    content = Content(
+        title_of(collection.parts),
+        collection.parts,
+        {"tests": made.tests},
+        notes=collection.notes,
+        deviations=deviations_of(papers_in(collection)),
+        bibtex="\n\n".join(bibtex_of(papers_in(collection)).values()),
+        verified=verified_lines(collection),
+    )
+    return Source(collection, content.judged(), options)
 
 
 def _maker(name: str) -> Callable[[Any], ExportFiles]:

@@ -25,7 +25,7 @@ from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
-from biaskit.tables.sets import read_set
+from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
 
@@ -175,6 +175,13 @@ def analyse_personas(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Every table of a run from its rows, rows between models included; returns the notes."""
+    return tables_of_texts(run, overrides, watcher=watcher).write()
+
+
+def tables_of_texts(
+    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
+) -> TableSet:
+    """The same tables in memory; nothing is written."""
     from biaskit.compare.within_run import between_persona_models, merge_tests
 
     tables = analyse_texts(run, overrides, watcher=watcher)
@@ -193,4 +200,4 @@ def analyse_personas(
             tables.add("srb_change", changes)
         tables.add("tests", merge_tests(tables.rows("tests"), rows))
         tables.notes += more
-    return tables.write()
+    return tables

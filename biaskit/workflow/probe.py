@@ -31,7 +31,7 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.sets import read_set
+from biaskit.tables.sets import TableSet, read_set
 from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
 from biaskit.workflow.result import RunResult, table_property
@@ -152,23 +152,30 @@ def probe(
     line to act on.
     """
     given = locals()
+    overrides = overrides_of(given)
+    return probe_study(
+        load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
+    )
+
+
+def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `probe` that change its study, as keys."""
     overrides: dict[str, Any] = {}
-    lists = (jobs, templates, instructions, expressions)
+    lists = [given[name] for name in ("jobs", "templates", "instructions", "expressions")]
     if any(isinstance(value, str) and is_path(value) for value in lists):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
-        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
+        name = f"{Path(given['study']).stem}{OWN_LISTS}"
+        overrides |= {"name": name, "summary": "", **OWN_TITLES}
     for name in ("jobs", "templates", "instructions"):
         overrides |= list_override(name, given[name])
-    if expressions is not None:
+    if (expressions := given["expressions"]) is not None:
         if not expressions:
             raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
         key = "expressions.source" if is_path(expressions) else "expressions.every"
         overrides[key] = expressions
     overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
     overrides |= stated_keys(given, "draws", "max_draws_per_cell", "continuations")
-    return probe_study(
-        load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
-    )
+    return overrides
 
 
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
@@ -247,6 +254,11 @@ def _look_at_forms(
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
     """Every table of a run from its rows, rows between models included; returns the notes."""
+    return tables_of_probe_run(run, overrides).write()
+
+
+def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
+    """The same tables in memory; nothing is written."""
     from biaskit.compare.within_run import between_models, merge_tests
 
     tables = analyse_probe_rows(run, overrides)
@@ -263,7 +275,7 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
         )
         tables.add("tests", merge_tests(tables.rows("tests"), rows))
         tables.notes += more
-    return tables.write()
+    return tables
 
 
 @checked()

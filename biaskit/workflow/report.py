@@ -42,6 +42,7 @@ from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.runs.verification import verified_line
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
@@ -177,7 +178,7 @@ def stored_content(run: Path) -> Content:
     """What the stored tables of a run hold, for findings: no row is read, no model held against another."""
     collection = gather([run])
     return Content(
-        title=_title(collection.parts),
+        title=title_of(collection.parts),
         parts=collection.parts,
         between={},
         notes=collection.notes,
@@ -199,20 +200,21 @@ def _content(
     collection = gather(named.paths)
     between, notes, folder, gate = _between(collection, named, settings, out)
     content = Content(
-        title=_title(collection.parts),
+        title=title_of(collection.parts),
         parts=collection.parts,
         between=between,
         notes=tuple(dict.fromkeys((*collection.notes, *notes))),
-        deviations=deviations_of(_papers(collection)),
+        deviations=deviations_of(papers_in(collection)),
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
         command=_command(named, texts),
         versions=versions(),
-        bibtex="\n\n".join(bibtex_of(_papers(collection)).values()),
+        bibtex="\n\n".join(bibtex_of(papers_in(collection)).values()),
         reference=settings.get("reference", _reference(collection)),
         gate=gate,
+        verified=verified_lines(collection),
     )
-    return _with_rows(content.judged(), collection), folder
+    return with_rows(content.judged(), collection), folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +266,19 @@ def _between(
     return made.content.between, made.warnings, first if alone and named.folder is None else made.path, gate
 
 
+def verified_lines(collection: Collection) -> tuple[str, ...]:
+    """What stands of each run in its verification.json, with its folder where there are several."""
+    found = [(run.path, verified_line(run.path, run.analysis.get("rows_digest"))) for run in collection.runs]
+    several = len(found) > 1
+    return tuple(f"{path.name}: {line}" if several else line for path, line in found if line)
+
+
 def _with_title(command: str, title: str) -> str:
     return f"{command} --title {shlex.quote(title)}"
 
 
-def _title(parts: Sequence[Part]) -> str:
+def title_of(parts: Sequence[Part]) -> str:
+    """The title of a page that was given none."""
     labels = list(dict.fromkeys(model.label for part in parts for model in part.models))
     return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
 
@@ -278,7 +288,7 @@ def _reference(collection: Collection) -> Any:
     return next((one for one in stated if one), "both")
 
 
-def _papers(collection: Collection) -> list[str]:
+def papers_in(collection: Collection) -> list[str]:
     """Corpora whose papers are cited, each once."""
     return list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
 
@@ -294,7 +304,7 @@ def _command(named: _Named, texts: bool) -> str:
 # --- what the rows add -------------------------------------------------------------------------------
 
 
-def _with_rows(content: Content, collection: Collection) -> Content:
+def with_rows(content: Content, collection: Collection) -> Content:
     """The same content with prompts, example texts and sentences; every file of rows is read once."""
     prompts: list[PromptShown] = []
     examples: list[ExampleText] = []

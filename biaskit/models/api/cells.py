@@ -213,7 +213,7 @@ class Cells:
         if not isinstance(answer, tuple):
             return Failed(request.key, str(answer))
         listing, who = answer
-        log_probs = tuple(_bounded(expression, text, listing, k) for expression, text in forms)
+        log_probs = tuple(bound_form(expression, text, listing, k) for expression, text in forms)
         return self._scored(request, "top-k", log_probs, [who], listed={"": listing})
 
     # --- rows ---
@@ -262,7 +262,7 @@ def _too_probable(log_probs: Sequence[LogProb]) -> bool:
     return math.fsum(map(math.exp, outer)) > 1 + 1e-6
 
 
-def _bounded(expression: Expression, text: str, listing: Sequence[tuple[str, float]], k: int) -> LogProb:
+def bound_form(expression: Expression, text: str, listing: Sequence[tuple[str, float]], k: int) -> LogProb:
     """What a list says of one form alone; what it says of a group is joint (docs/methods.md#top-k-bounds)."""
     values = [value for token, value in listing if token == text]
     if values:

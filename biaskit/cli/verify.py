@@ -1,0 +1,89 @@
+"""`biaskit verify`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Any
+
+import click
+
+from biaskit.cli.compare import DOES_NOT_HOLD
+from biaskit.cli.options import examples, option, with_format, with_price, with_tokenizer, with_verbose
+from biaskit.cli.output import FINISHED_WITH_MISSING
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
+from biaskit.report.render.text import fold
+from biaskit.runs.store import find_run
+from biaskit.runs.verification import Verification
+from biaskit.workflow.verify import CELLS, verify
+
+EXIT_CODES = {"agrees": 0, "differs": DOES_NOT_HOLD, "not-checked": FINISHED_WITH_MISSING}
+_SAID = {"agrees": "agrees", "differs": "DIFFERS", "not-checked": "not checked"}
+_VERDICT = {
+    "agrees": "The run agrees",
+    "differs": "The run differs",
+    "not-checked": "Nothing differs, and something could not be checked",
+}
+_DTYPES = click.Choice(["auto", "float32", "bfloat16", "float16"])
+_MODEL = (
+    "A model that stands for the run's own, where that lies elsewhere; LABEL=MODEL of several. Repeatable."
+)
+_KEY = "Environment variable with the key of an api: model. Never the key itself."
+
+
+@click.command(
+    "verify",
+    epilog=examples(
+        "biaskit verify RUN",
+        "biaskit verify RUN --cells 200 --seed 7 --by 'A. Reader'",
+        "biaskit verify /media/their-run --out verification.json",
+        "biaskit verify RUN --no-model",
+    ),
+)
+@click.argument("run", required=False, metavar="[RUN]")
+@option(
+    "--cells", "N", "Cells or texts of each model to ask again.", type=click.IntRange(min=1), default=CELLS,
+    show_default=True,
+)  # fmt: skip
+@option("--seed", "N", "Of the random draw; by default another each time.", type=click.IntRange(min=0))
+@option("--no-model ask", None, "Ask no model.", is_flag=True, flag_value=False, default=True)
+@option("--model", "MODEL", _MODEL, multiple=True)
+@option("--by", "NAME", "Who verifies, for verification.json; otherwise it names nobody.", default="")
+@option("--out", "FILE", "Where verification.json goes; by default into the run's folder.")
+@option("--device", None, "cpu, cuda, cuda:N, mps, or map.", default="auto", show_default=True)
+@option("--dtype", None, "By default the run's own.", type=_DTYPES, default="auto", show_default=True)
+@option("--api-key-env", "VAR", _KEY, multiple=True)
+@option("--endpoint-name", "NAME", "The name that the run used instead of the base URL.")
+@option("--max-cost", "USD", "The most that asking may cost.", type=float)
+@with_price
+@with_tokenizer
+@option("--yes", None, "Ask the models that the run names without a question.", is_flag=True)
+@with_verbose
+@with_format("How the result is printed.", ("text", "json"))
+def command(run: str | None, yes: bool, verbose: bool, output_format: str, **chosen: Any) -> None:
+    """Hold a stored RUN against itself, and ask its model some of its cells again.
+
+    Rows, lists, signature and tables are checked without a model; then cells drawn at random are asked again
+    on this machine. No row is touched or added; what is found goes to verification.json. Exit codes: 0 all
+    agrees, 1 failed, 2 wrong use, 3 nothing differs but something could not be checked, 4 something differs.
+    """
+    path = find_run(run)
+    with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
+        found = verify(path, watcher=watcher, **chosen)
+    if output_format == "json":
+        emit_json(found.as_json())
+    else:
+        emit(_lines(found))
+    sys.exit(EXIT_CODES[found.outcome])
+
+
+def _lines(found: Verification) -> str:
+    """A line for each check, then the verdict."""
+    names = [f"{one.name}{f', {one.model}' if one.model else ''}" for one in found.checks]
+    said, named = max(map(len, _SAID.values())), max(map(len, names))
+    lines: list[str] = []
+    for name, one in zip(names, found.checks, strict=True):
+        first = f"{_SAID[one.outcome]:{said}}  {name:{named}}  "
+        lines += fold(one.text, width(), first=first, then=" " * len(first))
+    lines += fold(f"{_VERDICT[found.outcome]} (seed {found.seed}).", width())
+    return "\n".join(lines) + "\n"

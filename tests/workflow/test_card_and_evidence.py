@@ -1,0 +1,111 @@
+"""A model card's section and an audit's zip: numbers of the tables, foreign text inert, the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import biaskit as bk
+from biaskit.exchange.evidence import zipped
+from biaskit.foreign import fenced, markdown
+from biaskit.wording import percent
+
+HOSTILE = "[m](x)|<b>`&amp;*"
+
+
+@pytest.fixture
+def run(quick_folder: Path) -> Path:
+    lines = [
+        {"contains": "nurse", "log_probs": {" She": -0.5, " He": -1.5}},
+        {"log_probs": {" He": -0.4, " She": -1.8, " They": -2.5}},
+    ]
+    Path("m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
+    chosen = {"jobs": "nurse,secretary,plumber,carpenter", "templates": "1-3", "out": "run"}
+    return bk.probe(f"{HOSTILE}=scripted:m.jsonl", watcher=bk.Silent(), **chosen).path
+
+
+def export(run: Path, to: str, **more: object) -> bytes:
+    return bk.export(run, to=to, watcher=bk.Silent(), **more).path.read_bytes()
+
+
+def inside(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name.removeprefix("evidence/"): archive.read(name) for name in archive.namelist()}
+
+
+def test_the_card_has_the_numbers_of_the_tables(run: Path) -> None:
+    card = export(run, "card").decode("utf-8")
+    groups = bk.load(run, watcher=bk.Silent()).groups
+    for row in groups[groups["gender"] == "female"].to_dict("records"):
+        assert f"{percent(row['share'])} %" in card
+        assert f"{percent(row['coverage'])} %" in card
+    assert "clear difference" in card
+    assert "biaskit verify RUN" in card
+    assert "A share under parity is not a verdict" in card
+
+
+def test_foreign_text_is_only_text_on_the_card(run: Path) -> None:
+    card = export(run, "card").decode("utf-8")
+    outside = "".join(card.split("```")[::2])
+    assert "[m](" not in outside.replace("\\[", "")
+    assert "<b>" not in outside.replace("\\<", "")
+    assert markdown(HOSTILE) in outside
+    table = [line for line in card.splitlines() if line.startswith("|")]
+    assert 1 == len({line.replace("\\|", "").count("|") for line in table})
+
+
+def test_a_fence_cannot_be_closed_from_inside() -> None:
+    fence = fenced("a\n````\nb").split("\n")[0]
+    assert "`````" == fence
+
+
+def test_evidence_is_the_same_twice_and_its_sums_hold(run: Path) -> None:
+    first = export(run, "evidence")
+    assert first == export(run, "evidence")
+    files = inside(first)
+    sums = dict(reversed(line.split("  ")) for line in files.pop("SHA256SUMS").decode().splitlines())
+    assert {name: hashlib.sha256(content).hexdigest() for name, content in files.items()} == sums
+    for name in ("page.html", "card.md", "limits.md", "deviations.md", "versions.json", "crosswalk.md"):
+        assert files[name]
+    assert (run / "tables" / "probe_groups.csv").read_bytes() == files["results/run-1/probe_groups.csv"]
+    stored = json.loads(files["protocol/run-1.json"])["files"]["probe.jsonl"]
+    assert hashlib.sha256((run / "probe.jsonl").read_bytes()).hexdigest() == stored
+
+
+def test_evidence_says_whether_there_is_a_verification(run: Path) -> None:
+    before = inside(export(run, "evidence"))
+    assert "No verification lies here" in before["README.md"].decode()
+    bk.verify(run, seed=1, watcher=bk.Silent())
+    after = inside(export(run, "evidence"))
+    assert (run / "verification.json").read_bytes() == after["verification/run-1.json"]
+    assert "Verified on" in after["card.md"].decode()
+
+
+def test_texts_are_left_out_where_that_is_asked_for(quick_folder: Path) -> None:
+    texts = [f"{who} is a nurse and a quokka who helps in the town." for who in ("She", "He")] * 4
+    run = bk.analyze_texts(
+        {"text": texts, "job": ["nurse"] * len(texts)},
+        occupation="job",
+        settings={"permutations": 19, "clusters": False},
+        out="mine",
+        watcher=bk.Silent(),
+    ).path
+    assert "left out by --no-texts" in inside(export(run, "evidence", texts=False))["README.md"].decode()
+
+
+def test_the_crosswalk_claims_no_conformity(run: Path) -> None:
+    text = inside(export(run, "evidence"))["crosswalk.md"].decode()
+    assert "claims no conformity" in text
+    for named in ("Article 10", "Article 15", "Annex IV", "MEASURE 2.11", "TR 24027"):
+        assert named in text
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "Evidence of" not in line]
+    assert all(5 == line.count("|") for line in rows)
+
+
+def test_a_zip_follows_from_its_files_alone() -> None:
+    assert zipped({"b": b"1", "a": b"2"}) == zipped({"a": b"2", "b": b"1"})
