@@ -214,6 +214,6 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
 
 
 def _remedy(run: Path) -> str:
-    if (read_record(run / "manifest.json") or {}).get("engine") == "compare":  # which has no rows
+    if (read_record(run / "manifest.json") or {}).get("engine") in ("compare", "compare-logs"):
         return "give the compare command again"
     return f"`biaskit analyze {run}` makes the tables again"

@@ -1,0 +1,1 @@
+"""Logs that other tools wrote, sample by sample: read, gathered, paired."""
