@@ -7,6 +7,7 @@ gives the same vectors for every hash seed and number of threads.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import logging
@@ -107,6 +108,18 @@ def n_epochs(n_tokens: int) -> int:
     return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
 
 
+def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
+    """What `train` tells gensim beside the sentences and the seed."""
+    return {
+        "vector_size": VECTOR_SIZE,
+        "window": WINDOW,
+        "min_count": 1,
+        "sg": 0,
+        "negative": NEGATIVE_SAMPLES,
+        "epochs": epochs,
+    }
+
+
 def train(
     sentences: Sentences,
     *,
@@ -133,12 +146,7 @@ def train(
         # The time is in gensim's C loop: its `corpus_file`, or calling that loop ourselves, is no faster.
         model = Word2Vec(
             passes,
-            vector_size=VECTOR_SIZE,
-            window=WINDOW,
-            min_count=1,
-            sg=0,
-            negative=NEGATIVE_SAMPLES,
-            epochs=n_epochs(n_tokens) if epochs is None else epochs,
+            **settings(n_epochs(n_tokens) if epochs is None else epochs),
             workers=workers,
             seed=seed,
             callbacks=[_epoch_counter(progress)] if progress else (),
@@ -235,6 +243,17 @@ class TrainingTexts:
     def n_tokens(self) -> int:
         """Words of all texts, repetitions counted."""
         return int(self.ids.size)
+
+    def vocabulary(self) -> list[str]:
+        """The words that occur, in alphabetical order: the rows of every model trained on them."""
+        return sorted(self.words[place] for place in np.unique(self.ids).tolist())
+
+    def digest(self) -> str:
+        """SHA-256 of the texts, their order and how long a sentence may be."""
+        found = hashlib.sha256(json.dumps([LONGEST_SENTENCE, len(self.ids), *self.words]).encode("ascii"))
+        for numbers, kind in ((self.ids, "<i4"), (self.starts, "<i8")):
+            found.update(np.ascontiguousarray(numbers, dtype=kind))
+        return found.hexdigest()
 
     def sentences(self, limit: int = LONGEST_SENTENCE) -> Iterator[list[str]]:
         """One list of words for each text; a text of more than `limit` words comes in pieces."""

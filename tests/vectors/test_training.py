@@ -14,11 +14,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes.training_texts import equal, random_corpus
 from numpy.typing import NDArray
 
 import biaskit
@@ -39,19 +40,6 @@ from biaskit.vectors.training import (
 
 SINGLE = 1e-6  # of a float32
 WAIT_S = 60
-
-
-def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: int = 0) -> TrainingTexts:
-    rng = np.random.default_rng(seed)
-    words = sorted(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(n_words))
-    ids = rng.zipf(1.5, size=n_texts * length).clip(max=n_words).astype(np.int32) - 1
-    return TrainingTexts(words, ids, np.arange(n_texts + 1) * length)
-
-
-def equal(a: Sequence[Vectors], b: Sequence[Vectors]) -> bool:
-    return [v.words for v in a] == [v.words for v in b] and all(
-        np.array_equal(x.matrix, y.matrix) for x, y in zip(a, b, strict=True)
-    )
 
 
 def python(program: str, *, file: bool = False, **environment: str) -> str:

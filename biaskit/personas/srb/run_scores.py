@@ -30,6 +30,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
+from biaskit.vectors.kept import kept_or_trained
 from biaskit.vectors.training import (
     NEARLY_UNTRAINED,
     TrainingTexts,
@@ -38,7 +39,6 @@ from biaskit.vectors.training import (
     median_cosine,
     n_epochs,
     train_on_lists,
-    train_seeds,
 )
 from biaskit.wording import first_words
 
@@ -83,7 +83,7 @@ def word_vectors(
     ordered = sorted(documents.texts, key=lambda text: text.key)
     tokens = documents.tokens
     corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, [text.place for text in ordered])
-    models = tuple(train_seeds(corpus, seeds=seeds, progress=progress))
+    models = tuple(kept_or_trained(corpus, seeds=seeds, progress=progress))
     record = {
         "source": "corpus",
         "seeds": list(seeds),
