@@ -26,6 +26,7 @@ from biaskit.errors import BiaskitError, UsageError
 from biaskit.files import cache_dir, write_atomically
 from biaskit.inputs import Inputs
 from biaskit.provenance import digest, versions
+from biaskit.vectors.seeds import train_seeds
 from biaskit.vectors.training import (
     FloatMatrix,
     TrainingProgress,
@@ -33,7 +34,6 @@ from biaskit.vectors.training import (
     Vectors,
     n_epochs,
     settings,
-    train_seeds,
 )
 
 FORMAT = 1

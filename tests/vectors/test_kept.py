@@ -16,7 +16,8 @@ from fakes.training_texts import equal, random_corpus
 from biaskit.errors import UsageError
 from biaskit.vectors import kept as module
 from biaskit.vectors.kept import kept_or_trained
-from biaskit.vectors.training import TrainingTexts, Vectors, train_seeds
+from biaskit.vectors.seeds import train_seeds
+from biaskit.vectors.training import TrainingTexts, Vectors
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import numpy as np
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
+from biaskit.personas.words.labelled_texts import of_columns
 from biaskit.personas.words.run_lists import RunLists
 from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
@@ -122,8 +123,8 @@ def _areas(
             chosen[origin] = _choose(one, study)
     counts = documents.tokens.counts()
     places = [text.place for one in chosen.values() if isinstance(one, _Chosen) for text in one.texts]
-    occurs = np.bincount(counts[places].indices, minlength=counts.shape[1]) > 0
-    columns = np.flatnonzero(kept & occurs)
+    occurs = np.unique(counts[places].indices)
+    columns = occurs[kept[occurs]]
     samples = {
         origin: one if isinstance(one, str) else one.sample(counts, columns, study)
         for origin, one in chosen.items()
@@ -159,7 +160,7 @@ class _Chosen:
     def sample(self, counts: csr_matrix, columns: IntArray, study: PersonasStudy) -> Sample:
         """Their counts of the words that may be used."""
         return Sample.shuffled(
-            counts[[text.place for text in self.texts]][:, columns],
+            of_columns(counts[[text.place for text in self.texts]], columns),
             [text.gender == WOMEN_AND_MEN[0] for text in self.texts],
             [text.template_id for text in self.texts],
             generator(study.seed, "text_transfer", self.of.key),
