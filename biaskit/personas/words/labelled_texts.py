@@ -83,7 +83,7 @@ def labelled_texts(
     rows = [i for i, label in enumerate(labels) if label in groups]
     own = tuple(labels[i] for i in rows)
     some = csr_matrix(counts, dtype=np.float64)[rows]
-    # By the words that occur, never by the vocabulary: that grows with the run, and this is done for each part.
+    # By the words that occur, not by the vocabulary: that grows with the run, and this is done for each part.
     columns = np.unique(some.indices[some.data > 0])
     outside = np.zeros((len(groups), len(columns)))
     if elsewhere:
