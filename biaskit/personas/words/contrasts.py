@@ -260,6 +260,8 @@ def _nulls(
 ) -> list[list[_Statistics]]:
     """Statistics of n shuffles: per method, per contrast; none of a contrast without a list."""
     found: list[list[list[_Statistics]]] = [[[] for _ in contrasts] for _ in log_odds]
+    if not n:
+        return [[_joined(blocks) for blocks in of_method] for of_method in found]
     for counts in permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups):
         for one, of_method in zip(log_odds, found, strict=True):
             scores = _Scores(one, texts, counts)
