@@ -90,7 +90,7 @@ def _read(key: str, n_words: int) -> FloatMatrix | None:
         head, _, content = _FILE.content(path).partition(b"\n")
         if head != _head(key, content):
             return None
-        matrix = np.load(io.BytesIO(content), allow_pickle=False)
+        matrix: FloatMatrix = np.load(io.BytesIO(content), allow_pickle=False)
         if matrix.shape == (n_words, settings()["vector_size"]) and matrix.dtype == np.float32:
             with contextlib.suppress(OSError):
                 os.utime(path)  # used: what is oldest goes first

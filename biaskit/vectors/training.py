@@ -247,7 +247,7 @@ class TrainingTexts:
         """SHA-256 of the texts, their order and how long a sentence may be."""
         found = hashlib.sha256(json.dumps([LONGEST_SENTENCE, len(self.ids), *self.words]).encode("ascii"))
         for numbers, kind in ((self.ids, "<i4"), (self.starts, "<i8")):
-            found.update(np.ascontiguousarray(numbers, dtype=kind))
+            found.update(np.ascontiguousarray(numbers, dtype=kind).data)
         return found.hexdigest()
 
     def sentences(self, limit: int = LONGEST_SENTENCE) -> Iterator[list[str]]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
@@ -108,7 +108,7 @@ def labelled_texts(
     )
 
 
-def of_columns(counts: csr_matrix, columns: IntArray) -> csr_matrix:
+def of_columns(counts: csr_matrix, columns: NDArray[np.signedinteger[Any]]) -> csr_matrix:
     """The columns `[k]` of sparse counts, ascending; takes as long as there are entries, not columns."""
     from scipy.sparse import csr_matrix
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
@@ -20,7 +21,7 @@ from biaskit.personas.words.labelled_texts import of_columns
 from biaskit.personas.words.run_lists import RunLists
 from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.held_out import HeldOut, Sample, across, area_interval, strata_with_both, within
 from biaskit.stats.resampling import generator
@@ -157,7 +158,9 @@ class _Chosen:
     texts: tuple[TextDocument, ...]
     is_cut: bool  # more were there
 
-    def sample(self, counts: csr_matrix, columns: IntArray, study: PersonasStudy) -> Sample:
+    def sample(
+        self, counts: csr_matrix, columns: NDArray[np.signedinteger[Any]], study: PersonasStudy
+    ) -> Sample:
         """Their counts of the words that may be used."""
         return Sample.shuffled(
             of_columns(counts[[text.place for text in self.texts]], columns),
