@@ -42,7 +42,7 @@ def data_dir(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """Where converted models are kept: `$XDG_CACHE_HOME/biaskit`, else `~/.cache/biaskit`.
+    """Where converted models and trained vectors are: `$XDG_CACHE_HOME/biaskit`, else `~/.cache/biaskit`.
 
     Raises `UsageError` for a user without a home, as in some containers.
     """

@@ -98,6 +98,15 @@ def _asks_every_question(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
         monkeypatch.setattr("biaskit.runs.reuse._siblings", lambda run: iter(()))
 
 
+@pytest.fixture(autouse=True)
+def _vectors_of_this_session(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors that tests train are kept for as long as they run, and the user's are left alone."""
+    kept = tmp_path_factory.getbasetemp() / "vectors"
+    monkeypatch.setattr("biaskit.vectors.kept.folder", lambda: kept)
+
+
 # --- the command line ------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from biaskit.stats.crossed import joined
 
@@ -29,15 +30,22 @@ def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | 
     Reference: docs/methods.md#wilson; Wilson 1927; statsmodels does the arithmetic; checked against the
         equation that defines the ends.
     """
-    from statsmodels.stats.proportion import proportion_confint
-
     if not 0 <= count <= n:
         raise ValueError(f"{count} of {n} is no share.")
     if n == 0:
         return None
-    low, high = proportion_confint(count, n, alpha=1.0 - level, method="wilson")
+    low, high = _wilson_ends(count, n, level)
     # Rounding leaves some of these ends at 3e-17, and then a share of 0 has a lower end above it.
-    return (0.0 if count == 0 else float(low)), (1.0 if count == n else float(high))
+    return (0.0 if count == 0 else low), (1.0 if count == n else high)
+
+
+@lru_cache(maxsize=10_000)
+def _wilson_ends(count: int, n: int, level: float) -> tuple[float, float]:
+    """As statsmodels has them; of many small parts few counts are new."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(count, n, alpha=1.0 - level, method="wilson")
+    return float(low), float(high)
 
 
 def proportion(count: int, n: int) -> Proportion:

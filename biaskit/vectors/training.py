@@ -7,16 +7,12 @@ gives the same vectors for every hash seed and number of threads.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import logging
 import math
-import os
-import subprocess
-import sys
-import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,6 +103,18 @@ def n_epochs(n_tokens: int) -> int:
     return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
 
 
+def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
+    """What `train` tells gensim beside the sentences and the seed."""
+    return {
+        "vector_size": VECTOR_SIZE,
+        "window": WINDOW,
+        "min_count": 1,
+        "sg": 0,
+        "negative": NEGATIVE_SAMPLES,
+        "epochs": epochs,
+    }
+
+
 def train(
     sentences: Sentences,
     *,
@@ -133,12 +141,7 @@ def train(
         # The time is in gensim's C loop: its `corpus_file`, or calling that loop ourselves, is no faster.
         model = Word2Vec(
             passes,
-            vector_size=VECTOR_SIZE,
-            window=WINDOW,
-            min_count=1,
-            sg=0,
-            negative=NEGATIVE_SAMPLES,
-            epochs=n_epochs(n_tokens) if epochs is None else epochs,
+            **settings(n_epochs(n_tokens) if epochs is None else epochs),
             workers=workers,
             seed=seed,
             callbacks=[_epoch_counter(progress)] if progress else (),
@@ -210,7 +213,7 @@ def _silent_gensim() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# --- training several seeds on one corpus --------------------------------------------------------
+# --- the texts of a run as training reads them -----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +239,17 @@ class TrainingTexts:
         """Words of all texts, repetitions counted."""
         return int(self.ids.size)
 
+    def vocabulary(self) -> list[str]:
+        """The words that occur, in alphabetical order: the rows of every model trained on them."""
+        return sorted(self.words[place] for place in np.unique(self.ids).tolist())
+
+    def digest(self) -> str:
+        """SHA-256 of the texts, their order and how long a sentence may be."""
+        found = hashlib.sha256(json.dumps([LONGEST_SENTENCE, len(self.ids), *self.words]).encode("ascii"))
+        for numbers, kind in ((self.ids, "<i4"), (self.starts, "<i8")):
+            found.update(np.ascontiguousarray(numbers, dtype=kind).data)
+        return found.hexdigest()
+
     def sentences(self, limit: int = LONGEST_SENTENCE) -> Iterator[list[str]]:
         """One list of words for each text; a text of more than `limit` words comes in pieces."""
         word = self.words.__getitem__
@@ -254,138 +268,6 @@ class TrainingTexts:
         """Read what `save` wrote."""
         words = json.loads((folder / "words.json").read_text(encoding="ascii"))
         return cls(words, np.load(folder / "ids.npy", mmap_mode="r"), np.load(folder / "starts.npy"))
-
-
-def train_seeds(
-    corpus: TrainingTexts,
-    *,
-    seeds: Sequence[int],
-    epochs: int | None = None,
-    processes: int | None = None,
-    progress: TrainingProgress | None = None,
-) -> list[Vectors]:
-    """Train one vector model for each seed, in this process and in a second one.
-
-    Arguments: corpus; seeds, distinct; epochs as in `train`; processes, 1 or 2, by default 2 where there
-        is a second core and enough to do.
-    Returns: vectors in the order of the seeds, the same for one process and for two; where the second
-        process cannot start or dies, this one does its work.
-    Reference: docs/methods.md#word-vectors.
-    """
-    each = n_epochs(corpus.n_tokens) if epochs is None else epochs
-    if processes is None:
-        worthwhile = corpus.n_tokens * each >= TRAINING_TOKENS // 5
-        processes = 2 if worthwhile and _n_cores() > 1 else 1
-    there = seeds[1::2] if processes > 1 else []
-    trained: dict[int, Vectors] = {}
-    with _SecondProcess(corpus, there, each) as second:
-
-        def told(done_here: int, _: int) -> None:
-            if progress:
-                done = len(trained) * each + done_here + second.epochs_done()
-                progress(min(done, each * len(seeds)), each * len(seeds))
-
-        def train_here(seed: int) -> Vectors:
-            return train(corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=each, progress=told)
-
-        for seed in seeds:
-            if seed not in there:
-                trained[seed] = train_here(seed)
-        second.wait(lambda: told(0, 0))
-        found = {seed: second.result(seed, trained[seeds[0]].words) for seed in there}
-    for seed in there:
-        trained[seed] = found[seed] or train_here(seed)
-    return [trained[seed] for seed in seeds]
-
-
-class _SecondProcess(contextlib.ExitStack):
-    """A second Python that trains some of the seeds; whatever fails there leaves them untrained, no more.
-
-    A plain interpreter instead of `multiprocessing`: that runs the caller's `__main__` again, which a
-    notebook does not have and a script without its guard does not survive.
-    """
-
-    _PROGRAM = (
-        "import json, sys; sys.path[:] = json.loads(sys.argv[2]);"
-        " from biaskit.vectors.training import train_in_second_process; train_in_second_process(sys.argv[1])"
-    )
-
-    def __init__(self, corpus: TrainingTexts, seeds: Sequence[int], epochs: int) -> None:
-        super().__init__()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._path: Any = None
-        if not seeds or getattr(sys, "frozen", False):  # frozen: sys.executable is the program, no Python
-            return
-        with contextlib.suppress(Exception):
-            folder = tempfile.TemporaryDirectory(prefix="biaskit-", ignore_cleanup_errors=True)
-            self._path = Path(self.enter_context(folder))
-            corpus.save(self._path)
-            (self._path / "job.json").write_text(json.dumps([list(seeds), epochs]), encoding="ascii")
-            search = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
-            self._process = subprocess.Popen(  # noqa: S603  our own program, no shell
-                [sys.executable, "-c", self._PROGRAM, str(self._path), search],
-                stdin=subprocess.PIPE,  # its end tells the other side that this process is gone
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            self.callback(self._end, self._process)
-
-    def epochs_done(self) -> int:
-        """How many epochs it has finished, of all its seeds."""
-        try:
-            return int((self._path / "progress").stat().st_size)
-        except (OSError, TypeError):  # not begun; no folder
-            return 0
-
-    def wait(self, told: Callable[[], None]) -> None:
-        """Until it ends, however it ends."""
-        while self._process is not None and self._process.poll() is None:
-            time.sleep(0.2)
-            told()
-
-    def result(self, seed: int, words: Mapping[str, int]) -> Vectors | None:
-        """The vectors of a seed; None if there are none of these words."""
-        with contextlib.suppress(Exception):
-            matrix = np.load(self._path / f"seed-{seed}.npy")
-            if matrix.shape == (len(words), VECTOR_SIZE):
-                return Vectors(words, matrix)
-        return None
-
-    @staticmethod
-    def _end(process: subprocess.Popen[bytes]) -> None:
-        process.kill()
-        with contextlib.suppress(OSError):
-            process.communicate()
-
-
-def train_in_second_process(folder: str) -> None:
-    """What the second process does: train the seeds of a job and write each when it is ready."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    path = Path(folder)
-    corpus = TrainingTexts.load(path)
-    seeds, epochs = json.loads((path / "job.json").read_text(encoding="ascii"))
-    with open(path / "progress", "ab", buffering=0) as counter:
-
-        def count(*_: int) -> None:
-            counter.write(b".")
-
-        for seed in seeds:
-            vectors = train(
-                corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=epochs, progress=count
-            )
-            np.save(path / "unfinished.npy", vectors.matrix)
-            (path / "unfinished.npy").replace(path / f"seed-{seed}.npy")
-
-
-def _end_with_parent() -> None:
-    # Not sys.stdin: the interpreter waits for its lock when it ends.
-    while os.read(0, 1):
-        pass
-    os._exit(1)
-
-
-def _n_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # --- pretrained ----------------------------------------------------------------------------------

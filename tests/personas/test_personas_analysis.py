@@ -50,6 +50,8 @@ from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.vectors import kept, training
+from biaskit.vectors.seeds import train_seeds
 from biaskit.workflow.analyze import analyse, merge
 from biaskit.workflow.imported import import_texts
 from biaskit.workflow.personas import PersonasResult, personas
@@ -1000,9 +1002,10 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
 
 REPEATED = """
 import sys
-import biaskit.vectors.training
-biaskit.vectors.training.n_epochs = lambda n_tokens: 3
 from pathlib import Path
+from biaskit.vectors import kept, training
+training.FEWEST_EPOCHS, training.TRAINING_TOKENS = 3, 0
+kept._read = kept._keep = lambda *_: None  # else the second call would only read what the first one trained
 from biaskit.workflow.analyze import analyse
 analyse(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
 """
@@ -1023,6 +1026,40 @@ def test_hash_seeds_and_threads_change_nothing(small: Path) -> None:
     first = again(PYTHONHASHSEED="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     assert b"corpus:" in first["srb.csv"]
     assert first == again(PYTHONHASHSEED="1", OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
+
+
+def test_kept_vectors_change_no_table_whole_damaged_or_unwritable(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "FEWEST_EPOCHS", 2)
+    monkeypatch.setattr(training, "TRAINING_TOKENS", 0)
+    place = tmp_path / "vectors"
+    monkeypatch.setattr(kept, "folder", lambda: place)
+    trained: list[Sequence[int]] = []
+
+    def counted(*args: Any, seeds: Sequence[int], **more: Any) -> list[training.Vectors]:
+        trained.append(tuple(seeds))
+        return train_seeds(*args, seeds=seeds, **more)
+
+    monkeypatch.setattr(kept, "train_seeds", counted)
+
+    def again() -> dict[str, bytes]:
+        analyse(small, {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
+        return tables(small)
+
+    first = again()
+    assert b"corpus:" in first["srb.csv"]
+    assert first == again()
+    assert [(1, 2), ()] == trained
+    for path in place.iterdir():
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    assert first == again()
+    shutil.rmtree(place)
+    place.write_text("no folder")
+    assert first == again()
+    assert [(1, 2), (), (1, 2), (1, 2)] == trained
 
 
 # --- choices -------------------------------------------------------------------------------------------

@@ -298,7 +298,8 @@ def test_a_choice_of_the_generation_engine_changes_a_table_and_the_signature(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(home)
-    monkeypatch.setattr("biaskit.vectors.training.n_epochs", lambda _: 1)
+    for name in ("FEWEST_EPOCHS", "TRAINING_TOKENS"):
+        monkeypatch.setattr(f"biaskit.vectors.training.{name}", 1)
     monkeypatch.setattr("biaskit.corpora.loaders._english_counts_of_nltk", lambda: {"warm": 9, "strong": 90})
     run: Path = request.getfixturevalue("drawn" if key == "balance" else "texts")
     before, change = PERSONAS[key]

@@ -22,6 +22,7 @@ from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
+from biaskit.personas.words.labelled_texts import of_columns
 from biaskit.personas.words.log_odds import z_scores
 from biaskit.personas.words.run_lists import RunLists, prior_of
 from biaskit.provenance import digest
@@ -30,6 +31,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
+from biaskit.vectors.kept import kept_or_trained
 from biaskit.vectors.training import (
     NEARLY_UNTRAINED,
     TrainingTexts,
@@ -38,7 +40,6 @@ from biaskit.vectors.training import (
     median_cosine,
     n_epochs,
     train_on_lists,
-    train_seeds,
 )
 from biaskit.wording import first_words
 
@@ -83,7 +84,7 @@ def word_vectors(
     ordered = sorted(documents.texts, key=lambda text: text.key)
     tokens = documents.tokens
     corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, [text.place for text in ordered])
-    models = tuple(train_seeds(corpus, seeds=seeds, progress=progress))
+    models = tuple(kept_or_trained(corpus, seeds=seeds, progress=progress))
     record = {
         "source": "corpus",
         "seeds": list(seeds),
@@ -183,7 +184,7 @@ def _shuffled(
     """Z of the specified texts of women and men with shuffled genders."""
     texts = [text for text in one.texts if text.gender in WOMEN_AND_MEN]
     counts = documents.tokens.counts()[[text.place for text in texts]]
-    columns = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
+    columns = np.unique(counts.indices)
     words = [documents.tokens.words[i] for i in columns.tolist()]
     english, prior = lists.english[columns], prior_of(study)
 
@@ -191,7 +192,7 @@ def _shuffled(
         return z_scores(female, male, words=words, english=english, prior=prior)
 
     return shuffled_z(
-        counts[:, columns],
+        of_columns(counts, columns),
         words=words,
         genders=[str(text.gender) for text in texts],
         strata=[text.template_id for text in texts],

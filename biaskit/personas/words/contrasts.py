@@ -239,13 +239,12 @@ def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
     against = [scores.z(contrast.target, members) for members in contrast.against]
     marked = _is_marked(against, scores.of(contrast.target))
     total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
-    kept = np.flatnonzero(~scores.texts.left_out)
-    return _Statistics(
-        np.count_nonzero(marked, axis=1),
-        total.max(axis=1),
-        np.count_nonzero(marked[:, kept], axis=1),
-        total[:, kept].max(axis=1, initial=0.0),
-    )
+    length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1)
+    # Few words are left out: taking them away takes a tenth of the time of gathering all others.
+    left_out = np.flatnonzero(scores.texts.left_out)
+    length_beyond = length - np.count_nonzero(marked[:, left_out], axis=1)
+    total[:, left_out] = 0.0
+    return _Statistics(length, max_z, length_beyond, total.max(axis=1, initial=0.0))
 
 
 # --- the null ----------------------------------------------------------------------------------------
@@ -261,6 +260,8 @@ def _nulls(
 ) -> list[list[_Statistics]]:
     """Statistics of n shuffles: per method, per contrast; none of a contrast without a list."""
     found: list[list[list[_Statistics]]] = [[[] for _ in contrasts] for _ in log_odds]
+    if not n:
+        return [[_joined(blocks) for blocks in of_method] for of_method in found]
     for counts in permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups):
         for one, of_method in zip(log_odds, found, strict=True):
             scores = _Scores(one, texts, counts)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
@@ -83,11 +83,14 @@ def labelled_texts(
     rows = [i for i, label in enumerate(labels) if label in groups]
     own = tuple(labels[i] for i in rows)
     some = csr_matrix(counts, dtype=np.float64)[rows]
-    outside = np.array(
-        [(elsewhere or {}).get(group, np.zeros(len(words))) for group in groups], dtype=np.float64
-    )
-    columns = np.flatnonzero((np.bincount(some.indices, some.data, len(words)) > 0) | outside.any(axis=0))
-    some = some[:, columns]
+    # By the words that occur, not by the vocabulary: that grows with the run, and this is done for each part.
+    columns = np.unique(some.indices[some.data > 0])
+    outside = np.zeros((len(groups), len(columns)))
+    if elsewhere:
+        every = np.array([elsewhere.get(group, np.zeros(len(words))) for group in groups], dtype=np.float64)
+        columns = np.union1d(columns, np.flatnonzero(every.any(axis=0)))
+        outside = every[:, columns]
+    some = of_columns(some, columns)
     members = np.array([[label == group for label in own] for group in groups], dtype=np.float64)
     return LabelledTexts(
         groups=groups,
@@ -96,13 +99,23 @@ def labelled_texts(
         strata=tuple(strata[i] for i in rows),
         words=tuple(words[i] for i in columns.tolist()),
         english=np.asarray(english, dtype=np.float64)[columns],
-        elsewhere=outside[:, columns],
+        elsewhere=outside,
         totals=(some.T @ members.T).T,
         documents=((some > 0).astype(np.float64).T @ members.T).T,
         sizes=members.sum(axis=1).astype(np.int64),
         left_out=left_out[columns],
         whole_topic=whole_topic,
     )
+
+
+def of_columns(counts: csr_matrix, columns: NDArray[np.signedinteger[Any]]) -> csr_matrix:
+    """The columns `[k]` of sparse counts, ascending; takes as long as there are entries, not columns."""
+    from scipy.sparse import csr_matrix
+
+    place = np.searchsorted(columns, counts.indices)
+    kept = np.flatnonzero(np.append(columns, -1)[place] == counts.indices)
+    starts = np.searchsorted(kept, counts.indptr)
+    return csr_matrix((counts.data[kept], place[kept], starts), shape=(counts.shape[0], len(columns)))
 
 
 def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:

@@ -220,8 +220,10 @@ def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy
     for one, _ in lists.of.values():
         places = [text.place for text in one.texts if text.gender in WOMEN_AND_MEN]
         if places:
-            topic = np.asarray(counts[places].sum(axis=0), dtype=np.float64).ravel()
-            share = topic_share(topic, lists.english, prior_of(study))
+            some = counts[places]
+            columns, column_of = np.unique(some.indices, return_inverse=True)
+            topic = np.bincount(column_of, some.data)
+            share = topic_share(topic, lists.english[columns], prior_of(study))
             shares += [share] if share is not None else []
     return shares
 

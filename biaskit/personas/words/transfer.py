@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
+from biaskit.personas.words.labelled_texts import of_columns
 from biaskit.personas.words.run_lists import RunLists
 from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.held_out import HeldOut, Sample, across, area_interval, strata_with_both, within
 from biaskit.stats.resampling import generator
@@ -122,8 +124,8 @@ def _areas(
             chosen[origin] = _choose(one, study)
     counts = documents.tokens.counts()
     places = [text.place for one in chosen.values() if isinstance(one, _Chosen) for text in one.texts]
-    occurs = np.bincount(counts[places].indices, minlength=counts.shape[1]) > 0
-    columns = np.flatnonzero(kept & occurs)
+    occurs = np.unique(counts[places].indices)
+    columns = occurs[kept[occurs]]
     samples = {
         origin: one if isinstance(one, str) else one.sample(counts, columns, study)
         for origin, one in chosen.items()
@@ -156,10 +158,12 @@ class _Chosen:
     texts: tuple[TextDocument, ...]
     is_cut: bool  # more were there
 
-    def sample(self, counts: csr_matrix, columns: IntArray, study: PersonasStudy) -> Sample:
+    def sample(
+        self, counts: csr_matrix, columns: NDArray[np.signedinteger[Any]], study: PersonasStudy
+    ) -> Sample:
         """Their counts of the words that may be used."""
         return Sample.shuffled(
-            counts[[text.place for text in self.texts]][:, columns],
+            of_columns(counts[[text.place for text in self.texts]], columns),
             [text.gender == WOMEN_AND_MEN[0] for text in self.texts],
             [text.template_id for text in self.texts],
             generator(study.seed, "text_transfer", self.of.key),
