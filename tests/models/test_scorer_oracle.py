@@ -38,6 +38,7 @@ from hypothesis import strategies as st
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
 from biaskit.models.huggingface.prefixes import (
+    COST_OF_A_BATCH,
     COST_OF_A_PREFIX,
     PrefixBlock,
     cut_blocks,
@@ -473,7 +474,7 @@ def contents(
     st.sampled_from([1, 30, 4096]),
     st.randoms(use_true_random=False),
 )
-def test_blocks_hold_every_prompt_once_in_batches_of_equal_rows(
+def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_with_little_padding(
     asked: tuple[list[TokenIds], list[int]],
     batch_size: int,
     share: bool,
@@ -492,7 +493,10 @@ def test_blocks_hold_every_prompt_once_in_batches_of_equal_rows(
         assert set(range(max(1, len(block.prefixes)))) == used
         for batch in block.batches:
             assert 1 <= len(batch) <= batch_size
-            assert 1 == len({(len(row.rest), kinds[row.index]) for row in batch})
+            assert 1 == len({kinds[row.index] for row in batch})
+            lengths = [len(row.rest) for row in batch]
+            assert sorted(lengths, reverse=True) == lengths
+            assert COST_OF_A_BATCH >= sum(lengths[0] - n for n in lengths)
             for row in batch:
                 beginning = block.prefixes[row.prefix] if block.prefixes else ()
                 assert prompts[row.index] == beginning + row.rest
