@@ -44,6 +44,7 @@ from biaskit.models.huggingface.prefixes import (
     cut_blocks,
     shared_prefix_lengths,
 )
+from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
 from biaskit.probe.design import cells, resolve_design
 from biaskit.probe.shares.cells import cell_shares
@@ -564,3 +565,41 @@ def test_shortest_extensions_are_the_next_longer_listed_sequences(sequences: lis
         longer = [o for o in sequences if len(o) > len(s) and o[: len(s)] == s]
         direct = [o for o in longer if not any(m != o and o[: len(m)] == m for m in longer)]
         assert sorted(direct) == sorted(sequences[i] for i in found)
+
+
+# --- one forward for a trie -----------------------------------------------------------------------------
+
+
+class ByLevels(TransformersScorer):
+    """As for an architecture that takes no masks."""
+
+    def _tree_is_exact(self, longest: object, windows: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_trie_in_one_forward_and_level_by_level_are_the_same(tiny: Models, architecture: str) -> None:
+    """Prompts of several lengths in one batch, some beyond a window, with a beginning and without."""
+    model = tiny(architecture, "bytes")
+    requests = raw_requests([*LONG[:3], SHORT], expressions("He", "Her", "She", "Nonbinary"))
+    for kind in (TransformersScorer, ByLevels):
+        for share in (True, False):
+            scorer = scorer_for(model.folder, kind, batch_size=4, share_prefixes=share)
+            found = answers(scorer, requests)
+            assert TOLERANCE > largest_error(found, requests, model.oracle)
+            assert (kind is TransformersScorer) == (scorer._windows is not None)
+            assert any(1 < len({len(r.rest) for r in rows}) for _, rows in scorer._where.values()) or share
+
+
+class Refusing(TransformersScorer):
+    """An architecture whose forward takes no masks of its own."""
+
+    def _tree(self, *_: Any) -> Any:
+        raise TypeError("unexpected keyword argument 'attention_mask'")
+
+
+def test_an_architecture_that_refuses_a_mask_goes_level_by_level(tiny: Models) -> None:
+    model = tiny("llama", "bpe")
+    requests = raw_requests(LONG[:3], expressions("She", "Nonbinary"))
+    found = answers(scorer_for(model.folder, Refusing, batch_size=4), requests)
+    assert TOLERANCE > largest_error(found, requests, model.oracle)
