@@ -44,7 +44,7 @@ class NodeStates(LocalModel):
         self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
     ) -> torch.Tensor:
         """(nodes x rows, hidden): the last hidden state at every inner node, node by node."""
-        if self._windows is not None and shared is not _TOO_LARGE:
+        if self._extends and self._windows is not None and shared is not _TOO_LARGE:
             return self._tree(rows, trie, shared, self._windows).flatten(0, 1)
         parts = []
         for _, some in groupby(zip(rows, prompts, strict=True), key=lambda pair: len(pair[1])):
