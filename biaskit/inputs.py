@@ -44,8 +44,9 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
-# What json and tomllib may make of a number that no float holds, and of keys joined with dots.
-_SUSPECT = re.compile(rf"\d{{{MOST_DIGITS}}}|\d[eE]\+?\d{{3}}")
+_LARGE_EXPONENT = re.compile(r"[0-9][eE]\+?[0-9]{3}")
+# What tomllib may make of keys joined with dots.
+_NESTS = (dict, list)  # what json and tomllib make of tables and lists, themselves and no classes of them
 _DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){100}""")
 
 
@@ -275,17 +276,34 @@ def _bounded(parse: Callable[[], Any], text: str) -> Any:
     except RecursionError:
         raise _too_deep() from None
     # Nearly every text is told by these to be flat and to hold plain numbers; the others are walked through.
-    if text.count("[") + text.count("{") > MOST_NESTED or _SUSPECT.search(text):
-        _check_bounds(value)
+    suspect = _may_hold_large_number(text)
+    if suspect or text.count("[") + text.count("{") > MOST_NESTED:
+        _check_depth(value)
+    if suspect:
+        _check_numbers(value)
     return value
 
 
-def _check_bounds(value: Any) -> None:
+def _may_hold_large_number(text: str) -> bool:
+    """Whether a number that no float holds could stand in a text."""
+    half = MOST_DIGITS // 2  # a longer run fills one of these pieces; a pattern takes ten times as long
+    pieces = (text[start : start + half] for start in range(0, len(text), half))
+    return any(map(str.isdigit, pieces)) or _LARGE_EXPONENT.search(text) is not None
+
+
+def _check_depth(value: Any) -> None:
     level, depth = [value], 0
     while level:
         depth += 1
         if depth > MOST_NESTED + 1:
             raise _too_deep()
+        lists = [one.values() if one.__class__ is dict else one for one in level if one.__class__ in _NESTS]
+        level = [one for listed in lists for one in listed]
+
+
+def _check_numbers(value: Any) -> None:
+    level = [value]
+    while level:
         inside: list[Any] = []
         for one in level:
             if isinstance(one, dict):

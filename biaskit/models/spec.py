@@ -12,7 +12,9 @@ from biaskit.errors import UsageError, nearest
 from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
+from biaskit.models.huggingface.remembered import identity_in
 from biaskit.models.known import find_known
+from biaskit.models.later import LaterGenerator, LaterScorer
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def open_scorer(
 
         # The draws come from the numbers that the exact scorer would use.
         exact = replace(local, dtype="float32") if local.dtype == "auto" else local
-        generator = open_generator(spec, label=label, local=exact)
+        generator = open_generator(spec, label=label, local=exact, known=known)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -74,9 +76,16 @@ def open_scorer(
 
         return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.scorer import TransformersScorer
 
-    return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
+    def open_now() -> ContinuationScorer:
+        from biaskit.models.huggingface.scorer import TransformersScorer
+
+        return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
+
+    identity = identity_in(known, folder, label=label, spec=spec, local=local, purpose="scoring")
+    if identity is None:
+        return open_now()
+    return LaterScorer(identity, local.batch_size or 0, known.get("rendering") or {}, open_now, scoring)
 
 
 def open_generator(
@@ -106,9 +115,16 @@ def open_generator(
             batch_size=local.batch_size,
         )
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.generator import TransformersGenerator
 
-    return TransformersGenerator(folder, label=label, spec=spec, local=local)
+    def open_now() -> TextGenerator:
+        from biaskit.models.huggingface.generator import TransformersGenerator
+
+        return TransformersGenerator(folder, label=label, spec=spec, local=local)
+
+    identity = identity_in(known, folder, label=label, spec=spec, local=local, purpose="generation")
+    if identity is None:
+        return open_now()
+    return LaterGenerator(identity, local.batch_size or 0, known.get("rendering") or {}, open_now)
 
 
 def full_spec(spec: str) -> str:
@@ -173,13 +189,13 @@ def _file_hint(spec: str) -> str:
 def _find_local(kind: str, name: str) -> Any:
     """The checked folder of a local model; torch is asked for before a large file is touched."""
     from biaskit.models.huggingface.folder import check_gguf
-    from biaskit.models.huggingface.loading import find_folder, require_transformers
+    from biaskit.models.huggingface.loading import find_folder, find_transformers
 
     if kind == "demo":
         from biaskit.models.huggingface.demo import find_demo, require_demo
 
         require_demo()
-    require_transformers()
+    find_transformers()
     if kind == "demo":
         return find_demo()
     return find_folder(name) if kind == "hf" else check_gguf(expanded(name))

@@ -132,6 +132,7 @@ def _prompt(template: Mapping[str, Any]) -> tuple[str, str, str]:
     return template["bias_type"], template["question"], template["opening"]
 
 
+@cache  # a shipped study's templates name a few sets a hundred times
 def _forms(source: str, name: str) -> frozenset[tuple[str, str]]:
     return frozenset((one.group, one.text) for one in render_forms(load_expression_sets(source)[name]))
 

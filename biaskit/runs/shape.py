@@ -32,6 +32,11 @@ class _Continuations(_Shape):
     estimator: _Estimator
 
 
+class _Rendering(_Shape):
+    versions: str
+    system_role: bool
+
+
 class _Model(_Shape):
     spec: str
     fingerprint: str
@@ -44,6 +49,7 @@ class _Model(_Shape):
     notes: list[str] | None = None
     found: dict[str, Any] | None = None
     continuations: _Continuations | None = None
+    rendering: _Rendering | None = None
 
 
 class _Study(_Shape):

@@ -32,8 +32,6 @@ class TransformersGenerator(LocalModel):
     """A local causal model as a `TextGenerator`; weights load at the first batch."""
 
     purpose = "generation"
-    forms = ("raw", "completion")
-    chat_forms = ("chat", "raw", "completion")
 
     def __init__(
         self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions = LocalOptions()

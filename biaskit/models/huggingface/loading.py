@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import logging
 import os
@@ -27,6 +28,15 @@ class Placement:
 
     device: str  # cpu, cuda, cuda:1, mps, or map (spread over all devices)
     dtype: str  # float32, bfloat16, float16
+
+
+def find_transformers() -> None:
+    """Raise the line that installs torch and transformers where one is missing; neither is imported."""
+    for name in ("torch", "transformers"):
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtraError(
+                f"Local models need torch and transformers, and {name} is not installed: {INSTALL_LOCAL}"
+            )
 
 
 def require_transformers() -> Any:
@@ -55,7 +65,7 @@ def find_folder(name: str) -> ModelFolder:
 
 def _fetch(repository: str, revision: str | None) -> Path:
     """The snapshot of a hub model in the hub's own cache; downloads what is missing."""
-    require_transformers()
+    find_transformers()
     from huggingface_hub import errors, snapshot_download
 
     wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]

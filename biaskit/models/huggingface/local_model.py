@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -13,11 +13,12 @@ from biaskit.foreign import visible
 from biaskit.models.huggingface.folder import ModelFolder, has_template
 from biaskit.models.huggingface.loading import load_config, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
+from biaskit.models.huggingface.remembered import FORMS, Purpose, rendering_versions, revision_of
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.huggingface.template import start_early
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
-from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
+from biaskit.records import Answered, ModelIdentity, Prompt
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -27,9 +28,7 @@ class LocalModel:
     """A checked folder with its tokenizer; the weights are the subclass's to load."""
 
     whole_batches = True
-    purpose: Literal["scoring", "generation"]
-    forms: tuple[PromptForm, ...]  # of a model without a chat template
-    chat_forms: tuple[PromptForm, ...]
+    purpose: Purpose
 
     def __init__(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._folder = folder
@@ -62,13 +61,13 @@ class LocalModel:
             fingerprint=digest(parts),
             tuning="instruct" if self._renderer.has_template else "base",
             where="local",
-            forms=self.chat_forms if self._renderer.has_template else self.forms,
+            forms=FORMS[self.purpose, self._renderer.has_template],
             takes_system=self._renderer.takes_system,
             details={
                 **parts,
                 "architecture": ", ".join(architectures) or self._config.model_type,
                 "device": self.placement.device,
-                "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
+                "revision": revision_of(folder),
             },
         )
         self._model: Any = None
@@ -105,6 +104,13 @@ class LocalModel:
     def rendered(self, prompt: Prompt) -> str:
         """Through the chat template, where the form has one."""
         return self._renderer.render(prompt)
+
+    @property
+    def rendering(self) -> Mapping[str, Any]:
+        """What a run keeps of a chat template beside its digest, so that a later start need not open it."""
+        if not self._renderer.has_template:
+            return {}
+        return {"versions": rendering_versions(), "system_role": self._renderer.takes_system}
 
     def used(self) -> Mapping[str, float | None]:
         """Nothing is paid for."""

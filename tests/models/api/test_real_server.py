@@ -484,9 +484,9 @@ def test_a_prompt_longer_than_the_context_fails_with_the_servers_reason(tiny_pee
 # --- the demo model -----------------------------------------------------------------------------------
 
 
-def test_twenty_four_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -> None:
+def test_twelve_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -> None:
     run, recorder = tmp_path / "run", demo_peer.recorder
-    chosen = "--jobs nurse,plumber --bias-type implicit --templates 1-2 --estimator echo --yes"
+    chosen = "--jobs nurse,plumber --bias-type implicit --templates 1 --estimator echo --yes"
     command = [sys.executable, "-m", "biaskit", "probe", recorder.spec, *chosen.split(), "--out", str(run)]
     root = str(Path(biaskit.__file__).parents[1])
     started = time.perf_counter()
@@ -505,13 +505,14 @@ def test_twenty_four_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -
     never_unlimited(asked)
     rows = rows_of(run)
     texts = [(row["prompt"], e["text"]) for row in rows for e in row["expressions"]]
-    assert (4, 24) == (len(rows), len(set(texts)))
+    assert (2, 12) == (len(rows), len(set(texts)))
     expected = echoes_of(demo_peer.engine, asked, texts)
-    assert 24 == len(expected)
+    assert 12 == len(expected)
     largest = max(
         abs(e["log_prob"] - expected[row["prompt"] + e["text"]]) for row in rows for e in row["expressions"]
     )
-    echoes = [one for one in asked if one.body.get("echo")]
+    # Doctor's question with several prompts is refused by this server.
+    echoes = [one for one in asked if one.body.get("echo") and isinstance(one.body["prompt"], str)]
     slowest, waiting = max(one.seconds for one in echoes), max(one.waiting for one in echoes)
     print(
         f"\n{len(asked)} requests in {seconds:.0f} s, an echo in {slowest:.1f} s, at most {waiting} at once;"
@@ -519,7 +520,7 @@ def test_twenty_four_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -
     )
     assert SAME_ENGINE > largest
     # It does not stop working on what was given up: with more at once than it bears all would time out.
-    assert 25 == len(echoes), "each once, and the doctor's own"
+    assert 13 == len(echoes), "each once, and the doctor's own"
 
 
 TEN_EACH = 10
