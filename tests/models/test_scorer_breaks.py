@@ -28,7 +28,7 @@ from fakes.tiny_models import (
 )
 from transformers import DynamicCache
 
-from biaskit.models.huggingface import prefixes, scorer
+from biaskit.models.huggingface import prefixes, scorer, states, tree
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.huggingface.rendering import Continuation, Renderer
@@ -56,6 +56,16 @@ class Unchecked(TransformersScorer):
         pass
 
     def _cache_is_exact(self, first: object) -> bool:
+        return True
+
+    def _tree_is_exact(self, longest: object, windows: object) -> bool:
+        return False  # level by level, as for architectures that take no masks
+
+
+class UncheckedTree(Unchecked):
+    """The same, with every trie in one forward."""
+
+    def _tree_is_exact(self, longest: object, windows: object) -> bool:
         return True
 
 
@@ -212,6 +222,52 @@ def restart_positions(monkeypatch: Patch) -> type[TransformersScorer]:
     return Restarting
 
 
+# --- a trie in one forward ----------------------------------------------------------------------------
+
+
+def let_siblings_see_each_other(monkeypatch: Patch) -> type[TransformersScorer]:
+    exact = tree._mask
+
+    def plain(trie: TokenTrie, length: int, longest: int, before: int, *rest: Any) -> torch.Tensor:
+        mask = exact(trie, length, longest, before, *rest)
+        keys = mask.shape[1] - longest - len(trie.nodes) + 1
+        return mask.masked_fill(torch.ones(mask.shape, dtype=torch.bool).tril(keys), 0.0)
+
+    monkeypatch.setattr(tree, "_mask", plain)
+    return UncheckedTree
+
+
+def count_siblings_as_positions(monkeypatch: Patch) -> type[TransformersScorer]:
+    monkeypatch.setattr(
+        tree, "positions", lambda trie, length, longest: list(range(longest + len(trie.nodes) - 1))
+    )
+    return UncheckedTree
+
+
+def let_nodes_see_without_a_window(monkeypatch: Patch) -> type[TransformersScorer]:
+    exact = tree._mask
+
+    def wide(
+        trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: Any
+    ) -> torch.Tensor:
+        keys = exact(trie, length, longest, before, window, dtype).shape[1]
+        return exact(trie, length, longest, before, None, dtype)[:, -keys:]
+
+    monkeypatch.setattr(tree, "_mask", wide)
+    return UncheckedTree
+
+
+def read_padded_rows_at_their_end(monkeypatch: Patch) -> type[TransformersScorer]:
+    exact = states.tree_states
+
+    def late(decoder: Any, windows: Any, rests: Sequence[TokenIds], *more: Any) -> torch.Tensor:
+        longest = max(map(len, rests))
+        return exact(decoder, windows, [(*r, *r[-1:] * (longest - len(r))) for r in rests], *more)
+
+    monkeypatch.setattr(states, "tree_states", late)
+    return UncheckedTree
+
+
 # --- tokens -----------------------------------------------------------------------------------------
 
 
@@ -312,7 +368,7 @@ def take_the_cache_of_another_row(monkeypatch: Patch) -> type[TransformersScorer
     monkeypatch.setattr(
         DynamicCache, "batch_select_indices", lambda self, indices: select(self, indices.roll(1))
     )
-    return TransformersScorer
+    return Unchecked
 
 
 def answer_in_the_order_of_the_batches(monkeypatch: Patch) -> type[TransformersScorer]:
@@ -380,6 +436,13 @@ TRAPS = (
     ),
     Trap("prefix of another row", take_the_prefix_of_another_row, "qwen2", "bpe"),
     Trap("trie continues another row", take_the_cache_of_another_row, "qwen2", "bpe", share=False),
+    Trap("siblings see each other", let_siblings_see_each_other, "llama", "bpe"),
+    Trap("siblings see each other", let_siblings_see_each_other, "gemma3", "bytes"),
+    Trap("siblings counted as positions", count_siblings_as_positions, "llama", "bpe"),
+    Trap("siblings counted as positions", count_siblings_as_positions, "gpt2", "bytes"),
+    Trap("nodes see without a window", let_nodes_see_without_a_window, "mistral", "bytes"),
+    Trap("nodes see without a window", let_nodes_see_without_a_window, "gemma3", "bytes"),
+    Trap("padded rows read at their end", read_padded_rows_at_their_end, "qwen2", "bytes", share=False),
     Trap("answers in the order of the batches", answer_in_the_order_of_the_batches, "llama", "bpe"),
 )
 _measured: dict[Trap, tuple[float, float]] = {}

@@ -38,11 +38,13 @@ from hypothesis import strategies as st
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
 from biaskit.models.huggingface.prefixes import (
+    COST_OF_A_BATCH,
     COST_OF_A_PREFIX,
     PrefixBlock,
     cut_blocks,
     shared_prefix_lengths,
 )
+from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
 from biaskit.probe.design import cells, resolve_design
 from biaskit.probe.shares.cells import cell_shares
@@ -473,7 +475,7 @@ def contents(
     st.sampled_from([1, 30, 4096]),
     st.randoms(use_true_random=False),
 )
-def test_blocks_hold_every_prompt_once_in_batches_of_equal_rows(
+def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_with_little_padding(
     asked: tuple[list[TokenIds], list[int]],
     batch_size: int,
     share: bool,
@@ -492,7 +494,10 @@ def test_blocks_hold_every_prompt_once_in_batches_of_equal_rows(
         assert set(range(max(1, len(block.prefixes)))) == used
         for batch in block.batches:
             assert 1 <= len(batch) <= batch_size
-            assert 1 == len({(len(row.rest), kinds[row.index]) for row in batch})
+            assert 1 == len({kinds[row.index] for row in batch})
+            lengths = [len(row.rest) for row in batch]
+            assert sorted(lengths, reverse=True) == lengths
+            assert COST_OF_A_BATCH >= sum(lengths[0] - n for n in lengths)
             for row in batch:
                 beginning = block.prefixes[row.prefix] if block.prefixes else ()
                 assert prompts[row.index] == beginning + row.rest
@@ -560,3 +565,41 @@ def test_shortest_extensions_are_the_next_longer_listed_sequences(sequences: lis
         longer = [o for o in sequences if len(o) > len(s) and o[: len(s)] == s]
         direct = [o for o in longer if not any(m != o and o[: len(m)] == m for m in longer)]
         assert sorted(direct) == sorted(sequences[i] for i in found)
+
+
+# --- one forward for a trie -----------------------------------------------------------------------------
+
+
+class ByLevels(TransformersScorer):
+    """As for an architecture that takes no masks."""
+
+    def _tree_is_exact(self, longest: object, windows: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_trie_in_one_forward_and_level_by_level_are_the_same(tiny: Models, architecture: str) -> None:
+    """Prompts of several lengths in one batch, some beyond a window, with a beginning and without."""
+    model = tiny(architecture, "bytes")
+    requests = raw_requests([*LONG[:3], SHORT], expressions("He", "Her", "She", "Nonbinary"))
+    for kind in (TransformersScorer, ByLevels):
+        for share in (True, False):
+            scorer = scorer_for(model.folder, kind, batch_size=4, share_prefixes=share)
+            found = answers(scorer, requests)
+            assert TOLERANCE > largest_error(found, requests, model.oracle)
+            assert (kind is TransformersScorer) == (scorer._windows is not None)
+            assert any(1 < len({len(r.rest) for r in rows}) for _, rows in scorer._where.values()) or share
+
+
+class Refusing(TransformersScorer):
+    """An architecture whose forward takes no masks of its own."""
+
+    def _tree(self, *_: Any) -> Any:
+        raise TypeError("unexpected keyword argument 'attention_mask'")
+
+
+def test_an_architecture_that_refuses_a_mask_goes_level_by_level(tiny: Models) -> None:
+    model = tiny("llama", "bpe")
+    requests = raw_requests(LONG[:3], expressions("She", "Nonbinary"))
+    found = answers(scorer_for(model.folder, Refusing, batch_size=4), requests)
+    assert TOLERANCE > largest_error(found, requests, model.oracle)

@@ -1,7 +1,8 @@
 """Which beginning prompts share, and which prompts go through the model together.
 
-Rows that extend one cache have equal length: no padding, no mask, exact for any attention window.
-Padded rows longer than a sliding window are wrong by up to 0.1 in log-probability, silently.
+Prefixes in one cache have equal length, since padding would take slots of an attention window: rows
+padded in front of more text are wrong by up to 0.1 in log-probability, silently. What extends them is
+the end of a text: there lengths may differ (`tree`), or are taken one after another.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class PrefixBlock:
     """Prefixes of equal length, computed in one forward, and the batches that extend them.
 
     `prefixes` is empty where nothing is shared; then `rest` is the whole prompt. All rows of one
-    batch have `rest` of equal length and one trie.
+    batch have one trie, and equally long ones stand together.
     """
 
     prefixes: tuple[TokenIds, ...]
@@ -174,8 +175,17 @@ def cut_blocks(
 def _block(
     prefixes: tuple[TokenIds, ...], rows: Sequence[PromptRow], kinds: Sequence[Hashable], batch_size: int
 ) -> PrefixBlock:
-    alike: dict[tuple[Hashable, int], list[PromptRow]] = {}
+    alike: dict[Hashable, list[PromptRow]] = {}
     for row in rows:
-        alike.setdefault((kinds[row.index], len(row.rest)), []).append(row)
-    starts = [(group, start) for group in alike.values() for start in range(0, len(group), batch_size)]
-    return PrefixBlock(prefixes, tuple(tuple(group[start : start + batch_size]) for group, start in starts))
+        alike.setdefault(kinds[row.index], []).append(row)
+    batches: list[tuple[PromptRow, ...]] = []
+    for group in alike.values():
+        group.sort(key=lambda row: -len(row.rest))
+        start = padding = 0
+        for end, row in enumerate(group):
+            padding += len(group[start].rest) - len(row.rest)
+            if end - start == batch_size or padding > COST_OF_A_BATCH:
+                batches.append(tuple(group[start:end]))
+                start, padding = end, 0
+        batches.append(tuple(group[start:]))
+    return PrefixBlock(prefixes, tuple(batches))

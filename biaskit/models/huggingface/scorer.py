@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -24,13 +23,14 @@ from biaskit.models.huggingface.listing import (
     named_tokens,
 )
 from biaskit.models.huggingface.loading import load_model
-from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import boundary_vocabulary
+from biaskit.models.huggingface.states import NodeStates
+from biaskit.models.huggingface.tree import Windows
 from biaskit.models.later import estimator_of_local
 from biaskit.models.options import LocalOptions, ScoringOptions
-from biaskit.models.token_trie import TokenIds, TokenTrie
+from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
@@ -38,11 +38,13 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
+MOST_CHECKED = 1024
+"""Tokens of the longest prompt that the trie's forward is checked on: more than the windows that an
+architecture may keep to itself."""
 NOT_FINITE = "the model's logits are not finite (NaN or infinite)"
-_TOO_LARGE = object()  # stands for a prefix cache that the device has no room for
 
 
-class TransformersScorer(LocalModel):
+class TransformersScorer(NodeStates):
     """A local causal model as a `ContinuationScorer`; weights load at the first batch."""
 
     purpose = "scoring"
@@ -65,9 +67,7 @@ class TransformersScorer(LocalModel):
             )
         super().__init__(folder, label=label, spec=spec, local=local)
         self._texts = TokenTexts(self._renderer.tokenizer)
-        self._decoder: Any = None  # the model without its head
         self._head: Any = None  # OutputHead
-        self._extends = True  # whether a prefix's cache may be extended
         self._boundary: torch.Tensor | None = None
         self._prepared: dict[str, Prepared] = {}
         self._where: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
@@ -113,8 +113,8 @@ class TransformersScorer(LocalModel):
 
     def _own_tokens(self, batch: Sequence[ScoreRequest]) -> int:
         """The rest of each prompt of a batch, and its inner nodes."""
-        rest = self._where[batch[0].key][1][0].rest
-        return len(batch) * (len(rest) + len(self._prepared[batch[0].key].trie.nodes) - 1)
+        inner = len(self._prepared[batch[0].key].trie.nodes) - 1
+        return sum(len(row.rest) + inner for row in self._where[batch[0].key][1])
 
     def _check_positions(self, longest: int) -> None:
         most = self._most_positions()
@@ -220,55 +220,6 @@ class TransformersScorer(LocalModel):
         answered = self._answered(len(prepared.ids), 0)
         return Scored(prepared.key, prepared.rendered, "top-k", log_probs, answered, {"": listed})
 
-    def _prefix_cache(self, block: PrefixBlock) -> Any:
-        """The keys and values of a block's prefixes, one row each; None where nothing is shared.
-
-        Prefixes that the device has no room for are not shared: their prompts go through whole.
-        """
-        if not block.prefixes or not self._extends:
-            return None
-        try:
-            with torch.inference_mode():
-                cache = DynamicCache(config=self._model.config)
-                self._body(block.prefixes, cache)
-        except torch.OutOfMemoryError:
-            return _TOO_LARGE
-        return cache
-
-    def _hidden_states(
-        self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
-    ) -> torch.Tensor:
-        """(nodes x rows, hidden): the last hidden state at every inner node, node by node.
-
-        Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
-        """
-        if not self._extends or shared is _TOO_LARGE:
-            # Whole forwards, for architectures whose cache holds more than keys and values.
-            return torch.cat([self._body([ids + node for ids in prompts]) for node in trie.nodes])
-        cache = DynamicCache(config=self._model.config) if shared is None else copy.deepcopy(shared)
-        if shared is not None:
-            cache.batch_select_indices(torch.tensor([row.prefix for row in rows]))
-        keep = shared is not None or trie.levels
-        states = [self._body([row.rest for row in rows], cache if keep else None)]
-        previous = [0]
-        for level in trie.levels:
-            place_of = {node: k for k, node in enumerate(previous)}
-            gather = [
-                place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))
-            ]
-            if gather != list(range(len(rows) * len(previous))):  # else every row goes on as it is
-                cache.batch_select_indices(torch.tensor(gather))
-            states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
-            previous = list(level)
-        return torch.cat(states)
-
-    def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
-        """(rows, hidden): last hidden states of equally long rows, extending `cache` in place."""
-        ids = torch.tensor(tokens, device=self._model.device)
-        out = self._decoder(input_ids=ids, past_key_values=cache, use_cache=cache is not None)
-        last: torch.Tensor = out.last_hidden_state[:, -1]
-        return last
-
     def _load(self) -> None:
         if self._model is not None:
             return
@@ -301,7 +252,11 @@ class TransformersScorer(LocalModel):
             return
         with torch.inference_mode():
             self._check_head(first)
-            self._extends = self._extends and self._cache_is_exact(first)
+            longest = max(self._prepared.values(), key=lambda one: len(one.ids))
+            self._windows = Windows.of(self._config) if self._extends else None
+            if self._windows is not None and not self._tree_is_exact(longest, self._windows):
+                self._windows = None
+            self._extends = self._windows is not None or (self._extends and self._cache_is_exact(first))
 
     def _off_by(self, hidden: torch.Tensor, ids: TokenIds, asked: Sequence[int]) -> tuple[float, float]:
         """Largest difference from the model's own plain forward in log-probability, and what noise may add.
@@ -328,6 +283,32 @@ class TransformersScorer(LocalModel):
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
                 f" (allowed {allowed:g}). Please report this architecture."
             )
+
+    def _tree_is_exact(self, longest: Prepared, windows: Windows) -> bool:
+        """Whether a trie behind a shared prefix gives in one forward what a plain one gives.
+
+        The text's last two tokens are a branch behind another one, in a row that is padded. Architectures
+        that count positions or windows in slots, or take no such mask, go level by level.
+        """
+        ids = longest.ids[:MOST_CHECKED]
+        if len(ids) < 4:
+            return False
+        third = max(1, len(ids) // 3)
+        branch, other = ids[-2:], (0 if ids[-2] else 1, ids[-1])
+        trie = build_trie([branch, other], ends=True)
+        rest = ids[third:-2] or ids[third - 1 : -2]
+        cache = DynamicCache(config=self._model.config)
+        try:
+            self._body([ids[: -2 - len(rest)]], cache)
+            rows = [PromptRow(0, 0, rest), PromptRow(1, 0, (*rest, *branch[:1]))]
+            found = self._tree(rows, trie, cache, windows)[trie.nodes.index(branch), 0]
+        except Exception:  # an architecture that takes no masks or positions says so in its own way
+            return False
+        both = torch.stack([found, self._body([ids])[0]])
+        scored, _ = self._head.log_probs(both, torch.tensor(longest.trie.asked))
+        apart = float((scored[0] - scored[1]).abs().max())
+        # NaN of both is no matter of the tree: every cell will fail with that reason.
+        return apart <= HEAD_TOLERANCE[self.placement.dtype] or not bool(torch.isfinite(scored[1]).all())
 
     def _cache_is_exact(self, first: Prepared) -> bool:
         """Whether a prompt cut into prefix, rest and one token more gives the plain forward's numbers.
