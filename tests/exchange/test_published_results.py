@@ -45,7 +45,10 @@ def instructions_and_dialogue(folder: Path) -> Path:
 
 
 def undefined(folder: Path) -> Path:
-    return probe(folder, script(folder, {" Male": -1.2, " Female": -1.5}))  # no implicit word
+    path = folder / "m.jsonl"
+    lines = [{"contains": "gender", "texts": ["He is.", "She is."]}, {"texts": ["No."]}]  # no group, ever
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return probe(folder, f"scripted:{path}", estimator="sampling", draws=3, max_draws_per_cell=3)
 
 
 def drawn(folder: Path) -> Path:
