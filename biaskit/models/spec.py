@@ -76,8 +76,10 @@ def open_scorer(
 
         return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     folder = _find_local(kind, name)
+    from biaskit.models.huggingface.loading import require_transformers
 
     def open_now() -> ContinuationScorer:
+        require_transformers()
         from biaskit.models.huggingface.scorer import TransformersScorer
 
         return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
@@ -115,8 +117,10 @@ def open_generator(
             batch_size=local.batch_size,
         )
     folder = _find_local(kind, name)
+    from biaskit.models.huggingface.loading import require_transformers
 
     def open_now() -> TextGenerator:
+        require_transformers()
         from biaskit.models.huggingface.generator import TransformersGenerator
 
         return TransformersGenerator(folder, label=label, spec=spec, local=local)

@@ -33,10 +33,18 @@ class Placement:
 def find_transformers() -> None:
     """Raise the line that installs torch and transformers where one is missing; neither is imported."""
     for name in ("torch", "transformers"):
-        if importlib.util.find_spec(name) is None:
-            raise MissingExtraError(
-                f"Local models need torch and transformers, and {name} is not installed: {INSTALL_LOCAL}"
-            )
+        try:
+            found = importlib.util.find_spec(name)
+        except ImportError:
+            found = None
+        if found is None:
+            raise _not_installed(name)
+
+
+def _not_installed(name: str | None) -> MissingExtraError:
+    return MissingExtraError(
+        f"Local models need torch and transformers, and {name} is not installed: {INSTALL_LOCAL}"
+    )
 
 
 def require_transformers() -> Any:
@@ -45,9 +53,7 @@ def require_transformers() -> Any:
         import torch  # noqa: F401
         import transformers
     except ImportError as error:
-        raise MissingExtraError(
-            f"Local models need torch and transformers, and {error.name} is not installed: {INSTALL_LOCAL}"
-        ) from error
+        raise _not_installed(error.name) from error
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     return transformers
