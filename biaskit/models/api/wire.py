@@ -231,9 +231,7 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
             raise httpx2.DecodingError("the answer is compressed though that was not asked for")
         response.stream = _Capped(response.stream, _MOST_ALLOWED.get())
 
-    kind = openai.DefaultAsyncHttpxClient
-    if importlib.util.find_spec("aiohttp") is not None:
-        kind = openai.DefaultAioHttpClient
+    kind = openai.DefaultAioHttpClient if has_aiohttp() else openai.DefaultAsyncHttpxClient
     http = kind(
         verify=certificates,
         trust_env=not is_loopback(host.name),  # no proxy reaches this machine, and it would read the key
@@ -254,6 +252,11 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     # It asks `uname` otherwise, a process that is given the whole environment, for headers that are not sent.
     client._platform = "Unknown"
     return client
+
+
+def has_aiohttp() -> bool:
+    """Whether the faster transport is installed."""
+    return importlib.util.find_spec("aiohttp") is not None
 
 
 _MOST_ALLOWED: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
