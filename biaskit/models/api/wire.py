@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
-import importlib.util
 import json
 import logging
 import time
@@ -158,7 +157,7 @@ class Lane:
             return error.status_code, error.response.headers, error.response.content
         except openai.OpenAIError as error:
             raise self._lost(error.__cause__ or error, limit) from None
-        except Exception as error:  # transports have dozens of their own: aiohttp's, ValueError, ...
+        except Exception as error:  # a transport has dozens of its own: ValueError, ...
             raise self._lost(error, limit) from None
         finally:
             self._free.append(client)
@@ -183,13 +182,11 @@ class Lane:
 
     def _lost(self, error: BaseException, limit: float) -> Unavailable:
         """What an exception of the transport says of a request: sent or not, too slow or broken off."""
-        # aiohttp's loss of a connection comes as httpx's time-out while connecting; its own cause tells.
-        origin = error.__cause__
-        if isinstance(error, httpx2.TimeoutException) and not _is_loss(origin):
+        if isinstance(error, httpx2.TimeoutException):
             connecting = isinstance(error, httpx2.ConnectTimeout)
             what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
             return Unavailable(what, billed=not connecting, overload=True, reached=not connecting)
-        unsent = isinstance(error, httpx2.ConnectError) or _is_unsent(origin)
+        unsent = isinstance(error, httpx2.ConnectError)
         said = self.endpoint.clean(error) or "the connection broke off"
         return Unavailable(said, billed=not unsent, reached=not unsent)
 
@@ -199,16 +196,6 @@ class Lane:
             await client.close()
         for name in LOGGERS:
             logging.getLogger(name).removeFilter(self.endpoint.silence)
-
-
-def _is_loss(origin: BaseException | None) -> bool:
-    """Whether aiohttp lost a connection, and did not wait in vain."""
-    return type(origin).__module__.startswith("aiohttp") and not isinstance(origin, TimeoutError)
-
-
-def _is_unsent(origin: BaseException | None) -> bool:
-    """Whether aiohttp found nobody to connect to."""
-    return any(base.__name__ == "ClientConnectorError" for base in type(origin).__mro__)
 
 
 def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> AsyncOpenAI:
@@ -231,8 +218,9 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
             raise httpx2.DecodingError("the answer is compressed though that was not asked for")
         response.stream = _Capped(response.stream, _MOST_ALLOWED.get())
 
-    kind = openai.DefaultAioHttpClient if has_aiohttp() else openai.DefaultAsyncHttpxClient
-    http = kind(
+    # Never aiohttp's, though the package uses that where it is installed: after a malformed answer its
+    # connections hung, and a query went out spelt otherwise.
+    http = openai.DefaultAsyncHttpxClient(
         verify=certificates,
         trust_env=not is_loopback(host.name),  # no proxy reaches this machine, and it would read the key
         follow_redirects=False,
@@ -252,11 +240,6 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     # It asks `uname` otherwise, a process that is given the whole environment, for headers that are not sent.
     client._platform = "Unknown"
     return client
-
-
-def has_aiohttp() -> bool:
-    """Whether the faster transport is installed."""
-    return importlib.util.find_spec("aiohttp") is not None
 
 
 _MOST_ALLOWED: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import importlib.util
 import json
 import ssl
 import time
@@ -94,14 +93,7 @@ FINAL = ("redirect", "no-body", "odd-json")
 
 
 class ServerDisconnectedError(Exception):
-    """As aiohttp has it, which the tests' machine need not have."""
-
-    __module__ = "aiohttp.client_exceptions"
-
-
-def caused(error: Exception, cause: Exception) -> Exception:
-    error.__cause__ = cause
-    return error
+    """Of no class that the transport documents."""
 
 
 RAISED = [
@@ -115,7 +107,7 @@ RAISED = [
     *(httpx2.DecodingError("no"), httpx2.ProxyError("407"), httpx2.UnsupportedProtocol("x")),
     *(httpx2.InvalidURL("x"), httpx2.StreamClosed(), httpx2.TooManyRedirects("x")),
     *(httpx2.CookieConflict("x"), httpx2.PoolTimeout("x")),
-    caused(httpx2.ConnectTimeout("Server disconnected"), ServerDisconnectedError("Server disconnected")),
+    httpx2.ConnectTimeout("too late"),
 ]  # fmt: skip
 
 
@@ -133,7 +125,6 @@ def test_whatever_the_transport_raises(error: Exception, where: str, monkeypatch
         return httpx2.Response(200, stream=Breaking(), request=request)
 
     measured_before()  # by an honest server
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # the transport that is broken here
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", broken)
     with generating("http://127.0.0.1:9/v1", policy=IMPATIENT, batch_size=1) as generator:
         (answer,) = generate(generator, draws(1))
