@@ -19,8 +19,11 @@ from biaskit.workflow.result import RunResult
 
 
 def are_logs(files: Sequence[str | Path]) -> bool:
-    """Whether files are logs of Inspect and not answers of a batch service, by their content."""
-    found = [is_log(expanded(file)) for file in files]
+    """Whether files are logs of Inspect and not answers of a batch service, by their content.
+
+    What is no file is no log: whoever reads the answers says so.
+    """
+    found = [expanded(file).is_file() and is_log(expanded(file)) for file in files]
     if any(found) and not all(found):
         raise UsageError(
             "Some of the files are logs of Inspect and some are not: import them one after another."
