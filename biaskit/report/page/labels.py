@@ -170,7 +170,7 @@ NOT_ON_PAGE: Mapping[str, str] = {
     "log_tests": "of logs of other tools, which have no page",
     "log_unpaired": "of logs of other tools, which have no page",
 }
-"""Tables too long for a page, whose means stand in the others, and those of logs that biaskit did not make."""
+"""Tables too long for a page, whose means stand in the others, and those of logs of other tools."""
 
 _AS_THEY_ARE = (
     *("model_b", "occupation", "gender", "engine", "group_a", "group_b", "statistic", "n_a", "n_b"),
