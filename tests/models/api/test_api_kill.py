@@ -7,6 +7,7 @@ request. A request is asked again only where its draw or its cell had one in fli
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -34,6 +35,9 @@ LONGEST_S = 240
 LATENCY_S = 0.3
 ON_ITS_WAY_S = 0.3
 """An answer that the server sent so shortly before a kill may not have been written yet."""
+BUSY_S = 1.0
+MOST_OF_A_KILL = 60
+"""Cells that were stored before a kill fell, on a fast machine."""
 IMPLICIT = ("--bias-type", "implicit")
 
 
@@ -268,7 +272,10 @@ def cells_of(received: Received, of_ids: dict[tuple[int, ...], str]) -> set[str]
 
 
 def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
-    """No answered cell is lost or doubled, and only those of calls in flight are asked again."""
+    """No answered cell is lost or doubled, and only those that lacked an answer are asked again.
+
+    A cell takes several calls, of which some may be answered while another still waits for its turn.
+    """
     shape = Behaviour(token_id_logprobs=True, chat=False)
     how = ("--estimator", "selected-ids", "--jobs", "1-40", "--templates", "1-5")
     with ApiServer(behaviour=shape) as server:
@@ -278,8 +285,11 @@ def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
         unbroken = command.rows("unbroken")
         of_ids = {tuple(server.model.prompt_ids(row["prompt"])): key for key, row in unbroken.items()}
         assert len(of_ids) == len(unbroken)
+        needed = Counter(cell for r in server.requests if r.generates for cell in cells_of(r, of_ids))
         start, before = len(server.requests), list[bytes]()
         for _ in range(10):
+            if len(unbroken) - len(before) < MOST_OF_A_KILL:
+                break  # the next start could end before its kill
             process = command.start("killed")
             command.await_in_flight(process, 4, "killed")
             limit = time.monotonic() + LONGEST_S
@@ -292,7 +302,7 @@ def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
             assert before == kept[: len(before)], "a finished row was lost or changed"
             before = kept
             server.behaviour.latency_s = 0.0
-        assert 10 <= len(before) < len(unbroken), "the kills did not fall into the run"
+        assert 5 <= len(command.kills) <= len(before) < len(unbroken), "the kills did not fall into the run"
         command.finish("killed")
         assert unbroken == command.rows("killed")
         assert command.tables("unbroken") == command.tables("killed")
@@ -301,13 +311,17 @@ def test_ten_kills_of_calls_of_several_prompts(tmp_path: Path) -> None:
             "no call had several prompts"
         )
     n_again = 0
-    for moment in command.kills:
-        first = {cell for r in asked if r.received <= moment for cell in cells_of(r, of_ids)}
+    for began, moment in itertools.pairwise([0.0, *command.kills]):
+        of_start = [r for r in asked if began < r.received <= moment]
+        first = {cell for r in of_start for cell in cells_of(r, of_ids)}
         later = {cell for r in asked if r.received > moment for cell in cells_of(r, of_ids)}
-        out = {cell for r in asked if in_flight_at(r, moment) for cell in cells_of(r, of_ids)}
-        assert first & later <= out, "a cell without a call in flight was asked again"
-        n_again += len(first & later)
-    print(f"asked again after 10 kills: {n_again} cells of {len(unbroken)}")
+        # A hundred answers wait for one process: those of the last second need not be on the disk.
+        whole = [r for r in of_start if r.answered is not None and r.answered <= moment - BUSY_S]
+        done = Counter(cell for r in whole for cell in cells_of(r, of_ids))
+        again = first & later
+        assert not {cell for cell in again if done[cell] >= needed[cell]}, "an answered cell was asked again"
+        n_again += len(again)
+    print(f"asked again after {len(command.kills)} kills: {n_again} cells of {len(unbroken)}")
     assert n_again
 
 
