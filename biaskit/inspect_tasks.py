@@ -20,9 +20,8 @@ from inspect_ai.viewer import ViewerConfig
 from biaskit.errors import UsageError
 from biaskit.exchange.inspect_asking import InspectModel
 from biaskit.exchange.inspect_format import MARK, of_log, of_sample
+from biaskit.probe.analysis import effects_of
 from biaskit.probe.design import ProbeDesign, cell_at, resolve_design
-from biaskit.probe.effects import tables
-from biaskit.probe.frames import frame_layouts
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.stored_design import compatibility, describe_design
@@ -153,8 +152,9 @@ def _scoring(design: ProbeDesign) -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
             found = _cell_shares(design, state)
             said = dict(zip(design.groups, found.shares or (), strict=False))
+            held = {} if found.coverage is None else {"coverage": found.coverage}
             return Score(
-                value={"coverage": found.coverage or 0.0, **{f"{name} share": x for name, x in said.items()}},
+                value={**held, **{f"{name} share": x for name, x in said.items()}},
                 answer=", ".join(f"{name} {x:.3f}" for name, x in said.items()) or found.reason,
                 metadata={"place": state.metadata["place"], "cell": asdict(found)},
             )
@@ -193,19 +193,7 @@ def _means(design: ProbeDesign, scores: Sequence[SampleScore]) -> dict[str, floa
         )
         for place in range(design.n_cells)
     ]
-    study = design.study
-    made = tables(
-        cells,
-        groups=design.groups,
-        contrast=design.contrast,
-        levels=design.levels,
-        floor=study.coverage_floor,
-        interval=study.interval,
-        margins=study.margin,
-        seed=study.seed,
-        layouts=frame_layouts(design.templates),
-    )
-    return dict(_named(made["probe_groups"]))
+    return dict(_named(effects_of(cells, design)["probe_groups"]))
 
 
 def _named(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -7,6 +7,7 @@ What a text says is read by the code that reads every other model's: `models/cou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,6 +54,8 @@ from biaskit.runs.manifest import model_entry
 
 _ENDS: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content_filter": "filter"}
 """What ended a text; every other end may have cut it."""
+_SECRET = re.compile(r"(?:^|_)(?:api)?(?:key|token|secret|password|auth|credentials?)(?:_|$)", re.IGNORECASE)
+"""Names of arguments whose values are never stored; a `tokenizer_path` is no token."""
 _KINDS = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 _OWN_CHOICE: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
 """Providers that would draw from a part of the distribution (transformers: the 50 likeliest tokens)."""
@@ -104,7 +107,7 @@ class InspectModel:
         plain = {
             name: value
             for name, value in self.model.model_args.items()
-            if isinstance(value, str | int | float | bool) and "key" not in name and "token" not in name
+            if isinstance(value, str | int | float | bool) and not _SECRET.search(name)
         }
         url = hide_urls(str(self.model.api.base_url or ""))
         known = {"inspect": self.name, "base_url": url, "args": plain}

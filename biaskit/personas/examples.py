@@ -166,7 +166,7 @@ class _Contexts:
         for sentence in _SENTENCE_END.split(text):
             for word in missing.intersection(self._tokenise(sentence)):
                 missing.discard(word)
-                self._put((of_list, word), key, sentence.strip())
+                self._put((of_list, word), key, _shortened(sentence.strip(), word, self._tokenise))
 
     def _may_take(self, place: tuple[ListKey, str], key: str) -> bool:
         held = self._found.get(place, [])
@@ -182,7 +182,7 @@ class _Contexts:
         words, places = [], dict[str, int]()
         for of_list, wanted in self._wanted.items():
             for word, z in wanted.items():
-                held = [_shortened(s, word, self._tokenise) for _, s in self._found.get((of_list, word), [])]
+                held = [sentence for _, sentence in self._found.get((of_list, word), [])]
                 numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)

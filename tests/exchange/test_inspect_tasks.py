@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 from places import ROOT
 
 import biaskit as bk
+from biaskit.probe.design import resolve_design
+from biaskit.study.config import load_probe_study
 from biaskit.workflow.logged import import_log
 
 pytestmark = pytest.mark.slow  # importing inspect_ai takes seconds
@@ -136,6 +139,18 @@ def test_lists_of_tokens_are_bounds(tmp_path: Path) -> None:
     assert cells["female_share"].to_numpy() == pytest.approx(0.5 / 0.7)
     assert (cells["female_share_low"] < 0.5 / 0.7).all()
     assert (cells["female_share_high"] > 0.5 / 0.7).all()
+
+
+def test_what_may_be_a_secret_is_in_no_entry() -> None:
+    from inspect_ai.model import get_model
+
+    from biaskit.exchange.inspect_asking import InspectModel
+
+    secrets = dict.fromkeys(("api_key", "hf_token", "PASSWORD", "client_secret", "apikey", "auth"), "s3cret")
+    model = get_model("mockllm/model", **secrets, tokenizer_path="here", device="cpu")
+    entry = InspectModel(model, resolve_design(load_probe_study("occugender", {}))).entry
+    assert "s3cret" not in json.dumps(entry)
+    assert {"tokenizer_path": "here", "device": "cpu"} == json.loads(entry["details"]["args"])
 
 
 def test_a_provider_without_lists_says_so(tmp_path: Path) -> None:
