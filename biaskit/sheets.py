@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from biaskit.errors import CorpusError, MissingExtraError, nearest
 
@@ -104,14 +104,16 @@ def _opened(path: Path, where: str, *, results: bool = True) -> Iterator[Any]:
             f'{where}: .xlsx needs openpyxl, which is not installed: pip install "biaskit[xlsx]"'
         ) from error
     try:
-        _check_size(path, where)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles and checks of input, which no text depends on
-            book = openpyxl.load_workbook(path, read_only=True, data_only=results, keep_links=False)
-        with closing(book):
-            for sheet in book.worksheets:
-                sheet.reset_dimensions()  # what a file says of its size need not be so
-            yield book
+        # Opened here: openpyxl leaves a file open that it opened itself and could not read.
+        with path.open("rb") as file:
+            _check_size(file, where)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of styles and checks of input, which no text depends on
+                book = openpyxl.load_workbook(file, read_only=True, data_only=results, keep_links=False)
+            with closing(book):
+                for sheet in book.worksheets:
+                    sheet.reset_dimensions()  # what a file says of its size need not be so
+                yield book
     except (CorpusError, MemoryError):
         raise
     except zipfile.BadZipFile:
@@ -127,9 +129,9 @@ def _opened(path: Path, where: str, *, results: bool = True) -> Iterator[Any]:
         ) from error
 
 
-def _check_size(path: Path, where: str) -> None:
+def _check_size(file: BinaryIO, where: str) -> None:
     """Refuse a zip bomb by its directory: no part is unpacked beyond what that says."""
-    with zipfile.ZipFile(path) as parts:
+    with zipfile.ZipFile(file) as parts:
         size = sum(part.file_size for part in parts.infolist())
     if size > MOST_UNPACKED:
         raise CorpusError(

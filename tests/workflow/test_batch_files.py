@@ -159,9 +159,9 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
     assert tables("live") == tables("batch")
 
 
-def about_people(line: Json) -> Json:
-    """An answer about a man, one time in four, else about a woman: some series need several rounds."""
-    text = "He is kind." if line["body"]["seed"] % 4 == 0 else "She is kind."
+def about_people(line: Json, draw: int) -> Json:
+    """An answer about a man in each round of three, else about a woman: three rounds are enough."""
+    text = "He is kind." if draw % 3 == 0 else "She is kind."
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     return {"custom_id": line["custom_id"], "response": {"model": "toy", "choices": [choice]}}
 
@@ -169,6 +169,7 @@ def about_people(line: Json) -> Json:
 def test_rounds_of_texts_are_written_one_after_another(cli: Cli, server: ApiServer) -> None:
     command = ("personas", spec(server), *PERSONAS, "--set", "max_draws=30", "--out", "b", "--write-requests")
     sizes: list[int] = []
+    asked: dict[str, list[str]] = {}  # of each prompt the ids, draw by draw
     while True:
         said = cli(*command, "r.jsonl")
         assert 0 == said.code, said.err
@@ -178,14 +179,18 @@ def test_rounds_of_texts_are_written_one_after_another(cli: Cli, server: ApiServ
         sizes.append(len(lines))
         if len(sizes) == 1:
             assert "may follow, as the answers decide (Algorithm 5)" in shown(said)
-        answers = [about_people(line) for line in lines]
+        answers = []
+        for line in lines:
+            series = asked.setdefault(json.dumps(line["body"]["messages"]), [])
+            answers.append(about_people(line, len(series)))
+            series.append(line["custom_id"])
         # Half of them first: what is not there is asked again, nothing else is.
         assert 0 == cli("import", "b", write("half.jsonl", answers[: len(answers) // 2])).code
         cli(*command, "rest.jsonl")
         rest = [line["custom_id"] for line in read("rest.jsonl")]
         assert {line["custom_id"] for line in lines[len(lines) // 2 :]} <= set(rest)
         assert 0 == cli("import", "b", write("all.jsonl", answers)).code
-    assert len(sizes) > 2
+    assert 3 == len(sizes)
     found = rows("b", "generations.jsonl").values()
     # Every round is whole, and none came after a series had three of each.
     for job in ("nurse", "cook"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import sys
 import zipfile
 from datetime import date, datetime, time
@@ -84,7 +86,8 @@ def test_numbers_and_dates_are_the_text_that_is_shown() -> None:
 def test_no_formula_is_evaluated_and_one_without_a_result_is_no_text() -> None:
     path = write("t.xlsx", S=[["text"], ["a"], ['=HYPERLINK("http://127.0.0.1:9/x")']])
     assert "t.xlsx, row 3 holds a formula without its result." in said(path)
-    whole = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    with zipfile.ZipFile(path) as file:
+        whole = {name: file.read(name) for name in file.namelist()}
     sheet = whole["xl/worksheets/sheet1.xml"].decode()
     whole["xl/worksheets/sheet1.xml"] = (
         sheet.replace("<v></v>", "<v>7</v>").replace("<v />", "<v>7</v>").encode()
@@ -143,11 +146,18 @@ def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPat
             for name, text in parts.items():
                 file.writestr(name, text)
         assert "t.xlsx cannot be read as a workbook" in said(path)
+        assert not still_open("t.xlsx")
     with pytest.raises(CorpusError, match=r"no choice for \.parquet and \.xlsx"):
         read_texts(path, encoding="cp1252")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r'pip install "biaskit\[xlsx\]"'):
         read_texts(write_again())
+
+
+def still_open(name: str) -> list[io.FileIO]:
+    """Files of that name that only the collector would close, and warn of."""
+    found = (one for one in gc.get_objects() if isinstance(one, io.FileIO))
+    return [file for file in found if not file.closed and Path(str(file.name)).name == name]
 
 
 def write_again() -> Path:
@@ -166,7 +176,8 @@ def test_a_workbook_that_unpacks_to_gigabytes_is_refused_before_it_is_opened(
 
 def test_what_a_sheet_says_of_its_size_need_not_be_so() -> None:
     path = write("t.xlsx", S=[["text"], ["a"], ["b"]])
-    whole = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    with zipfile.ZipFile(path) as file:
+        whole = {name: file.read(name) for name in file.namelist()}
     sheet = whole["xl/worksheets/sheet1.xml"]
     assert b'ref="A1:A3"' in sheet
     whole["xl/worksheets/sheet1.xml"] = sheet.replace(b'ref="A1:A3"', b'ref="A1"')
