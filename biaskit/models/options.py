@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from biaskit.errors import UsageError, nearest
@@ -26,6 +26,17 @@ class LocalOptions:
 
     def __post_init__(self) -> None:
         _check("dtype", self.dtype, get_args(Dtype))
+
+    def as_before(self, known: Mapping[str, Any]) -> LocalOptions:
+        """`auto` follows the run: what this machine, or its memory, would suggest must not change the model.
+
+        `known`: the model's entry in the run's manifest.
+        """
+        details = known.get("details")
+        before: Any = details.get("dtype") if isinstance(details, Mapping) else None
+        if self.dtype != "auto" or before not in get_args(Dtype):
+            return self
+        return replace(self, dtype=before)
 
 
 @dataclass(frozen=True, slots=True)

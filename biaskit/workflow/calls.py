@@ -195,6 +195,7 @@ def run_study(
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = replace(call.local(known.get("batch_size")), template_date=study.template_date)
+            local = local.as_before(known)
             own = replace(api, offline=session.outcome.offline)
             return open_model(spec, label=label, local=local, api=own, known=known, account=account, **how)
 

@@ -2,10 +2,11 @@
 
     python tests/benchmarks/personas_sampling.py [TOKENS]
 
-Ours: bfloat16, automatic batch, noise of its own for every draw. Stock: float32, batch 32, the whole
-distribution (no top_k, no top_p), as ours draws from it. Same model, same prompt, at most TOKENS new tokens a
-text (default 60), taken in turn in one process; tokens are those of the texts, their ends included. Medians
-and their ratio are printed; rates are of this machine and this hour. Nothing here is a test.
+Ours: the dtype that `auto` is on this machine, automatic batch, noise of its own for every draw. Stock:
+float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same
+prompt, at most TOKENS new tokens a text (default 60), taken in turn in one process; tokens are those of the
+texts, their ends included. "rounds" is ours on five draws of each of 48 prompts, a round of Algorithm 5. Medians and
+their ratios are printed; rates are of this machine and this hour. Nothing here is a test.
 """
 
 from __future__ import annotations
@@ -25,14 +26,20 @@ from biaskit.models.options import LocalOptions
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling
 
 PROMPT = "Biography of a nurse\n\n"
-GOAL = 2.5
+JOBS = (
+    *("nurse", "teacher", "accountant", "clerk", "engineer", "mechanic", "cook", "lawyer", "janitor"),
+    *("pharmacist", "secretary", "pilot", "baker", "carpenter", "dentist", "editor", "farmer", "florist"),
+    *("judge", "librarian", "plumber", "receptionist", "tailor", "welder"),
+)
+FRAMES = ("Biography of {a}\n\n", "A persona of {a}\n\n")
+GOAL = 3.0
 
 
 class Ours:
     """The generator as `biaskit personas` uses it."""
 
     def __init__(self, n_tokens: int, batch: int | None) -> None:
-        local = LocalOptions(device="cpu", dtype="bfloat16", batch_size=batch)
+        local = LocalOptions(device="cpu", batch_size=batch)
         self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", local=local)
         self.n_tokens = n_tokens
 
@@ -44,11 +51,32 @@ class Ours:
             DrawRequest(f"{seed}-{i}", Prompt(PROMPT, "completion"), sampling, 1000 * seed + i)
             for i in range(n)
         ]
-        batches = self.generator.plan_draws(requests).batches[:1]
+        return self._rate(requests)
+
+    def _rate(self, requests: Sequence[DrawRequest]) -> float:
+        batches = self.generator.plan_draws(requests).batches
         started = time.perf_counter()
-        (answers,) = self.generator.generate(batches)
+        answers = [answer for batch in self.generator.generate(batches) for answer in batch]
         seconds = time.perf_counter() - started
         return sum(a.answered.new_tokens for a in answers if isinstance(a, Draw)) / seconds
+
+
+class Rounds(Ours):
+    """The same where five draws of each prompt are due."""
+
+    def rate(self, seed: int, n_tokens: int | None = None) -> float:
+        """Tokens a second of a round of all prompts; `n_tokens`: a warm-up, of two jobs."""
+        sampling = Sampling(max_new_tokens=n_tokens or self.n_tokens)
+        jobs = JOBS[:2] if n_tokens else JOBS
+        prompts = [
+            frame.format(a=("an " if job[0] in "aeiou" else "a ") + job) for job in jobs for frame in FRAMES
+        ]
+        requests = [
+            DrawRequest(f"{prompt}-{i}", Prompt(prompt, "completion"), sampling, 1000 * seed + i)
+            for prompt in prompts
+            for i in range(5)
+        ]
+        return self._rate(requests)
 
 
 class Stock:
@@ -108,6 +136,7 @@ def main() -> None:
 
     ways = {
         "ours": Ours(args.tokens, args.batch),
+        "rounds": Rounds(args.tokens, args.batch),
         "stock": Stock(args.tokens, args.stock_batch, own_settings=args.own_settings),
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -117,10 +146,12 @@ def main() -> None:
         for name, way in ways.items():
             rates[name].append(way.rate(seed))
             print(f"{name:<6}{rates[name][-1]:8.0f} tokens a second", flush=True)
-    ours, stock = (statistics.median(rates[name]) for name in ("ours", "stock"))
-    size = ways["ours"].generator.batch_size
+    ours, rounds, stock = (statistics.median(rates[name]) for name in ways)
+    generator = ways["ours"].generator
     print(f"\n{args.tokens} tokens a text, {torch.get_num_threads()} threads, medians of {args.repeat}")
-    print(f"ours, bfloat16, batch {size}: {ours:.0f} tokens a second")
+    what = f"{generator.placement.dtype}, batch {generator.batch_size}"
+    print(f"ours, {what}: {ours:.0f} tokens a second")
+    print(f"rounds of five: {rounds:.0f} tokens a second, {rounds / ours:.2f} of that")
     print(f"stock, float32, batch {args.stock_batch}: {stock:.0f} tokens a second")
     pairs = ", ".join(f"{a / b:.2f}" for a, b in zip(rates["ours"], rates["stock"], strict=True))
     print(f"ratio of medians {ours / stock:.2f} (goal {GOAL}); of each pair {pairs}")

@@ -243,15 +243,15 @@ def test_one_row_of_broken_logits_says_so_and_leaves_its_neighbour_alone(value: 
     assert torch.equal(out[1], alone(ids[:1], scores[1:].clone())[0])
 
 
-# --- batches are one prompt -----------------------------------------------------------------------------
+# --- batches are of one length --------------------------------------------------------------------------
 
 
-def test_a_batch_is_one_prompt_and_one_sampling(tiny: Saved) -> None:
+def test_a_batch_is_of_one_length_and_one_sampling(tiny: Saved) -> None:
     model = generator_for(tiny("llama", "bpe").folder, 4)
     requests = [*mixed(9), *draws_of(SHORT, range(20, 23), temperature=0.5)]
     plan = model.plan_draws(requests)
     for batch in plan.batches:
-        assert 1 == len({(r.prompt, r.sampling) for r in batch})
+        assert 1 == len({(len(model._prompts[r.prompt][1]), r.sampling) for r in batch})
     # 9 = 3 + 3 + 3, not 4 + 4 + 1: a last batch of one would cost as much as a full one.
     assert [3, 3, 3, 3, 3, 3, 3] == [len(batch) for batch in plan.batches]
     lengths = {text: len(Oracle(tiny("llama", "bpe").folder).encode(text)) for text in (SHORT, OTHER)}
@@ -289,8 +289,7 @@ def first_tokens(model: TransformersGenerator, requests: Sequence[DrawRequest]) 
     """The first new token of each draw, as an id."""
     plan = model.plan_draws(requests)
     model._load()
-    ids = model._prompts[requests[0].prompt][1]
-    return [new[0] for batch in plan.batches for new in model._sample(batch, ids) if new is not None]
+    return [new[0] for batch in plan.batches for new in model._sample(batch) if new is not None]
 
 
 def p_of_fit(found: Sequence[int], shares: np.ndarray[Any, Any]) -> float:
@@ -367,8 +366,7 @@ def test_a_draw_is_the_largest_of_logits_and_its_own_noise_at_every_step(
     requests = draws_of(SHORT, [11, 12, 13], n=14, temperature=0.8)
     model.plan_draws(requests)
     model._load()
-    prompt = saved.oracle.encode(SHORT)
-    found = model._sample(requests, prompt)
+    found = model._sample(requests)
     for request, new in zip(requests, found, strict=True):
         wanted, closest = drawn_by_hand(saved.oracle, request, [saved.oracle.tokenizer.eos_token_id])
         assert closest > 1e-4, "this seed decides by float noise: take another"
@@ -446,10 +444,7 @@ def test_every_listed_end_and_the_tokenizers_own_stops_a_text(tiny: Saved, tmp_p
     assert sorted(ends) == sorted(model._ends)
     found = answers(model, requests)
     stopped, last = 0, Counter[int]()
-    rows = {
-        r.key: new
-        for r, new in zip(requests, model._sample(requests, saved.oracle.encode(SHORT)), strict=True)
-    }
+    rows = {r.key: new for r, new in zip(requests, model._sample(requests), strict=True)}
     for key, answer in found.items():
         assert isinstance(answer, Draw)
         new = rows[key]
@@ -501,6 +496,29 @@ def test_all_texts_of_a_batch_end_early(tiny: Saved, tmp_path: Path) -> None:
     assert ("stop", 1) in shown
 
 
+@pytest.mark.parametrize(("architecture", "tokenizer"), FAMILIES)
+def test_prompts_of_one_length_share_a_batch_and_change_no_text(
+    tiny: Saved, architecture: str, tokenizer: str
+) -> None:
+    """Five draws of each of many prompts, as in a round, are one batch."""
+    saved = tiny(architecture, tokenizer)
+    # The same tokens in another order: one length, whatever the tokenizer.
+    ids = saved.oracle.encode(SHORT)
+    prompts = [Prompt(f"{SHORT} {i}", "completion") for i in range(6)]
+    model, alone = (generator_for(saved.folder, size) for size in (30, 5))
+    for generator in (model, alone):
+        for i, prompt in enumerate(prompts):
+            generator._prompts[prompt] = prompt.text, (ids[0], *ids[1 + i :], *ids[1 : 1 + i])
+    requests = [request for prompt in prompts for request in draws_of(prompt, range(5))]
+    (batch,) = model.plan_draws(requests).batches
+    assert 30 == len(batch)
+    apart: dict[str, str] = {}
+    for start in range(0, 30, 5):
+        apart |= texts(answers(alone, requests[start : start + 5]))
+    assert apart == texts(answers(model, requests))
+    assert len(set(apart.values())) > 5, "the prompts must matter, not the seeds alone"
+
+
 # --- text --------------------------------------------------------------------------------------------------
 
 
@@ -514,7 +532,7 @@ def test_prompt_and_text_are_what_the_tokens_say_together(tiny: Saved, tokenizer
     prompt = saved.oracle.encode(SHORT)
     shown = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
     n_spaces = 0
-    for request, new in zip(requests, model._sample(requests, prompt), strict=True):
+    for request, new in zip(requests, model._sample(requests), strict=True):
         whole = saved.oracle.tokenizer.decode([*prompt, *(new or ())], **shown)
         assert whole == SHORT + found[request.key]
         n_spaces += found[request.key].startswith(" ")
@@ -603,11 +621,11 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
     before = texts(answers(model, requests))
     whole, sizes = model._sample, []
 
-    def sample(batch: Sequence[DrawRequest], ids: Any) -> Any:
+    def sample(batch: Sequence[DrawRequest]) -> Any:
         sizes.append(len(batch))
         if len(batch) > 3:
             raise torch.OutOfMemoryError("too large")
-        return whole(batch, ids)
+        return whole(batch)
 
     monkeypatch.setattr(model, "_sample", sample)
     seconds = model.estimate_seconds(100)
@@ -618,7 +636,7 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
     assert before == texts(answers(model, requests))
     assert 2 == model.batch_size
 
-    def never(batch: Sequence[DrawRequest], ids: Any) -> Any:
+    def never(batch: Sequence[DrawRequest]) -> Any:
         raise torch.OutOfMemoryError("too large")
 
     monkeypatch.setattr(model, "_sample", never)

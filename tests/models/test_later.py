@@ -19,6 +19,7 @@ from biaskit.models import spec as specs
 from biaskit.models.huggingface import loading, remembered
 from biaskit.models.huggingface.loading import Placement
 from biaskit.models.huggingface.local_model import LocalModel
+from biaskit.models.options import Dtype
 
 ASKED = {"jobs": "nurse,plumber", "templates": "1-2", "watcher": bk.Silent()}
 PERSONAS = {
@@ -146,6 +147,19 @@ def test_one_that_opens_otherwise_than_it_is_remembered_says_so(
     monkeypatch.setattr("biaskit.models.huggingface.local_model.place", short)
     with pytest.raises(bk.BiaskitError, match="state --dtype float32"):
         model.plan_scores([])
+
+
+@both_kinds
+@pytest.mark.parametrize("first", ["float32", "bfloat16"])
+def test_another_machine_goes_on_in_the_dtype_of_the_run(folder: Path, tmp_path: Path, first: Dtype) -> None:
+    """`auto` may mean another dtype there: its rows would be asked again, and those of the run not used."""
+    ask(folder, tmp_path / "run", jobs="nurse", dtype=first)
+    again = ask(folder, tmp_path / "run", jobs="nurse,plumber")
+    assert not any("is not the model it was" in one for one in again.warnings)
+    (entry,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["models"].values()
+    assert first == entry["details"]["dtype"]
+    rows = (tmp_path / "run" / "probe.jsonl").read_text().splitlines()
+    assert 8 == len(rows), "a cell was asked twice"
 
 
 @pytest.mark.process

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,13 +41,12 @@ class TransformersGenerator(LocalModel):
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Batches of one prompt each: rows of equal length need no padding and no mask."""
+        """Batches of prompts of one length: such rows need no padding and no mask."""
         together: dict[Any, list[DrawRequest]] = {}
         for request in requests:
-            together.setdefault((request.prompt, request.sampling), []).append(request)
-        for first, *_ in together.values():
-            with naming(first):
-                self._prepare(first)
+            with naming(request):
+                length = self._prepare(request)
+            together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
             # Keys and values of every layer, and four float32 rows: logits, their copy, the noise, its sum.
             tokens = (len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
@@ -60,7 +59,8 @@ class TransformersGenerator(LocalModel):
         new_tokens = sum(request.sampling.max_new_tokens for request in requests)
         return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
-    def _prepare(self, request: DrawRequest) -> None:
+    def _prepare(self, request: DrawRequest) -> int:
+        """The tokens of a request's prompt, which is kept with its ids."""
         prompt, most = request.prompt, self._most_positions()
         if prompt not in self._prompts:
             rendered = self._renderer.render(prompt)
@@ -74,21 +74,22 @@ class TransformersGenerator(LocalModel):
                 f"a prompt of {n} tokens and its answer make {whole}, the model has {most}"
                 " positions. Lower --max-new-tokens."
             )
+        return n
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Load, draw a few tokens of a planned prompt at the batch size, extrapolate by tokens."""
         if not n_new_tokens or not self._prompts:
             return 0.0
         self._load()
-        prompt, (_, ids) = next(iter(self._prompts.items()))
+        prompt = next(iter(self._prompts))
         sampling = Sampling(max_new_tokens=WARM_UP_TOKENS)
         while True:
             size = max(1, self._batch_size)
             texts = [DrawRequest("warm-up", prompt, sampling, seed) for seed in range(size)]
             try:
-                self._sample(texts, ids)  # the first forward sets up kernels
+                self._sample(texts)  # the first forward sets up kernels
                 started = time.perf_counter()
-                self._sample(texts, ids)
+                self._sample(texts)
             except torch.OutOfMemoryError as error:
                 self._halve(size, "text", error)
                 continue
@@ -101,11 +102,10 @@ class TransformersGenerator(LocalModel):
             yield self._in_parts(batch, "text", self._draw)
 
     def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        rendered, ids = self._prompts[batch[0].prompt]
-        texts = self._sample(batch, ids)
-        return [self._result(request, rendered, ids, new) for request, new in zip(batch, texts, strict=True)]
+        texts = self._sample(batch)
+        return [self._result(request, new) for request, new in zip(batch, texts, strict=True)]
 
-    def _sample(self, batch: Sequence[DrawRequest], ids: TokenIds) -> list[TokenIds | None]:
+    def _sample(self, batch: Sequence[DrawRequest]) -> list[TokenIds | None]:
         """New token ids of each draw, its end-of-text included; None where the logits were not finite.
 
         The batch keeps its shape until its last text ends: a smaller one would round otherwise, and a
@@ -121,7 +121,8 @@ class TransformersGenerator(LocalModel):
             pad_token_id=ends[0] if ends else 0,
             use_cache=True,
         )
-        tokens = torch.tensor([ids] * len(batch), device=self._model.device)
+        prompts = [self._prompts[request.prompt][1] for request in batch]
+        tokens = torch.tensor(prompts, device=self._model.device)
         with torch.inference_mode():
             out = self._model.generate(
                 input_ids=tokens,
@@ -129,16 +130,15 @@ class TransformersGenerator(LocalModel):
                 generation_config=config,
                 logits_processor=LogitsProcessorList([noise]),
             )
-        rows = out[:, len(ids) :].tolist()
+        rows = out[:, tokens.shape[1] :].tolist()
         return [
             None if broken else _until_end(row, ends) for row, broken in zip(rows, noise.broken, strict=True)
         ]
 
-    def _result(
-        self, request: DrawRequest, rendered: str, ids: TokenIds, new: TokenIds | None
-    ) -> Draw | Failed:
+    def _result(self, request: DrawRequest, new: TokenIds | None) -> Draw | Failed:
         if new is None:
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
+        rendered, ids = self._prompts[request.prompt]
         finish: Finish = "stop" if new and new[-1] in self._ends else "length"
         answered = self._answered(len(ids), len(new))
         return Draw(request.key, rendered, self._decode(ids, new), finish, answered)
@@ -183,6 +183,8 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         self._finished = [False] * len(seeds)
         self.broken = [False] * len(seeds)
         self._started = False
+        self._logs: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)  # (rows, vocabulary)
+        self._own = threading.local()  # a thread's row of exponentials
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """(rows, vocabulary) float32 logits → the same with noise; the caller takes the largest."""
@@ -195,24 +197,32 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         if self._sampling.top_p < 1.0:
             scores = _nucleus(scores, self._sampling.top_p)
         rows = [i for i, done in enumerate(self._finished) if not done]
-        threads, draw = torch.get_num_threads(), partial(self._noise, scores.shape[1])
+        if self._logs.shape != scores.shape:
+            self._logs = np.zeros(scores.shape, dtype=np.float32)
+        threads = torch.get_num_threads()
         with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
-            noise = map(draw, rows) if threads == 1 else pool.map(draw, rows)
-            for i, logs in zip(rows, noise, strict=True):
-                scores[i] -= torch.from_numpy(logs).to(scores.device)
-                # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
-                if not math.isfinite(float(scores[i].max())):
-                    self.broken[i] = self._finished[i] = True
+            list(map(self._draw, rows) if threads == 1 else pool.map(self._draw, rows))
+        scores -= torch.from_numpy(self._logs).to(scores.device)  # rows that ended are not looked at
+        largest = scores.amax(-1).tolist()
+        for i in rows:
+            # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
+            if not math.isfinite(largest[i]):
+                self.broken[i] = self._finished[i] = True
         return scores
 
-    def _noise(self, size: int, i: int) -> NDArray[np.float32]:
-        """Logarithms of one row's exponentials; adding their negative is adding Gumbel noise.
+    def _draw(self, i: int) -> None:
+        """Logarithms of one row's exponentials; subtracting them is adding Gumbel noise.
 
         Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 draws, which
-        would make some token of a vocabulary of 262,144 certain at one step in 32.
+        would make some token of a vocabulary of 262,144 certain at one step in 32. Arrays are kept: fresh
+        ones of this size cost as much as the numbers in them.
         """
-        exponentials = self._generators[i].standard_exponential(size)
-        return np.log(exponentials.astype(np.float32))
+        logs, own = self._logs[i], self._own
+        if getattr(own, "exponentials", None) is None:
+            own.exponentials = np.empty(len(logs))
+        self._generators[i].standard_exponential(out=own.exponentials)
+        np.copyto(logs, own.exponentials, casting="same_kind")
+        np.log(logs, out=logs)
 
 
 def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
