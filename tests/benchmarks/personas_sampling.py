@@ -5,8 +5,8 @@
 Ours: the dtype that `auto` is on this machine, automatic batch, noise of its own for every draw. Stock:
 float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same
 prompt, at most TOKENS new tokens a text (default 60), taken in turn in one process; tokens are those of the
-texts, their ends included. "rounds" is ours on five draws of each of 48 prompts, a round of Algorithm 5. Medians and
-their ratios are printed; rates are of this machine and this hour. Nothing here is a test.
+texts, their ends included. "rounds" is ours on five draws of each of 48 prompts, a round of Algorithm 5.
+Medians and their ratios are printed; rates are of this machine and this hour. Nothing here is a test.
 """
 
 from __future__ import annotations

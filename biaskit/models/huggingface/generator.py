@@ -17,7 +17,6 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.loading import load_model
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
@@ -155,7 +154,7 @@ class TransformersGenerator(LocalModel):
     def _load(self) -> None:
         if self._model is not None:
             return
-        self._model = load_model(self._folder, self.placement)
+        self._model = self._weights()
         stated = getattr(self._model.generation_config, "eos_token_id", None)
         self._ends = end_ids(stated, self._renderer.tokenizer)
         # generate() fills what a call leaves open from the model's own file: a repetition penalty or a

@@ -11,11 +11,12 @@ import torch
 from biaskit.errors import BiaskitError, ModelError
 from biaskit.foreign import visible
 from biaskit.models.huggingface.folder import ModelFolder, has_template
-from biaskit.models.huggingface.loading import load_config, load_tokenizer, place
+from biaskit.models.huggingface.loading import load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
 from biaskit.models.huggingface.remembered import FORMS, Purpose, rendering_versions, revision_of
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.huggingface.template import start_early
+from biaskit.models.huggingface.threads import Look, follow_load
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
 from biaskit.records import Answered, ModelIdentity, Prompt
@@ -41,6 +42,7 @@ class LocalModel:
             raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
 
     def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
+        self._look, self._tell = Look(), local.tell
         if has_template(folder):
             start_early()
         self._config = load_config(folder)
@@ -115,6 +117,14 @@ class LocalModel:
     def used(self) -> Mapping[str, float | None]:
         """Nothing is paid for."""
         return {}
+
+    def _weights(self) -> Any:
+        """The model on its device, with as many threads as the processors have to spare."""
+        if self.placement.device == "cpu":
+            said = follow_load(self._look)
+            if said and self._tell is not None:
+                self._tell(said)
+        return load_model(self._folder, self.placement)
 
     def _most_positions(self) -> int | None:
         most = getattr(self._text_config, "max_position_embeddings", None)

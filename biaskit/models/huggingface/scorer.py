@@ -22,7 +22,6 @@ from biaskit.models.huggingface.listing import (
     at_prompts_only,
     named_tokens,
 )
-from biaskit.models.huggingface.loading import load_model
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import boundary_vocabulary
@@ -223,7 +222,7 @@ class TransformersScorer(NodeStates):
     def _load(self) -> None:
         if self._model is not None:
             return
-        model = load_model(self._folder, self.placement)
+        model = self._weights()
         try:
             self._take(model)
         except (AttributeError, IndexError, KeyError, TypeError, RuntimeError) as error:
