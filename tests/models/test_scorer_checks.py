@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,10 +38,11 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from biaskit.errors import BiaskitError, ModelError, TokenizationError
-from biaskit.models.huggingface import template
+from biaskit.models.huggingface import preparing, template
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer
+from biaskit.models.options import LocalOptions
 from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest, Turn
 
 Models = Callable[..., Tiny]
@@ -824,3 +826,18 @@ def test_a_configuration_that_claims_a_width_beyond_its_weights_is_refused(folde
 def test_a_negative_number_of_layers_is_an_error(folder: Path) -> None:
     reconfigure(folder, num_hidden_layers=-1)
     assert "claims -1 layers" in complaint(folder)
+
+
+def test_long_reading_of_prompts_is_said_once(tiny: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan of 250,000 cells is minutes of tokenising, before any forward."""
+    said: list[str] = []
+    folder = tiny("llama", "bpe").folder
+    local = LocalOptions(device="cpu", batch_size=4, tell=said.append)
+    requests = raw_requests([f"{SHORT} {i}" for i in range(9)], WORDS)
+    for long_s, lines in ((60.0, 0), (-1.0, 1)):
+        monkeypatch.setattr(preparing, "LONG_S", long_s)
+        monkeypatch.setattr(preparing, "AT_ONCE", 3)
+        model = TransformersScorer(check_folder(folder), label="tiny", spec="hf:tiny", local=local)
+        model.plan_scores(requests)
+        assert lines == len(said)
+    assert re.fullmatch(r"reading 9 prompts as tokens takes about 1 s more\.", said[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from biaskit.errors import TokenizationError
@@ -10,9 +11,11 @@ from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
 from biaskit.models.huggingface.rendering import Continuation, Renderer
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
+from biaskit.progress import duration
 from biaskit.records import Expression, ScoreRequest
 
 AT_ONCE = 512  # requests tokenised in one call: enough for the tokenizer's threads, few enough for memory
+LONG_S = 10  # without a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,18 @@ class Prepared:
     trie: TokenTrie
 
 
-def prepare(renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool) -> dict[str, Prepared]:
-    """Key → prepared request; equal expressions share one trie. `ends`: complete sequences are nodes too."""
+def prepare(
+    renderer: Renderer,
+    requests: Sequence[ScoreRequest],
+    *,
+    ends: bool,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Prepared]:
+    """Key → prepared request; equal expressions share one trie. `ends`: complete sequences are nodes too.
+
+    `tell`: how long it will take, once, where that is long.
+    """
+    started = time.perf_counter()
     tries: dict[tuple[TokenIds, ...], TokenTrie] = {}
     prepared: dict[str, Prepared] = {}
     for start in range(0, len(requests), AT_ONCE):
@@ -44,6 +57,12 @@ def prepare(renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool)
             if sequences not in tries:
                 tries[sequences] = build_trie(sequences, ends=ends)
             prepared[request.key] = Prepared(request.key, text, ids, found, tries[sequences])
+        spent = time.perf_counter() - started
+        if tell is not None and spent > LONG_S:
+            left = spent * (len(requests) - len(prepared)) / len(prepared)
+            if left > LONG_S:
+                tell(f"reading {len(requests):,} prompts as tokens takes about {duration(left)} more.")
+            tell = None
     return prepared
 
 

@@ -83,7 +83,8 @@ class TransformersScorer(NodeStates):
         requests = tuple(requests)  # all are looked at several times
         if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
-        self._prepared = prepare(self._renderer, requests, ends=self.scoring.word_boundary == "word")
+        ends = self.scoring.word_boundary == "word"
+        self._prepared = prepare(self._renderer, requests, ends=ends, tell=self._tell)
         if self._top_k is not None:
             self._prepared = at_prompts_only(self._prepared)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]

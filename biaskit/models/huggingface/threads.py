@@ -73,6 +73,6 @@ def follow_load(look: Look) -> str:
         return ""
     used = f"{count(_set, 'thread')} of {_usual} {'is' if _set == 1 else 'are'} used"
     return (
-        f"other processes keep {busy:.1f} of this machine's processors busy: {used}, since all of them would"
-        " be slower. OMP_NUM_THREADS says otherwise."
+        f"other processes keep {busy:.1f} of this machine's processors busy: {used} (OMP_NUM_THREADS says"
+        " otherwise)."
     )
