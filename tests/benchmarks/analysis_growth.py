@@ -1,6 +1,6 @@
 """How time and memory of an analysis grow with the number of texts, and with that of occupations.
 
-    python tests/benchmarks/analysis_growth.py [--texts 1600] [--occupations 1000] [--times 1,4,16]
+    python tests/benchmarks/analysis_growth.py [--texts 400] [--occupations 1000] [--times 1,4,16]
 
 Texts: biographies of 250 words by Zipf's law, 400 to an occupation, analysed with one seed of vectors and no
 clusters. Occupations: a short text each, as a column that divides nothing would give them. Each is done for
@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--texts", type=int, default=1_600, help="of the smallest size; 0: none")
+    parser.add_argument("--texts", type=int, default=400, help="of the smallest size; 0: none")
     parser.add_argument("--occupations", type=int, default=1_000, help="of the smallest size; 0: none")
     parser.add_argument("--times", default="1,4,16", help="sizes as multiples of the smallest")
     args = parser.parse_args()
