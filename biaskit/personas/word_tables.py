@@ -6,7 +6,8 @@ As on the page: beyond gender words and names, of lists that are longer than cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from biaskit.personas.papers import MOST_LETTERS
 from biaskit.report.findings.marked_words import BEYOND, surely_longer
@@ -14,7 +15,7 @@ from biaskit.report.render.cells import number, p_value
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.report.render.personas import ORIGINS, WHO
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, Tables, defined, distinct, first, where
+from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, where
 from biaskit.wording import count, listed, people, short
 
 NAME = "marked-words"
@@ -26,13 +27,15 @@ _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 def word_tables(tables: Tables) -> Iterator[PaperTable]:
     """A table for each model that has a list longer than chance; `tables`: public tables of the engine."""
     calibrated = where(tables.get("word_lists", ()), method="calibrated")
+    beyond = where(tables.get("marked_words", ()), is_name=False, is_gender_word=False)
+    of_list = grouped(beyond, *_LIST)
     models = distinct(calibrated, "model")
     for model in models:
         lists = _lists(where(calibrated, model=model))
         found = {
             gender: words
             for gender in distinct(lists, "gender")
-            if (words := _words(tables, where(lists, gender=gender)))
+            if (words := _words(of_list, where(lists, gender=gender)))
         }
         if found:
             name = f"{NAME}-{slug(model)}" if len(models) > 1 else NAME
@@ -53,10 +56,9 @@ def _lists(own: Sequence[Row]) -> list[Row]:
     return [row for family in (pairs, others) for row in surely_longer(family)]
 
 
-def _words(tables: Tables, lists: Sequence[Row]) -> list[Row]:
-    """The words of some lists beyond gender words and names, by descending z."""
-    beyond = where(tables.get("marked_words", ()), is_name=False, is_gender_word=False)
-    found = [row for one in lists for row in where(beyond, **{name: one[name] for name in _LIST})]
+def _words(of_list: Mapping[tuple[Any, ...], Sequence[Row]], lists: Sequence[Row]) -> list[Row]:
+    """The words of some lists by descending z; `of_list`: those beyond gender words and names, by list."""
+    found = [row for one in lists for row in of_list.get(tuple(one[name] for name in _LIST), ())]
     return sorted(found, key=lambda row: (-row["z"], row["word"], row["occupation"]))
 
 
