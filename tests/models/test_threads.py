@@ -94,6 +94,28 @@ def test_a_look_of_long_ago_is_taken_again(machine: Machine) -> None:
     assert 4 == torch.get_num_threads()
 
 
+def test_a_system_that_tells_nothing_changes_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> None:
+        raise PermissionError("/proc/stat")
+
+    monkeypatch.undo()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads.psutil, "cpu_times", refused)
+    assert () == threads._worked()
+    torch.set_num_threads(3)
+    assert not follow_load(Look())
+    assert 3 == torch.get_num_threads()
+
+
+def test_other_processors_than_before_say_nothing(machine: Machine) -> None:
+    look = Look()
+    machine.worked = [5.0] * 2
+    machine.now += 2
+    assert not follow_load(look)
+
+
 def test_the_real_machine_has_processors_that_work() -> None:
     before = Look()
     assert before.worked

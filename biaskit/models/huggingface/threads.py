@@ -33,15 +33,20 @@ class Look:
         time.sleep(max(0.0, self.at + LEAST_S - time.perf_counter()))
         now = Look()
         seconds = now.at - self.at
+        if len(now.worked) != len(self.worked):  # this process may use other processors than before
+            return 0.0
         worked = sum(b - a for a, b in zip(self.worked, now.worked, strict=True))
         return max(0.0, (worked - (now.own - self.own)) / seconds)
 
 
 def _worked() -> tuple[float, ...]:
-    """Of each processor: the seconds in which it did not wait."""
-    times = psutil.cpu_times(percpu=True)
-    process = psutil.Process()
-    mine = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(times))
+    """Of each processor: the seconds in which it did not wait; none where the system does not say."""
+    try:
+        times = psutil.cpu_times(percpu=True)
+        process = psutil.Process()
+        mine = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(times))
+    except (OSError, psutil.Error):
+        return ()
     waiting = ("idle", "iowait", "guest", "guest_nice", "steal")  # a guest's time is in user's too
     return tuple(
         sum(value for name, value in times[i]._asdict().items() if name not in waiting)
