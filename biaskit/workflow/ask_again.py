@@ -100,16 +100,13 @@ class Asking:
     def _opened(self, label: str, entry: Mapping[str, Any]) -> Any:
         """The model as the run had it: its dtype, its estimator, its template's date."""
         spec = self.specs.get(label, str(entry["spec"]))
-        dtype = (
-            entry.get("details", {}).get("dtype", "auto") if self.call.dtype == "auto" else self.call.dtype
-        )
         study = self.engine.design.study
         local = LocalOptions(
             self.call.device,
-            dtype,
+            self.call.dtype,
             entry.get("batch_size") if self.engine.unit == "text" else None,
             template_date=study.template_date,
-        )
+        ).as_before(entry)
         more: dict[str, Any] = {"label": label, "local": local}
         if entry.get("where") == "api" or full_spec(spec).startswith(("api:", "openai:")):
             more |= {"api": self.call.api({label: spec}, self.watcher), "known": entry}

@@ -194,8 +194,8 @@ def run_study(
         api = call.api(named, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
-            local = replace(call.local(known.get("batch_size")).as_before(known), tell=watcher.note)
-            local = replace(local, template_date=study.template_date)
+            local = call.local(known.get("batch_size")).as_before(known)
+            local = replace(local, template_date=study.template_date, tell=watcher.note)
             own = replace(api, offline=session.outcome.offline)
             return open_model(spec, label=label, local=local, api=own, known=known, account=account, **how)
 

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/personas_sampling.py [TOKENS]
 
-Ours: the dtype that `auto` is on this machine, automatic batch, noise of its own for every draw. Stock:
-float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same
+Ours: --dtype (by default what `auto` is on this machine), automatic batch, noise of its own for every draw.
+Stock: float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same
 prompt, at most TOKENS new tokens a text (default 60), taken in turn in one process; tokens are those of the
 texts, their ends included. "rounds" is ours on five draws of each of 48 prompts, a round of Algorithm 5.
 Medians and their ratios are printed; rates are of this machine and this hour. Nothing here is a test.
@@ -15,6 +15,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Sequence
+from typing import get_args
 
 import torch
 from transformers import AutoModelForCausalLM, GenerationConfig
@@ -22,7 +23,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig
 from biaskit.models.huggingface.demo import find_demo
 from biaskit.models.huggingface.generator import MOST_TEXTS, TransformersGenerator
 from biaskit.models.huggingface.loading import load_tokenizer
-from biaskit.models.options import LocalOptions
+from biaskit.models.options import Dtype, LocalOptions
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling
 
 PROMPT = "Biography of a nurse\n\n"
@@ -38,8 +39,8 @@ GOAL = 3.0
 class Ours:
     """The generator as `biaskit personas` uses it."""
 
-    def __init__(self, n_tokens: int, batch: int | None) -> None:
-        local = LocalOptions(device="cpu", batch_size=batch)
+    def __init__(self, n_tokens: int, batch: int | None, dtype: Dtype) -> None:
+        local = LocalOptions(device="cpu", dtype=dtype, batch_size=batch)
         self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", local=local)
         self.n_tokens = n_tokens
 
@@ -127,6 +128,7 @@ def main() -> None:
     )
     parser.add_argument("tokens", nargs="?", type=int, default=60)
     parser.add_argument("--batch", type=int, help="of ours; default: automatic")
+    parser.add_argument("--dtype", default="auto", choices=get_args(Dtype), help="of ours")
     parser.add_argument("--stock-batch", type=int, default=32)
     parser.add_argument(
         "--own-settings", action="store_true", help="stock samples with the model's own top_k and top_p"
@@ -135,8 +137,8 @@ def main() -> None:
     args = parser.parse_args()
 
     ways = {
-        "ours": Ours(args.tokens, args.batch),
-        "rounds": Rounds(args.tokens, args.batch),
+        "ours": Ours(args.tokens, args.batch, args.dtype),
+        "rounds": Rounds(args.tokens, args.batch, args.dtype),
         "stock": Stock(args.tokens, args.stock_batch, own_settings=args.own_settings),
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}

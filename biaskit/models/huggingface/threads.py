@@ -18,6 +18,7 @@ from biaskit.wording import count
 LEAST_S = 0.3
 """A shorter look says little: processors count in hundredths of a second."""
 LONGEST_S = 60
+"""A model may wait an hour for its turn: what was busy in that hour says nothing of now."""
 
 
 @dataclass(frozen=True, slots=True)
