@@ -78,6 +78,7 @@ _NO_MEMORY = (
     "failed to map segment",  # a library that is loaded
     "std::bad_alloc",
     "resource temporarily unavailable",
+    "error return without exception set",  # Python itself, where it cannot allocate the exception
 )
 
 

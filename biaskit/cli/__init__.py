@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
+from biaskit.cli.limits import check_memory_limit
 from biaskit.cli.streams import flush, open_closed_streams
 from biaskit.errors import BiaskitError, out_of_memory
 from biaskit.foreign import visible
@@ -99,6 +100,7 @@ def main() -> NoReturn:
 def _run() -> int:
     stdout = sys.stdout
     try:
+        check_memory_limit()
         status = cli.main(standalone_mode=False)
     except BiaskitError as error:
         status = _say(str(error), error.exit_code)
@@ -112,7 +114,7 @@ def _run() -> int:
     except SystemExit as error:
         # click meets `| head` by replacing stdout and leaving with 1; a reader that has enough is no failure.
         status = error.code if sys.stdout is stdout else 0
-    except (MemoryError, OSError, RuntimeError, ImportError) as error:
+    except (MemoryError, OSError, RuntimeError, ImportError, SystemError) as error:
         if (what := out_of_memory(error)) is not None:
             status = _say(what, 1)
         elif isinstance(error, OSError):

@@ -18,7 +18,7 @@ import pytest
 from fakes.command import Cli, Said
 
 from biaskit import inputs
-from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
+from biaskit.errors import BiaskitError, RunError, StudyError, UsageError, out_of_memory
 from biaskit.files import cache_dir
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs, TooMuch, expanded, parse_json, parse_toml, unpacked
@@ -66,6 +66,23 @@ def test_a_read_only_run_is_reported_elsewhere(run: Path, tmp_path: Path) -> Non
     assert said.code == 0, said.err
     assert (home / "page.html").is_file()
     assert (home / "figures/answer.svg").is_file(), "beside the page"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("command", ["cite", "analyze"])
+def test_too_small_a_limit_of_memory_is_named_before_any_library_meets_it(
+    command: str, run: Path, tmp_path: Path
+) -> None:
+    said = check(Case("memory 200 MB", command), run, tmp_path / "home")
+    assert said.code == 1
+    assert "The limit on memory of this shell is 200 MB" in said.err
+
+
+def test_an_exception_that_python_could_not_allocate_is_lack_of_memory() -> None:
+    said = out_of_memory(SystemError("error return without exception set"))
+    assert said is not None
+    assert "Memory or threads ran out" in said
+    assert out_of_memory(SystemError("bad argument to internal function")) is None
 
 
 def test_the_oracle_sees_a_traceback(run: Path, tmp_path: Path) -> None:
