@@ -30,6 +30,7 @@ from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
+from biaskit.models.huggingface.head import TURNED, turn
 from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Draw, DrawRequest, Failed, Prompt, PromptForm, Sampling
@@ -686,3 +687,30 @@ def test_draws_of_the_demo_model_hardly_depend_on_the_batch_size(
     small = demo_texts(demo, 16, draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS))
     equal = sum(at_64[key] == small[key] for key in at_64)
     assert equal >= 0.95 * N_DRAWS, f"{equal} of {N_DRAWS} draws are equal at batch 16 and 64"
+
+
+# --- the output layer -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 1), (16, 1), (2, 3)])
+def test_a_turned_output_layer_gives_the_logits_of_the_layer(shape: tuple[int, int]) -> None:
+    torch.manual_seed(1)
+    layer = torch.nn.Linear(24, 2 * TURNED + 17, bias=False)
+    first, second = torch.randn(2, *shape, 24)
+    with torch.inference_mode():
+        expected = [layer(first), layer(second)]
+        turn(layer)
+        assert "forward" in vars(layer)
+        for hidden, logits in zip((first, second), expected, strict=True):
+            assert layer(hidden).shape == logits.shape
+            assert torch.allclose(layer(hidden), logits, rtol=0, atol=1e-5)
+
+
+def test_only_a_plain_float32_layer_is_turned() -> None:
+    class Own(torch.nn.Linear):
+        pass
+
+    layers = (torch.nn.Linear(8, 9), torch.nn.Linear(8, 9, bias=False).bfloat16(), Own(8, 9, bias=False))
+    for layer in layers:
+        turn(layer)
+        assert "forward" not in vars(layer)

@@ -20,6 +20,7 @@ from fakes.tiny_models import (
     LONG,
     POSITIONS,
     SHORT,
+    TOKENIZERS,
     TOLERANCE,
     TURNS,
     Oracle,
@@ -41,6 +42,7 @@ from biaskit.errors import BiaskitError, ModelError, TokenizationError
 from biaskit.models.huggingface import preparing, template
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.head import OutputHead
+from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer
 from biaskit.models.options import LocalOptions
 from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest, Turn
@@ -218,6 +220,39 @@ def test_two_groups_cannot_share_an_expression(tiny: Models) -> None:
     said = refused(tiny("llama", "bpe").folder, one(SHORT, *asked), TokenizationError)
     assert "' He' (male)" in said
     assert "' He' (female)" in said
+
+
+ODD_TEXTS = (
+    "A nurse", "", " ", "<s>A nurse</s>", "é\u0301 \u200d", "she\n\nhe", "A" * 3000, "<|im_end|>", "日本語 x"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_many_texts_at_once_have_the_ids_of_each_alone(name: str) -> None:
+    tokenizer = build_tokenizer(name, chat_template=CHAT_TEMPLATE)
+    # What a tokenizer.json may hold, and what a call sets aside.
+    tokenizer.backend_tokenizer.enable_truncation(max_length=7)
+    tokenizer.backend_tokenizer.enable_padding(length=20)
+    renderer = Renderer(tokenizer)
+    texts = ODD_TEXTS * 2
+    tokenizer.backend_tokenizer.enable_truncation(max_length=7)
+    found = [ids[len(renderer.lead) :] for ids in renderer.encode(texts)]
+    alone = [tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts]
+    assert [
+        a[len(renderer.lead) :] if a[: len(renderer.lead)] == renderer.lead else a for a in alone
+    ] == found
+    assert max(map(len, found)) > 20
+
+
+def test_a_class_with_an_encoding_of_its_own_is_asked_for_each_text() -> None:
+    class Upper(PreTrainedTokenizerFast):  # type: ignore[misc]
+        def _encode_plus(self, text: Any, **options: Any) -> Any:
+            return super()._encode_plus(
+                [one.upper() for one in text] if isinstance(text, list) else text, **options
+            )
+
+    tokenizer = Upper(tokenizer_object=build_tokenizer("bytes").backend_tokenizer)
+    assert Renderer(tokenizer).encode(["ab", "cd"]) == Renderer(tokenizer).encode(["AB", "CD"])
 
 
 def spanning_tokenizer() -> PreTrainedTokenizerFast:

@@ -573,7 +573,7 @@ def test_shortest_extensions_are_the_next_longer_listed_sequences(sequences: lis
 class ByLevels(TransformersScorer):
     """As for an architecture that takes no masks."""
 
-    def _tree_is_exact(self, longest: object, windows: object) -> bool:
+    def _tree_is_exact(self, longest: object, windows: object, plain: object) -> bool:
         return False
 
 

@@ -8,13 +8,14 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import chain
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from biaskit.stats.arms import (
     ranges,
 )
 from biaskit.stats.contrasts import Scope, adjust, against_labour, between_groups, within_jobs
-from biaskit.stats.correlation import slope, spearman
+from biaskit.stats.correlation import level_test, rank_correlation, ranks, slope, slope_test, spearman
 from biaskit.stats.crossed import (
     difference_interval,
     mean_squares,
@@ -46,7 +47,7 @@ from biaskit.stats.multiplicity import holm
 from biaskit.stats.proportions import p_of_share, proportion
 from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
 from biaskit.stats.verdict import with_verdicts
-from biaskit.stats.welch import paired, welch
+from biaskit.stats.welch import TTest, paired, welch
 
 FloatArray = NDArray[np.float64]
 
@@ -407,6 +408,83 @@ def test_welch_matches_scipy_with_its_intervals() -> None:
     )
     assert tuple(expected.confidence_interval(0.95)) == pytest.approx(found.ci95)
     assert tuple(expected.confidence_interval(0.90)) == pytest.approx(found.ci90)
+
+
+def of_test(found: TTest) -> list[float]:
+    assert found.reason is None
+    assert found.ci95 is not None
+    assert found.ci90 is not None
+    numbers = (found.statistic, found.dof, found.p_value, *found.ci95, *found.ci90)
+    return [float(number) for number in numbers if number is not None]
+
+
+UNITS = given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(3, 60),
+    m=st.integers(2, 60),
+    scale=st.sampled_from([1e-6, 1, 1e6]),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@UNITS
+def test_the_t_tests_are_those_of_statsmodels(seed: int, n: int, m: int, scale: float) -> None:
+    from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
+
+    rng = np.random.default_rng(seed)
+    a, b = scale * rng.normal(rng.normal(), 1, n), scale * rng.normal(0, rng.uniform(0.1, 9), m)
+    both, units = CompareMeans(DescrStatsW(a), DescrStatsW(b)), DescrStatsW(a)
+    t, p, dof = both.ttest_ind(usevar="unequal")
+    ends = (both.tconfint_diff(alpha=alpha, usevar="unequal") for alpha in (0.05, 0.1))
+    assert [t, dof, p, *chain(*ends)] == pytest.approx(of_test(welch(a, b)), rel=1e-11, abs=0)
+    t, p, dof = units.ttest_mean(0.0)
+    ends = (units.tconfint_mean(alpha=alpha) for alpha in (0.05, 0.1))
+    assert [t, dof, p, *chain(*ends)] == pytest.approx(of_test(paired(a, 0 * a)), rel=1e-11, abs=0)
+
+
+@settings(deadline=None, max_examples=60)
+@UNITS
+def test_a_line_is_tested_as_hc3_of_statsmodels_does(seed: int, n: int, m: int, scale: float) -> None:
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, m, n) / 10.0
+    assume(np.ptp(x) > 0)
+    y = scale * (0.3 * x + rng.normal(0, 1, n) * (1 + x))
+    assume(slope_test(x, y).reason is None)
+    fit = sm.OLS(y, sm.add_constant(x)).fit(cov_type="HC3", use_t=True)
+    for which, found in enumerate((level_test(x, y, 0.0), slope_test(x, y))):
+        expected = [fit.tvalues[which], fit.df_resid, fit.pvalues[which]]
+        expected += [*fit.conf_int(0.05)[which], *fit.conf_int(0.1)[which]]
+        assert expected == pytest.approx(of_test(found), rel=1e-7, abs=0)
+
+
+def test_a_unit_that_alone_sets_the_line_leaves_no_test() -> None:
+    # Its residual is 0 and its leverage 1, whatever y is: HC3 divides one by the other.
+    found = slope_test(np.array([0.2, 0.2, 0.9]), np.array([0.1, 0.3, 0.7]))
+    assert found.estimate == pytest.approx(5 / 7)
+    assert found.reason == "one unit alone sets the line: no test"
+    assert (found.p_value, found.ci95) == (None, None)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(4, 60), values=st.integers(2, 60))
+def test_ranks_and_their_correlation_are_scipys(seed: int, n: int, values: int) -> None:
+    x, y = np.random.default_rng(seed).integers(0, values, (2, n)).astype(float)
+    both = np.stack([x, y])
+    assert stats.rankdata(both, axis=-1).tolist() == ranks(both).tolist()
+    assume(np.ptp(x) > 0 and np.ptp(y) > 0)
+    expected, found = stats.spearmanr(x, y), rank_correlation(x, y, rng=np.random.default_rng(1))
+    assert expected.statistic == pytest.approx(found.estimate)
+    if found.ci95 is not None:
+        assert expected.pvalue == pytest.approx(found.p_value, rel=1e-9, abs=1e-300)
+
+
+def test_one_order_has_a_rank_correlation_with_p_zero_as_scipys() -> None:
+    x = np.arange(12.0)
+    found = rank_correlation(x, x**3, rng=np.random.default_rng(1))
+    assert (found.estimate, found.p_value) == (1.0, 0.0)
+    assert stats.spearmanr(x, x**3).pvalue == pytest.approx(0.0, abs=1e-300)
 
 
 def test_hedges_g_matches_the_hand_computed_groups() -> None:

@@ -17,6 +17,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.head import turn
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
@@ -155,6 +156,7 @@ class TransformersGenerator(LocalModel):
         if self._model is not None:
             return
         self._model = self._weights()
+        turn(self._model.get_output_embeddings())
         stated = getattr(self._model.generation_config, "eos_token_id", None)
         self._ends = end_ids(stated, self._renderer.tokenizer)
         # generate() fills what a call leaves open from the model's own file: a repetition penalty or a

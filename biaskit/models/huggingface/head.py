@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the most probable first
-SLICE_ELEMENTS = 1 << 22
-"""Logits held at once: rows times vocabulary slice. 4 M numbers stay near the processor."""
+SLICE_ELEMENTS = 1 << 21
+"""Logits held at once: rows times vocabulary slice. 2 M numbers stay near the processor."""
+TURNED = 1 << 11
+"""Tokens of a slice whose logits are copied to where a model's own head would have them."""
 
 
 class OutputHead:
@@ -28,9 +30,9 @@ class OutputHead:
         self.softcap: float | None = getattr(config, "final_logit_softcapping", None)
 
     def _logits(self, hidden: torch.Tensor, part: slice, room: torch.Tensor) -> torch.Tensor:
-        """Float32 logits (rows, tokens) of one part of the vocabulary, computed in `room`."""
+        """Float32 logits (rows, tokens) of one part of the vocabulary, computed in `room` (tokens, rows)."""
         weight = self.weight[part].float()
-        logits = torch.mm(hidden, weight.T, out=room[:, : weight.shape[0]])
+        logits = torch.mm(weight, hidden.T, out=room[: weight.shape[0]]).T
         if self.bias is not None:
             logits += self.bias[part].float()
         if self.scale != 1.0:
@@ -43,8 +45,9 @@ class OutputHead:
         """First token and float32 logits (rows, tokens) of each slice; the next one overwrites them."""
         rows, vocabulary = hidden.shape[0], self.weight.shape[0]
         width = max(1, min(vocabulary, SLICE_ELEMENTS // max(1, rows)))
-        # One piece of memory for all slices: fresh pages for each cost a fifth of the time.
-        room = torch.empty(rows, width, device=hidden.device)
+        # One piece of memory for all slices: fresh pages for each cost a fifth of the time. Tokens come first
+        # in it: few rows times many tokens take MKL 1.6 times as long the other way round (two AMD cores).
+        room = torch.empty(width, rows, device=hidden.device)
         for start in range(0, vocabulary, width):
             yield start, self._logits(hidden, slice(start, start + width), room)
 
@@ -81,6 +84,36 @@ class OutputHead:
             listing.normalise(normaliser)
         scored = picked - normaliser[:, None]
         return scored, (marked.value() - normaliser if boundary is not None else None)
+
+
+def turn(layer: Any) -> None:
+    """Let a model's own output layer compute tokens times rows, slice by slice, as `OutputHead` does.
+
+    The same sums, in less time where a CPU computes in float32; any other layer stays as it is. The next
+    call writes over the logits of the one before: fresh pages would cost a twentieth of a step, and
+    `generate` copies them.
+    """
+    plain = type(layer) is torch.nn.Linear and layer.bias is None
+    if not plain or layer.weight.device.type != "cpu" or layer.weight.dtype != torch.float32:
+        return
+
+    kept: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def forward(hidden: torch.Tensor) -> torch.Tensor:
+        rows, weight = hidden.reshape(-1, hidden.shape[-1]), layer.weight
+        if len(rows) not in kept:
+            kept.clear()
+            kept[len(rows)] = (
+                hidden.new_empty(len(rows), len(weight)),
+                hidden.new_empty(min(TURNED, len(weight)), len(rows)),
+            )
+        logits, room = kept[len(rows)]
+        for start in range(0, len(weight), TURNED):
+            part = weight[start : start + TURNED]
+            logits[:, start : start + TURNED] = torch.mm(part, rows.T, out=room[: len(part)]).T
+        return logits.view(*hidden.shape[:-1], -1)
+
+    layer.forward = forward
 
 
 class Listing:

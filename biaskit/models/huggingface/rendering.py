@@ -13,6 +13,12 @@ from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
+_WAY = {
+    "__call__": "transformers.tokenization_utils_base",
+    "_encode_plus": "transformers.tokenization_utils_tokenizers",
+}
+"""Where the methods are defined by which transformers 5 calls the tokenizers library."""
+
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
@@ -60,9 +66,7 @@ class Renderer:
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
         """Token ids of rendered strings: exactly the BOS that the tokenizer puts before plain text."""
         try:
-            bare = self.tokenizer(
-                list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
-            )["input_ids"]
+            bare = _bare_ids(self.tokenizer, list(texts))
         except (UnicodeEncodeError, TypeError) as error:
             raise TokenizationError(
                 "the text holds a lone surrogate, which no tokenizer can encode: correct the name"
@@ -102,6 +106,21 @@ class Renderer:
                     " are the same tokens: one probability cannot count for two groups"
                 )
         return tuple(found.values())
+
+
+def _bare_ids(tokenizer: Any, texts: list[str]) -> list[Sequence[int]]:
+    """Token ids without special tokens.
+
+    Offsets and masks of the usual way take almost half of its time, and long plans have millions of texts.
+    The first text goes that way, which sets truncation, padding and special tokens for the others too.
+    """
+    usual: dict[str, Any] = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
+    quick = getattr(getattr(tokenizer, "backend_tokenizer", None), "encode_batch_fast", None)
+    own = {getattr(getattr(type(tokenizer), name, None), "__module__", "") for name in _WAY}
+    if quick is None or own != set(_WAY.values()):  # a class with an encoding of its own
+        return list(tokenizer(texts, **usual)["input_ids"])
+    first = list(tokenizer(texts[:1], **usual)["input_ids"])
+    return first + [encoding.ids for encoding in quick(texts[1:], add_special_tokens=False)]
 
 
 def _chat_template(tokenizer: Any, date: str) -> ChatTemplate:

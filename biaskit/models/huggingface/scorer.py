@@ -37,6 +37,7 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
+HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
 MOST_CHECKED = 1024
 """Tokens of the longest prompt that the trie's forward is checked on: more than the windows that an
 architecture may keep to itself."""
@@ -247,16 +248,15 @@ class TransformersScorer(NodeStates):
         if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
-        first = next(iter(self._prepared.values()), None)
-        if first is None:
+        longest = max(self._prepared.values(), key=lambda one: len(one.ids), default=None)
+        if longest is None:
             return
         with torch.inference_mode():
-            self._check_head(first)
-            longest = max(self._prepared.values(), key=lambda one: len(one.ids))
+            plain = self._check_head(longest)
             self._windows = Windows.of(self._config) if self._extends else None
-            if self._windows is not None and not self._tree_is_exact(longest, self._windows):
+            if self._windows is not None and not self._tree_is_exact(longest, self._windows, plain):
                 self._windows = None
-            self._extends = self._windows is not None or (self._extends and self._cache_is_exact(first))
+            self._extends = self._windows is not None or (self._extends and self._cache_is_exact(longest))
 
     def _off_by(self, hidden: torch.Tensor, ids: TokenIds, asked: Sequence[int]) -> tuple[float, float]:
         """Largest difference from the model's own plain forward in log-probability, and what noise may add.
@@ -272,23 +272,29 @@ class TransformersScorer(NodeStates):
         theirs = logits.log_softmax(-1)[tokens.to(logits.device)].cpu()
         return float((ours - theirs).abs().max()) if bool(torch.isfinite(theirs).all()) else 0.0, allowed
 
-    def _check_head(self, first: Prepared) -> None:
-        """Hold our head against the model's own on one prompt; no unknown head is trusted."""
-        ids = first.ids[:64]
-        asked = sorted({c.ids[0] for c in first.continuations})
-        largest, allowed = self._off_by(self._body([ids]), ids, asked)
+    def _check_head(self, one: Prepared) -> torch.Tensor:
+        """Hold our head against the model's own on one prompt; no unknown head is trusted.
+
+        Returns the last hidden state of the prompt's beginning, `[1, hidden]`.
+        """
+        ids = one.ids[:HEAD_CHECKED]
+        asked = sorted({c.ids[0] for c in one.continuations})
+        hidden = self._body([ids])
+        largest, allowed = self._off_by(hidden, ids, asked)
         if not largest <= allowed:  # nor is NaN
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
                 f" (allowed {allowed:g}). Please report this architecture."
             )
+        return hidden
 
-    def _tree_is_exact(self, longest: Prepared, windows: Windows) -> bool:
+    def _tree_is_exact(self, longest: Prepared, windows: Windows, plain: torch.Tensor) -> bool:
         """Whether a trie behind a shared prefix gives in one forward what a plain one gives.
 
-        The text's last two tokens are a branch behind another one, in a row that is padded. Architectures
-        that count positions or windows in slots, or take no such mask, go level by level.
+        `plain`: the state that `_check_head` held against the model's own. The text's last two tokens are a
+        branch behind another one, in a row that is padded. Architectures that count positions or windows in
+        slots, or take no such mask, go level by level.
         """
         ids = longest.ids[:MOST_CHECKED]
         if len(ids) < 4:
@@ -304,25 +310,27 @@ class TransformersScorer(NodeStates):
             found = self._tree(rows, trie, cache, windows)[trie.nodes.index(branch), 0]
         except Exception:  # an architecture that takes no masks or positions says so in its own way
             return False
-        both = torch.stack([found, self._body([ids])[0]])
+        if len(ids) > HEAD_CHECKED:
+            plain = self._body([ids])
+        both = torch.stack([found, plain[0]])
         scored, _ = self._head.log_probs(both, torch.tensor(longest.trie.asked))
         apart = float((scored[0] - scored[1]).abs().max())
         # NaN of both is no matter of the tree: every cell will fail with that reason.
         return apart <= HEAD_TOLERANCE[self.placement.dtype] or not bool(torch.isfinite(scored[1]).all())
 
-    def _cache_is_exact(self, first: Prepared) -> bool:
+    def _cache_is_exact(self, one: Prepared) -> bool:
         """Whether a prompt cut into prefix, rest and one token more gives the plain forward's numbers.
 
         Some architectures take a cache and ignore it; those are scored by whole forwards.
         """
-        ids = first.ids[:64]
+        ids = one.ids[:HEAD_CHECKED]
         if len(ids) < 3:
             return True
         cache, third = DynamicCache(config=self._model.config), max(1, len(ids) // 3)
         self._body([ids[:third]], cache)
         self._body([ids[third:-1]], cache)
         cache.batch_select_indices(torch.tensor([0, 0]))
-        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, first.trie.asked)
+        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, one.trie.asked)
         return largest <= allowed
 
     def close(self) -> None:
