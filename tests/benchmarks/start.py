@@ -31,7 +31,8 @@ with torch.inference_mode():
     for _ in range(5):
         model(**ids)
 """
-PROBE = ("-m", "biaskit", "probe", "demo", "--jobs", "nurse", "--yes", "--out")
+PROBE = ("-m", "biaskit", "probe", "demo", "--jobs", "nurse", "--yes")
+FRESH = (*PROBE, "--no-reuse", "--out")
 
 
 def seconds(words: Sequence[str], tree: Path) -> float:
@@ -67,9 +68,9 @@ def main() -> None:
         work = Path(name)
         plain = ("-c", PLAIN, str(find_demo().path))
         found = medians(
-            {"plain script": (plain, HERE), "probe": ((*PROBE, f"{work}/probe{{}}"), HERE)}, args.repeat
+            {"plain script": (plain, HERE), "probe": ((*FRESH, f"{work}/probe{{}}"), HERE)}, args.repeat
         )
-        again = (*PROBE, f"{work}/probe0")
+        again = (*FRESH, f"{work}/probe0")
         found |= medians({"the same probe, all rows stored": (again, HERE)}, args.repeat)
         for label, value in found.items():
             print(f"{label:34} {value:6.2f} s  {value / found['plain script']:5.2f}")
@@ -79,7 +80,7 @@ def main() -> None:
             for label, tree in trees.items():
                 run = work / f"of {label}"
                 if not run.exists():
-                    seconds([*PROBE[:4], "--study", "mattern", *PROBE[4:], str(run)], tree)
+                    seconds([*PROBE, "--study", "mattern", "--out", str(run)], tree)
                 commands[label] = (("-m", "biaskit", command, str(run)), tree)
             taken = medians(commands, args.repeat)
             for label, value in taken.items():
