@@ -19,5 +19,5 @@ def check_memory_limit() -> None:
     if limit != resource.RLIM_INFINITY and limit < LEAST_MB * 2**20:
         raise BiaskitError(
             f"The limit on memory of this shell is {limit // 2**20:,} MB, and biaskit needs {LEAST_MB} MB,"
-            " with a model more. Raise it (ulimit -v), or the container's."
+            " and more with a model. Raise it (ulimit -v), or the container's."
         )
