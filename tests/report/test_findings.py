@@ -48,6 +48,7 @@ from scipy.stats import binom
 from biaskit.compare.gate import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, say
+from biaskit.report.findings import models as between_models
 from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.findings.labour import against_labour_force, p_against_one
 from biaskit.report.findings.sentence import Foreign, sentence
@@ -831,3 +832,28 @@ def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
         assert (" less often" in one.text) == ("lower" in verdicts)
     gate = require_equivalent(judged, "groups")
     assert gate.holds == all(one["verdict"] == "equivalent" for one in judged)
+
+
+class _NeverCompared(dict[str, Any]):
+    """A row that must not be looked up among others: with thousands of pairs that takes minutes."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("a row was compared with another one")
+
+
+def test_models_are_held_apart_without_comparing_their_rows() -> None:
+    made = [
+        pair(f"m{i}", f"m{k}", 0.1, (0.05, 0.15), setting=setting)
+        for i in range(4)
+        for k in range(i)
+        for setting in ("plain", "dialogue")
+    ]
+    made.append(pair("small", "large", 0.1, (0.05, 0.15), setting="plain"))  # groups of models
+    rows = [_NeverCompared(one) for one in adjust(made)]
+    shown = content(probe_part({}, "m0", "m1", "m2", "m3"), between={"tests": rows})
+    assert [one["setting"] for one in between_models.compared(shown)] == ["plain"] * 7
+    assert (
+        len(list(between_models.models(shown))) == 4
+    )  # two largest and a count of models, one of the groups

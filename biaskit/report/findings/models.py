@@ -74,8 +74,10 @@ def models(content: Content) -> Iterator[Said]:
     """The largest of what clearly differs, and one count over all comparisons; groups of models apart."""
     rows = compared(content)
     labels = {model.label for part in content.parts for model in part.models}
-    single = [row for row in rows if labels.issuperset((row["model_a"], row["model_b"]))]
-    for own in (single, *grouped([row for row in rows if row not in single], "model_a", "model_b").values()):
+    single, of_groups = [], []
+    for row in rows:
+        (single if labels.issuperset((row["model_a"], row["model_b"])) else of_groups).append(row)
+    for own in (single, *grouped(of_groups, "model_a", "model_b").values()):
         if own:
             yield from _of_pairs(content, own)
 
@@ -89,8 +91,9 @@ def compared(content: Content) -> list[Row]:
     """The rows that sentences speak of: a model against another, without an instruction, in one setting."""
     gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
     rows = [row for row in content.between.get("tests", ()) if _is_shown(row, gender)]
-    in_setting = in_main_setting([row for row in rows if row["setting"]])
-    return [row for row in rows if not row["setting"] or row in in_setting]
+    # By identity: 100 models have thousands of pairs, and looking rows up in a list grows with their square.
+    in_setting = {id(row) for row in in_main_setting([row for row in rows if row["setting"]])}
+    return [row for row in rows if not row["setting"] or id(row) in in_setting]
 
 
 def _is_shown(row: Row, gender: str) -> bool:
