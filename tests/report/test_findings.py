@@ -48,9 +48,10 @@ from scipy.stats import binom
 from biaskit.compare.gate import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, say
-from biaskit.report.findings import models as between_models
 from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.findings.labour import against_labour_force, p_against_one
+from biaskit.report.findings.models import compared as rows_compared
+from biaskit.report.findings.models import models as said_of_models
 from biaskit.report.findings.sentence import Foreign, sentence
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.correlation import level_test, slope_test
@@ -853,7 +854,6 @@ def test_models_are_held_apart_without_comparing_their_rows() -> None:
     made.append(pair("small", "large", 0.1, (0.05, 0.15), setting="plain"))  # groups of models
     rows = [_NeverCompared(one) for one in adjust(made)]
     shown = content(probe_part({}, "m0", "m1", "m2", "m3"), between={"tests": rows})
-    assert [one["setting"] for one in between_models.compared(shown)] == ["plain"] * 7
-    assert (
-        len(list(between_models.models(shown))) == 4
-    )  # two largest and a count of models, one of the groups
+    assert [one["setting"] for one in rows_compared(shown)] == ["plain"] * 7
+    # The two largest and a count of them all; what groups of models come to.
+    assert len(list(said_of_models(shown))) == 4

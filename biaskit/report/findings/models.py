@@ -74,7 +74,8 @@ def models(content: Content) -> Iterator[Said]:
     """The largest of what clearly differs, and one count over all comparisons; groups of models apart."""
     rows = compared(content)
     labels = {model.label for part in content.parts for model in part.models}
-    single, of_groups = [], []
+    single: list[Row] = []
+    of_groups: list[Row] = []
     for row in rows:
         (single if labels.issuperset((row["model_a"], row["model_b"])) else of_groups).append(row)
     for own in (single, *grouped(of_groups, "model_a", "model_b").values()):
