@@ -29,6 +29,7 @@ from fakes.tiny_models import (
 from transformers import DynamicCache
 
 from biaskit.models.huggingface import prefixes, scorer, states, tree
+from biaskit.models.huggingface.forward import last_hidden_states
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.huggingface.rendering import Continuation, Renderer
@@ -150,11 +151,7 @@ class Padded(Unchecked):
         told: dict[str, Any] = {"attention_mask": mask} if self.with_mask else {}
         if self.positions_from_mask:
             told["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)[:, -len(tokens[0]) :]
-        out = self._model.base_model(
-            input_ids=torch.tensor(tokens), past_key_values=cache, use_cache=True, **told
-        )
-        last: torch.Tensor = out.last_hidden_state[:, -1]
-        return last
+        return last_hidden_states(self._model.base_model, torch.tensor(tokens), cache, **told)[:, -1]
 
     def _hidden_states(
         self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
@@ -210,14 +207,8 @@ def pad_without_a_mask(monkeypatch: Patch) -> type[TransformersScorer]:
 def restart_positions(monkeypatch: Patch) -> type[TransformersScorer]:
     class Restarting(Unchecked):
         def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
-            out = self._model.base_model(
-                input_ids=torch.tensor(tokens),
-                past_key_values=cache,
-                use_cache=cache is not None,
-                position_ids=torch.arange(len(tokens[0]))[None],
-            )
-            last: torch.Tensor = out.last_hidden_state[:, -1]
-            return last
+            told = {"position_ids": torch.arange(len(tokens[0]))[None]}
+            return last_hidden_states(self._model.base_model, torch.tensor(tokens), cache, **told)[:, -1]
 
     return Restarting
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from biaskit.models.huggingface.forward import last_hidden_states
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.huggingface.tree import Windows, tree_states
@@ -85,9 +86,7 @@ class NodeStates(LocalModel):
     def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
         """(rows, hidden): last hidden states of equally long rows, extending `cache` in place."""
         ids = torch.tensor(tokens, device=self._model.device)
-        out = self._decoder(input_ids=ids, past_key_values=cache, use_cache=cache is not None)
-        last: torch.Tensor = out.last_hidden_state[:, -1]
-        return last
+        return last_hidden_states(self._decoder, ids, cache)[:, -1]
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:

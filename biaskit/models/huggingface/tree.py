@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from biaskit.models.huggingface.forward import last_hidden_states
 from biaskit.models.token_trie import TokenIds, TokenTrie
 
 TYPES = ("full_attention", "sliding_attention")
@@ -108,9 +109,7 @@ def tree_states(
         told["attention_mask"] = _moved(windows.masks(trie, lengths, before, like.dtype), like.device)
         places = [[before + p for p in positions(trie, n, longest)] for n in lengths]
         told["position_ids"] = torch.tensor(places, device=like.device)
-    out = decoder(
-        input_ids=ids.to(like.device), past_key_values=cache, use_cache=cache is not None, **told
-    ).last_hidden_state
+    out = last_hidden_states(decoder, ids.to(like.device), cache, **told)
     columns = torch.tensor([[n - 1 + node for n in lengths] for node in range(len(trie.nodes))])
     states: torch.Tensor = out[torch.arange(len(rests)), columns.to(out.device)]
     return states
