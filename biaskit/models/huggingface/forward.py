@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -12,17 +13,16 @@ import torch
 def last_hidden_states(decoder: Any, ids: torch.Tensor, cache: Any = None, **told: Any) -> torch.Tensor:
     """(rows, tokens, hidden): states of `ids` behind `cache`, which grows in place; None keeps nothing."""
     if cache is not None:
-        told[_cache_name(type(decoder))] = cache
+        told[_cache_name(type(decoder).forward)] = cache
     out: torch.Tensor = decoder(input_ids=ids, use_cache=cache is not None, **told).last_hidden_state
     return out
 
 
 @lru_cache(maxsize=8)
-def _cache_name(architecture: type) -> str:
+def _cache_name(forward: Callable[..., Any]) -> str:
     """`cache` since transformers 5.24, `past_key_values` before and in models with code of their own.
 
     Read from the architecture, not from a version: a name that a forward does not know may vanish among
     its other keywords without a word, and the tokens would be read as if nothing stood before them.
     """
-    known = inspect.signature(architecture.forward).parameters  # type: ignore[attr-defined]
-    return "cache" if "cache" in known else "past_key_values"
+    return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
