@@ -43,10 +43,18 @@ def visible(
         return text
     if longest is not None and len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
-    if marks is not None:
+    if marks is not None and any(map(unicodedata.combining, text)):
         text = _unpiled(text, marks)
     kept = keep + (JOINERS if joiners else "")
+    if _without(text, kept).isprintable():  # as nearly every text of several lines: not looked at by letter
+        return text
     return "".join(c if c in kept or unicodedata.category(c) not in HIDDEN else ascii(c)[1:-1] for c in text)
+
+
+def _without(text: str, letters: str) -> str:
+    for letter in letters:
+        text = text.replace(letter, "")
+    return text
 
 
 def _unpiled(text: str, most: int) -> str:

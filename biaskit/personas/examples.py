@@ -28,7 +28,8 @@ LONGEST_SENTENCE = 280
 AROUND = 18
 """Words kept on each side of a marked word in a sentence that is too long."""
 
-_SENTENCE_END = re.compile(r"(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)(?<=[.!?])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?=\s)(?:(?<=[.!?])(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)\s+|\n+)")
+"""What fails at nearly every letter comes first."""
 _LONGEST_SEARCHED = 100_000
 ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
@@ -86,7 +87,7 @@ def _chosen(associations: Sequence[Row]) -> Iterator[Row]:
     for own in models.values():
         first: dict[tuple[object, ...], Row] = {}
         for row in own:
-            first.setdefault(tuple(row.get(name) for name in _KIND), row)
+            first.setdefault(tuple(map(row.get, _KIND)), row)
         of_occupations = grouped(first.values(), "occupation").values()
         in_order = [row for rows in of_occupations for row in sorted(rows, key=_rank)]
         yield from in_order[: max(1, MOST_EXAMPLES // len(models))]
@@ -154,38 +155,42 @@ class _Contexts:
             (model, occupation, origin, gender): _first_words(rows)
             for (model, occupation, origin, gender), rows in lists.items()
         }
-        self._found: dict[tuple[ListKey, str], list[tuple[str, str]]] = {}
+        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {
+            of_list: {word: [] for word in wanted} for of_list, wanted in self._wanted.items()
+        }
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
         of_list = (row["model"], row["occupation"], row["origin"], row["specified_gender"] or row["gender"])
-        missing = {word for word in self._wanted.get(of_list, ()) if self._may_take((of_list, word), key)}
-        text = text[:_LONGEST_SEARCHED]
-        if not missing or not missing.intersection(self._tokenise(text)):
+        found = self._found.get(of_list, {})
+        missing = {word for word, held in found.items() if _may_take(held, key)}
+        if not missing:
             return
-        for sentence in _SENTENCE_END.split(text):
-            for word in missing.intersection(self._tokenise(sentence)):
-                missing.discard(word)
-                self._put((of_list, word), key, _shortened(sentence.strip(), word, self._tokenise))
-
-    def _may_take(self, place: tuple[ListKey, str], key: str) -> bool:
-        held = self._found.get(place, [])
-        return len(held) < SENTENCES_PER_WORD or key < held[-1][0]
-
-    def _put(self, place: tuple[ListKey, str], key: str, sentence: str) -> None:
-        held = self._found.setdefault(place, [])
-        insort(held, (key, sentence))
-        del held[SENTENCES_PER_WORD:]
+        text = text[:_LONGEST_SEARCHED]
+        present = missing.intersection(self._tokenise(text))
+        for sentence in _SENTENCE_END.split(text) if present else ():
+            for word in present.intersection(self._tokenise(sentence)):
+                present.discard(word)
+                insort(found[word], (key, sentence.strip()))
+                del found[word][SENTENCES_PER_WORD:]
+            if not present:
+                return
 
     def shown(self) -> tuple[list[WordInContext], list[str]]:
         """Every list's words in order, and their sentences, each stored once."""
         words, places = [], dict[str, int]()
         for of_list, wanted in self._wanted.items():
             for word, z in wanted.items():
-                held = [sentence for _, sentence in self._found.get((of_list, word), [])]
+                # Only those that stay are shortened: most give way to one of a smaller key.
+                found = self._found[of_list][word]
+                held = [_shortened(sentence, word, self._tokenise) for _, sentence in found]
                 numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)
+
+
+def _may_take(held: Sequence[tuple[str, str]], key: str) -> bool:
+    return len(held) < SENTENCES_PER_WORD or key < held[-1][0]
 
 
 def _first_words(rows: Sequence[Row]) -> dict[str, float]:

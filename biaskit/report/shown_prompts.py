@@ -25,11 +25,13 @@ class PromptKinds:
 
     def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The same rows, each looked at as it goes by."""
+        design = _DESIGN[self._part.engine]
         for row in rows:
             label = self._names.get(str(row.get("model")))
             if label is not None and isinstance(row.get("prompt"), str):
-                kind = (label, *(row.get(name) for name in _DESIGN[self._part.engine]))
-                if kind not in self._first or _item(row) < _item(self._first[kind]):
+                kind = (label, *map(row.get, design))
+                held = self._first.get(kind)
+                if held is None or _item(row) < _item(held):
                     self._first[kind] = row
             yield row
 

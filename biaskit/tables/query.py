@@ -41,8 +41,10 @@ def distinct(rows: Iterable[Row], name: str) -> list[Any]:
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """Rows by their values in these columns, in order of appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    found = list(rows)
+    columns = [[row[name] for row in found] for name in names]  # column by column, as in `where`
+    for key, row in zip(zip(*columns, strict=True), found, strict=True):
+        groups.setdefault(key, []).append(row)
     return groups
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from biaskit.personas import examples as showing
 from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
@@ -229,3 +232,26 @@ def test_examples_of_women_come_before_those_of_men_whatever_was_drawn_first() -
     tables = {"associations": [association("1", "nurse", "male"), association("2", "nurse", "female")]}
     rows = [{"key": "1", "text": "he"}, {"key": "2", "text": "she"}]
     assert ["female", "male"] == [example.gender for example in show(rows, tables, {}).examples]
+
+
+PLAIN_SENTENCE_END = re.compile(r"(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)(?<=[.!?])\s+|\n+")
+PIECES = st.sampled_from(["Mr.", "Mrs. ", "xMr. ", "Dr", ".", "!", " ", "\n", "\u2003", "\x1c", "He", "1"])
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_sentences_end_where_the_plain_pattern_ends_them(text: str) -> None:
+    assert PLAIN_SENTENCE_END.split(text) == showing._SENTENCE_END.split(text)
+
+
+def test_a_word_that_stays_is_shortened_by_its_own_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(showing, "LONGEST_SENTENCE", 10)
+    monkeypatch.setattr(showing, "AROUND", 1)
+    tables = {
+        "associations": [association("1", "nurse", "female")],
+        "marked_words": [marked("kind", 1), marked("late", 2)],
+    }
+    rows = [{"key": "1", "text": "She is a kind nurse who is often late. Kind or late."}]
+    found = show(rows, tables, {})
+    assert ["\u2026 a kind nurse \u2026", "\u2026 often late."] == [
+        found.sentences[i] for word in found.words for i in word.sentences
+    ]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import re
+import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,8 +33,11 @@ from fakes.page_contents import (
     svg,
     ten_models,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from biaskit.compare import gate
+from biaskit.foreign import HIDDEN, JOINERS, visible
 from biaskit.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, ExampleText, Gate, Span
 from biaskit.report.figures import between_models
@@ -330,6 +334,14 @@ def test_an_undefined_number_is_null_and_never_nought() -> None:
     assert (reason["levels"], reason["codes"]) == (["not eligible"], [0, -1])
 
 
+def test_a_number_that_json_has_no_word_for_is_null() -> None:
+    given = [
+        {"model": "a", "occupation": name, "srb": value}
+        for name, value in zip("abcd", (float("nan"), float("-inf"), 1.5, None), strict=True)
+    ]
+    assert _column(_listed(given), "srb")["values"] == [None, None, 1.5, None]
+
+
 def test_what_is_the_same_in_every_row_is_said_once() -> None:
     given = [{"model": "a", "occupation": str(i), "srb": 0.5, "srb_z": None, "n_oov": 3} for i in range(3)]
     table = _listed(given)
@@ -426,6 +438,20 @@ def test_hidden_characters_are_shown_as_escapes() -> None:
         shown("zwj \u200d nbsp \u00a0 tab\t line\r\nend عربي")
         == "zwj \u200d nbsp \u00a0 tab\t line\nend عربي"
     )
+
+
+LETTERS = st.sampled_from("ab\n\t\r \u200d\u202e\u0301\u0327\u00a0\u2013\ufeff")
+
+
+@given(st.lists(LETTERS, max_size=12).map("".join), st.sampled_from(["", "\n\t"]), st.booleans())
+def test_what_is_visible_is_decided_letter_by_letter(text: str, keep: str, joiners: bool) -> None:
+    kept = keep + JOINERS * joiners
+    plain = (c if c in kept or unicodedata.category(c) not in HIDDEN else ascii(c)[1:-1] for c in text)
+    assert "".join(plain) == visible(text, keep=keep, joiners=joiners)
+
+
+def test_marks_piled_on_a_letter_are_cut_in_any_text() -> None:
+    assert "e\u0301\u0301 \u2013" == visible("e" + 9 * "\u0301" + " \u2013", marks=2)
 
 
 # --- figures ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.inputs import MOST_DIGITS, MOST_NESTED, TooMuch, parse_json
+from biaskit.inputs import MOST_DIGITS, MOST_NESTED, TooMuch, parse_json, parse_toml
 
 
 @given(st.text(max_size=300), st.integers(MOST_DIGITS - 3, MOST_DIGITS + 60), st.text(max_size=80))
@@ -26,6 +26,24 @@ def test_a_long_number_is_found_wherever_it_stands(before: str, n_digits: int, a
 def test_a_number_beyond_every_float_is_refused(number: str) -> None:
     with pytest.raises(TooMuch, match="1e308"):
         parse_json(f'{{"key": "x", "a": {number}}}')
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999", "[1E+0400 ]", '{"a":-1.5e310\n}', '["3e123ab", 1e309,1]', "[1e309\t,2]"]
+)
+def test_a_number_beyond_every_float_is_found_by_what_follows_it(text: str) -> None:
+    with pytest.raises(TooMuch, match="1e308"):
+        parse_json(text.encode())
+
+
+def test_an_exponent_of_toml_may_hold_low_lines() -> None:
+    with pytest.raises(TooMuch, match="1e308"):
+        parse_toml("a = 1e400_0")
+
+
+@given(st.text("0123456789abcdef", min_size=32, max_size=64))
+def test_a_digest_is_a_text(digest: str) -> None:
+    assert [digest] == parse_json(json.dumps([digest]))
 
 
 def test_a_text_of_digits_is_a_text() -> None:

@@ -28,7 +28,7 @@ def clean(text: object) -> str:
     the font lacks as a box; marks piled on one letter are cut to two.
     """
     shown = visible(str(text), longest=_LONGEST, marks=2)
-    if shown.isascii():
+    if shown.isascii() or _characters().issuperset(map(ord, shown)):
         return shown
     return "".join(c if ord(c) in _characters() else BOX for c in shown)
 

@@ -91,7 +91,7 @@ def questions(content: Content) -> list[dict[str, Any]]:
     for number, part in enumerate(content.parts, 1):
         for what, rows in (("templates", part.templates), ("instructions", part.instructions)):
             title, anchor = f"{what.capitalize()} of {part.study}", f"asked-{number}-{what}"
-            table = listed_tables.ListedTable(title, number, anchor, title, "", "", rows, len(rows), ())
+            table = listed_tables.ListedTable(title, number, anchor, title, "", (), rows, rows, ())
             found += [{**listed_tables.packed(table), "file": ""}] if rows else []
     return found
 

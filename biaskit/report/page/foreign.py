@@ -36,7 +36,7 @@ def name(text: object) -> str:
 def all_shown(value: Any) -> Any:
     """`shown` on every string of a JSON value, keys included."""
     if isinstance(value, str):
-        return shown(value)
+        return value if value.isprintable() else shown(value)
     if isinstance(value, dict):
         return {shown(str(key)): all_shown(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -40,6 +40,7 @@ _ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "l
 _LAST = ("engine", "family", "reason")
 _MANY_MODELS = 3
 _DIGITS = (6, 9, 12)
+_NUMBERS, _TEXTS = frozenset((float, int, bool, type(None))), frozenset((str, type(None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,22 @@ class ListedTable:
     anchor: str
     title: str
     what: str
-    measured_with: str
-    rows: Sequence[Row]
-    n_stored: int
+    models: Sequence[Model]  # of its part, or of all parts
+    stored: Sequence[Row]
+    rows: Sequence[Row]  # those of them that the page holds
     files: tuple[str, ...]
     groups: tuple[str, ...] = ()
     contrast: tuple[str, str] = ("", "")
+
+    @property
+    def measured_with(self) -> str:
+        """Models, prompt forms, estimators and vectors that stand behind the stored rows."""
+        return measured_with(self.models, self.stored)
+
+    @property
+    def n_stored(self) -> int:
+        """Rows that its file holds."""
+        return len(self.stored)
 
 
 def list_tables(content: Content, *, marked: int = 20, longest: int | None = None) -> tuple[ListedTable, ...]:
@@ -72,18 +83,22 @@ def list_tables(content: Content, *, marked: int = 20, longest: int | None = Non
 
 def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
     """Models, prompt forms, estimators and vectors that stand behind rows."""
-    named = {str(row[c]) for row in rows for c in ("model", "model_a", "model_b") if row.get(c)}
+    named = set().union(*(_named_in(rows, column) for column in ("model", "model_a", "model_b")))
     own = [model for model in models if model.label in named] or list(models)
     own = list({model.label: model for model in own}.values())
     said = [_described(model) for model in own]
     if len(said) > _MANY_MODELS:
         said = [f"{len(said)} models (see Models)"]
     for column, what in (("prompt_form", "form"), ("estimator", "estimator"), ("vectors", "vectors")):
-        of_rows = {str(row[column]) for row in rows if row.get(column)}
+        of_rows = _named_in(rows, column)
         of_models = {str(getattr(model, column, "")) for model in own} - {""}
         if kinds := of_rows or of_models:
             said.append(f"{what} {', '.join(sorted(kinds))}")
     return " · ".join(said)
+
+
+def _named_in(rows: Sequence[Row], column: str) -> set[str]:
+    return {str(value) for value in {row.get(column) for row in rows} if value}
 
 
 def packed(table: ListedTable) -> dict[str, Any]:
@@ -91,7 +106,7 @@ def packed(table: ListedTable) -> dict[str, Any]:
     columns, same, empty = [], [], []
     for header in _headers(table.rows):
         label, explained = labels.column(header, table.groups, table.contrast)
-        values = [_value(header, row.get(header)) for row in table.rows]
+        values = _values(header, [row.get(header) for row in table.rows])
         first = _hashable(values[0])
         agree = all(_hashable(value) == first for value in values)
         if agree and values[0] is None:
@@ -132,9 +147,9 @@ def _tables(
             f"table-{number}-{table}",
             title,
             what,
-            measured_with(models, rows),
+            models,
+            rows,
             kept[:longest],
-            len(rows),
             tuple(f"{run}/tables/{table}.csv" for run in part.runs) if part else (f"{table}.csv",),
             part.groups if part else (),
             part.contrast if part else ("", ""),
@@ -148,10 +163,21 @@ def _described(model: Model) -> str:
 
 def _headers(rows: Sequence[Row]) -> list[str]:
     """Columns from left to right: what a row is about, then the order of the file, the reason last."""
-    headers = list(dict.fromkeys(header for row in rows for header in row))
+    headers = list(dict.fromkeys(header for kind in dict.fromkeys(map(tuple, rows)) for header in kind))
     about = next((h for h in _ABOUT if h in headers), headers[0] if headers else "")
     rest = [h for h in headers if h != about and h not in _LAST]
     return [about] * bool(about) + rest + [h for h in _LAST if h in headers]
+
+
+def _values(header: str, values: Sequence[Any]) -> Sequence[Any]:
+    """`_value` of each: numbers and texts that stand in many rows are not looked at one by one."""
+    kinds = set(map(type, values))
+    if kinds <= _NUMBERS and all(map(math.isfinite, (value for value in values if type(value) is float))):
+        return values
+    if kinds <= _TEXTS:
+        named = {value: _value(header, value) for value in set(values)}
+        return [named[value] for value in values]
+    return [_value(header, value) for value in values]
 
 
 def _value(header: str, value: Any) -> Any:
@@ -182,14 +208,14 @@ def _as_text(value: Any) -> str:
 
 def _coded(values: Sequence[Any]) -> dict[str, Any]:
     """Numbers as an array; texts and yes/no as levels and, for each row, the place of its level."""
-    numbers = [value for value in values if value is not None]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers):
-        whole = all(isinstance(value, int) for value in numbers)
+    kinds = set(map(type, values)) - {type(None)}
+    if all(issubclass(kind, int | float) and not issubclass(kind, bool) for kind in kinds):
+        whole = all(issubclass(kind, int) for kind in kinds)
         return {"kind": "integer" if whole else "number", "values": list(values) if whole else _short(values)}
-    texts = [None if value is None else _as_text(value) for value in values]
-    places: dict[str, int] = {}
-    codes = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
-    return {"kind": "text", "levels": list(places), "codes": codes}
+    texts = values if kinds == {str} else [None if value is None else _as_text(value) for value in values]
+    levels = [text for text in dict.fromkeys(texts) if text is not None]
+    places = {None: -1} | {text: place for place, text in enumerate(levels)}
+    return {"kind": "text", "levels": levels, "codes": [places[text] for text in texts]}
 
 
 def _short(values: Sequence[float | None]) -> list[float | None]:
