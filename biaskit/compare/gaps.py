@@ -92,12 +92,12 @@ def gap_rows(both: BothEngines, labour: LabourTable, aliases: Aliases) -> tuple[
         notes.append(f"{both.model}: {alone} occupations of one engine alone have no gaps.")
     if not common:
         notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names).")
-    spreads = _spreads(both)
+    spreads, texts_of, jobs_of = _spreads(both), grouped(texts, "occupation"), grouped(jobs, "job")
     rows = []
     for key in common:
-        represented = _represented(where(texts, occupation=occupations[key]))
+        represented = _represented(texts_of.get((occupations[key],), []))
         spread, vectors = spreads.get(occupations[key], (Number(None, "no SRB"), ""))
-        for row in where(jobs, job=names[key]):
+        for row in jobs_of.get((names[key],), []):
             gaps = (_probe_gap(row), represented, _labour_gap(labour.share.get(key)), spread)
             rows.append(_row(both.model, occupations[key], row, gaps, vectors))
     return rows, notes

@@ -58,13 +58,14 @@ def _whole(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for own in arms.values():
         there = {(row["job"], row["template_id"]) for row in own}
         groups = {row["job"]: row["job_group"] for row in own}
+        templates = dict.fromkeys(row["template_id"] for row in own)
         numbers = [*(f"{one}_{what}" for one in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
         empty = {**own[0], **dict.fromkeys(numbers), "estimator": None}
         found += own
         found += [
             {**empty, "job": job, "job_group": group, "template_id": template}
             for job, group in groups.items()
-            for template in dict.fromkeys(row["template_id"] for row in own)
+            for template in templates
             if (job, template) not in there
         ]
     return found

@@ -11,7 +11,7 @@ from biaskit.compare.pairs import PairNote, Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Tables, where, without_instruction
+from biaskit.tables.query import Tables, grouped, where, without_instruction
 
 CONTRAST = "models"
 GENDERS = ("female", "male")
@@ -50,18 +50,18 @@ def texts_of(
 ) -> dict[str, Texts]:
     """The models of one run from its rows of srb.csv and representation.csv; `forms`: model → prompt form."""
     srb = tables.get("srb", ())
-    plain = without_instruction(tables.get("representation", ()))
-    whole = where(plain, template_id="all")
+    scores_of = grouped(srb, "model")
+    plain_of = grouped(without_instruction(tables.get("representation", ())), "model")
     found = {}
     for model, form in forms.items():
-        scores = where(srb, model=model)
+        scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
         found[model] = Texts(
             model=model,
             run=run,
             form=form,
             srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
-            shares=_values(where(whole, model=model), "female_share"),
-            templates=tuple(dict.fromkeys(str(r["template_id"]) for r in plain if r["model"] == model)),
+            shares=_values(where(plain, template_id="all"), "female_share"),
+            templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
             vectors=_vectors(scores),
             asked=asked or PromptTexts(),
             seed=seed,
@@ -108,15 +108,15 @@ def pair_rows_of_texts(
             " test between their texts."
         )
         return [], [PairNote("prompts", text)]
-    rows, note = _srb_rows(pair, members, texts, margins)
+    rows, note = _srb_rows(pair, members, margins)
     if any(member.shares for member in members):
-        shares = {model: texts[model].shares for model in texts}
+        shares = {member.model: member.shares for member in members}
         rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)
     return rows, [note] if note else []
 
 
 def _srb_rows(
-    pair: SidePair, members: Sequence[Texts], texts: Mapping[str, Texts], margins: Mapping[str, float]
+    pair: SidePair, members: Sequence[Texts], margins: Mapping[str, float]
 ) -> tuple[list[Row], PairNote | None]:
     if not any(any(member.srb.values()) for member in members):
         return [], None
@@ -130,7 +130,7 @@ def _srb_rows(
         return [], PairNote("prompts", text)
     rows: list[Row] = []
     for gender in GENDERS:
-        scores = {model: own.srb.get(gender, {}) for model, own in texts.items()}
+        scores = {member.model: member.srb.get(gender, {}) for member in members}
         rows += unit_rows(pair, scores, _scope(pair, "srb", gender), margins, members[0].seed)
     return rows, None
 

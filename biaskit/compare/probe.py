@@ -85,16 +85,11 @@ def answers_of(
     except ValueError as error:
         raise TableError(f"{where}: {error}. `biaskit analyze` makes the tables again.") from error
     group_of = {row["job"]: row["job_group"] for row in rows}
-    return {
-        model: Answers(
-            model,
-            tuple(groups),
-            {arm: block for arm, block in blocks.items() if arm.model == model},
-            group_of,
-            asked or PromptTexts(),
-        )
-        for model in dict.fromkeys(arm.model for arm in blocks)
-    }
+    asked = asked or PromptTexts()
+    of_model: dict[str, dict[Arm, CrossedCells]] = {}
+    for arm, block in blocks.items():
+        of_model.setdefault(arm.model, {})[arm] = block
+    return {model: Answers(model, tuple(groups), own, group_of, asked) for model, own in of_model.items()}
 
 
 def pair_rows(
@@ -147,18 +142,11 @@ def _common(
         return None
     jobs = set(blocks[0].jobs).intersection(*(block.jobs for block in blocks[1:]))
     moved = {job for job in jobs if not all_equal([member.group_of[job] for member in members])}
-    templates = {template for block in blocks for template in block.templates}
-    other = {
-        template
-        for template in templates
-        if not all_equal(
-            [
-                member.asked.template(arm.bias_type, template)
-                for member, block in zip(members, blocks, strict=True)
-                if template in block.templates
-            ]
-        )
-    }
+    asked: dict[int, list[object]] = {}
+    for member, block in zip(members, blocks, strict=True):
+        for template in block.templates:
+            asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
+    other = {template for template, texts in asked.items() if not all_equal(texts)}
     _count(arm, blocks, jobs, moved, other, left)
     return [
         block.cut(sorted(jobs - moved), [t for t in block.templates if t not in other]) for block in blocks
@@ -181,6 +169,12 @@ def _count(
     arm: Arm, blocks: Sequence[CrossedCells], jobs: set[str], moved: set[str], other: set[int], left: LeftOut
 ) -> None:
     """Every cell of any of the blocks, and which of them are not in all, each under one cause."""
+    first = blocks[0]
+    if not (moved or other) and all(
+        (block.jobs, block.templates) == (first.jobs, first.templates) for block in blocks
+    ):
+        left.n_cells += len(first.jobs) * len(first.templates)  # as most pairs: none is left out
+        return
     shared = set(blocks[0].templates).intersection(*(block.templates for block in blocks[1:]))
     for job, template in {(j, t) for block in blocks for j in block.jobs for t in block.templates}:
         left.n_cells += 1

@@ -15,12 +15,19 @@ class PromptTexts:
     """The `question` of a manifest; an empty one, as inside one run, differs from nothing."""
 
     question: Mapping[str, Any] = field(default_factory=dict)
+    _templates: dict[tuple[str, int], object] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Those asked for, since every pair of models asks for each."""
 
     def template(self, bias_type: str, number: int) -> object:
         """A template's texts and the expressions scored after it, whatever their order."""
-        texts = self._texts(f"{bias_type} template {number}")
-        expressions = self.question.get("expressions", {}).get(f"{bias_type}:{number}", [])
-        return [texts, sorted([str(group), str(text)] for group, text in expressions)]
+        place = (bias_type, number)
+        if place not in self._templates:
+            texts = self._texts(f"{bias_type} template {number}")
+            expressions = self.question.get("expressions", {}).get(f"{bias_type}:{number}", [])
+            self._templates[place] = [texts, sorted([str(group), str(text)] for group, text in expressions)]
+        return self._templates[place]
 
     def instruction(self, number: int) -> object:
         """An instruction's text; 0 is none."""

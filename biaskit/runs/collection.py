@@ -73,7 +73,7 @@ class StoredRun:
     path: Path
     manifest: Mapping[str, Any]
     analysis: Mapping[str, Any]
-    tables: Tables
+    tables: Tables  # without tests between models: most of a run of many, and a comparison makes its own
     names: Mapping[str, str]  # label in the run's rows → label in the collection
 
     @property
@@ -139,8 +139,10 @@ def _read(path: Path) -> StoredRun:
             f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
     stored = read_set(path)
-    labels = {label: label for label in manifest["models"]}
-    return StoredRun(path, manifest, stored.analysis, stored.rows(), labels)
+    labels, tables = {label: label for label in manifest["models"]}, stored.rows()
+    if tests := tables.get("tests"):
+        tables["tests"] = [row for row in tests if contrast_of(row) not in _BETWEEN_MODELS]
+    return StoredRun(path, manifest, stored.analysis, tables, labels)
 
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:
@@ -271,13 +273,12 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
 
 
 def _union(tables: Sequence[Tables]) -> dict[str, list[Row]]:
-    """Rows of every run; a table that only some runs have holds theirs. Tests between models are left out."""
+    """Rows of every run; a table that only some runs have holds theirs."""
     found: dict[str, list[Row]] = {}
     for own in tables:
         for name, rows in own.items():
-            kept = [row for row in rows if name != "tests" or contrast_of(row) not in _BETWEEN_MODELS]
-            if kept and name not in ("srb_change", "gaps"):
-                found.setdefault(name, []).extend(kept)
+            if rows and name not in ("srb_change", "gaps"):
+                found.setdefault(name, []).extend(rows)
     return found
 
 

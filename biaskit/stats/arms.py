@@ -129,8 +129,10 @@ class CrossedCells:
 
     def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
         """Return the block with only the jobs and templates named, in the order of names and ids."""
-        place = {job: i for i, job in enumerate(self.jobs)}
         kept, ids = sorted(jobs), sorted(templates)
+        if (tuple(kept), tuple(ids)) == (self.jobs, self.templates):
+            return self
+        place = {job: i for i, job in enumerate(self.jobs)}
         rows = [place[job] for job in kept]
 
         def cut(values: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -263,7 +265,8 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     An incomplete template is left out whole: means over other jobs in other templates would mix what
     differs between jobs into what differs between templates (docs/methods.md#incomplete-templates).
     """
-    common = [t for t in blocks[0].templates if all(t in block.templates for block in blocks)]
+    shared = set(blocks[0].templates).intersection(*(block.templates for block in blocks[1:]))
+    common = [t for t in blocks[0].templates if t in shared]
     whole = np.ones(len(common), dtype=np.bool_)
     for block in blocks:
         whole &= block.complete()[np.isin(block.templates, common)]

@@ -281,11 +281,11 @@ def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
     """
     families = [str(row["family"]) for row in rows]
     p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
-    judged = with_verdicts(rows)[0]
-    return [
-        {**{name: value for name, value in row.items() if name != "n_claims"}, "p_adjusted": adjusted}
-        for row, adjusted in zip(judged, holm(families, p_values), strict=True)
-    ]
+    judged = with_verdicts(rows)[0]  # rows of its own
+    for row, adjusted in zip(judged, holm(families, p_values), strict=True):
+        del row["n_claims"]
+        row["p_adjusted"] = adjusted
+    return judged
 
 
 # --- one row ---------------------------------------------------------------------------------------

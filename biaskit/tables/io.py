@@ -8,10 +8,11 @@ Rows are written in the order they come in, which is study order.
 from __future__ import annotations
 
 import csv
-import io
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -131,10 +132,13 @@ def read_table_rows(path: Path) -> list[dict[str, object]]:
 
 def rows_of(path: Path, content: bytes) -> list[dict[str, Any]]:
     """`read_table_rows` of a file whose content is at hand; the path names table and file."""
-    layout, fields = _read(path, content)
-    values = [_values(path, column, own) for column, own in zip(layout, fields, strict=True)]
-    names = [column.name for column in layout]
-    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+    layout, pieces = _read(path, content)
+    names, said = [column.name for column in layout], dict[str, str]()
+    rows: list[dict[str, Any]] = []
+    for fields in pieces:
+        values = [_values(path, column, own, said) for column, own in zip(layout, fields, strict=True)]
+        rows += (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+    return rows
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -146,10 +150,13 @@ def frame_of(path: Path, content: bytes) -> pd.DataFrame:
     """`read_table` of a file whose content is at hand; the path names table and file."""
     import pandas as pd
 
-    layout, fields = _read(path, content)
+    layout, pieces = _read(path, content)
+    said, held = dict[str, str](), [list[object]() for _ in layout]
+    for fields in pieces:
+        for values, column, own in zip(held, layout, fields, strict=True):
+            values += _values(path, column, own, said)
     frame: dict[str, pd.Series] = {}
-    for column, own in zip(layout, fields, strict=True):
-        values = _values(path, column, own)
+    for column, values in zip(layout, held, strict=True):
         frame[column.name] = pd.Series(values, dtype=_DTYPES[column.kind])
     return pd.DataFrame(frame)
 
@@ -185,7 +192,7 @@ def _field(value: object, column: Column, where: str) -> str:
     if isinstance(value, bool):  # before the numbers, since Python counts a bool among them
         if column.kind == "boolean":
             return "yes" if value else "no"
-    elif column.kind == "number" and isinstance(value, numbers.Real):
+    elif column.kind == "number" and isinstance(value, (float, numbers.Real)):
         number = float(value)
         if not math.isfinite(number):
             raise TableError(f"{where}: {column.name} is {number}; an undefined number is None.")
@@ -197,9 +204,12 @@ def _field(value: object, column: Column, where: str) -> str:
     raise TableError(f"{where}: {column.name} is {value!r}, expected: {column.kind}.")
 
 
+_TO_QUOTE = re.compile('[,"\r\n]')
+
+
 def _quoted(field: str) -> str:
     # The csv module, told to end lines in "\n", leaves a "\r" bare, and then cannot read it back.
-    if not any(mark in field for mark in ',"\r\n'):
+    if not _TO_QUOTE.search(field):
         return field
     return '"' + field.replace('"', '""') + '"'
 
@@ -219,7 +229,8 @@ def _reason(text: str) -> str:
 _BOOLEANS: Mapping[str, bool | None] = MappingProxyType({"yes": True, "no": False, "": None})
 
 
-def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
+def _values(path: Path, column: Column, fields: Sequence[str], said: dict[str, str]) -> list[object]:
+    """The fields of a column as what they stand for; `said`: texts of the table so far, each held once."""
     try:
         if column.kind == "integer":
             return [int(field) if field else None for field in fields]
@@ -229,7 +240,7 @@ def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
             return [_BOOLEANS[field] for field in fields]
     except (ValueError, KeyError) as error:
         raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
-    return list(fields)
+    return [said.setdefault(field, field) for field in fields]  # a name stands in thousands of rows
 
 
 # --- the layout of a file --------------------------------------------------------------------------
@@ -245,20 +256,46 @@ def _content(path: Path) -> bytes:
     return _TABLE.content(path)
 
 
-def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[Sequence[str]]]:
-    """The columns of a file, and the fields of each."""
+ROWS_AT_ONCE = 10_000
+"""Fields are held as text for so many rows of a table: those of all are larger than the rows themselves."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+
+
+def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], Iterator[list[Sequence[str]]]]:
+    """The columns of a table, and the fields of each, records piece by piece."""
     try:
         text = content.decode("utf-8", errors="surrogatepass")
-        with unlimited_fields():
-            header, *body = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
-    except (csv.Error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise TableError(f"{path}: {error}; {_REMEDY}.") from error
+    # No StringIO, which takes four bytes a letter.
+    reader = csv.reader((line.group() for line in _LINE.finditer(text)), strict=True)
+    header = next(iter(_records(path, reader, 1)), [])
     layout = _layout(path, header)
-    for line, row in enumerate(body, 2):
-        if len(row) != len(header):
-            raise TableError(f"{path}, record {line}: {len(row)} fields where the header has {len(header)}.")
-    fields = dict(zip(header, zip(*body, strict=True), strict=True)) if body else {}
-    return layout, [fields.get(column.name, ("",) * len(body)) for column in layout]
+    return layout, _pieces(path, reader, header, layout)
+
+
+def _pieces(
+    path: Path, reader: Iterator[list[str]], header: Sequence[str], layout: Sequence[Column]
+) -> Iterator[list[Sequence[str]]]:
+    first = 2
+    while body := _records(path, reader, ROWS_AT_ONCE):
+        for line, row in enumerate(body, first):
+            if len(row) != len(header):
+                raise TableError(
+                    f"{path}, record {line}: {len(row)} fields where the header has {len(header)}."
+                )
+        first += len(body)
+        fields = dict(zip(header, zip(*body, strict=True), strict=True))
+        yield [fields.get(column.name, ("",) * len(body)) for column in layout]
+
+
+def _records(path: Path, reader: Iterator[list[str]], most: int) -> list[list[str]]:
+    """The next records of a file, at most so many."""
+    try:
+        with unlimited_fields():
+            return list(islice(reader, most))
+    except csv.Error as error:
+        raise TableError(f"{path}: {error}; {_REMEDY}.") from error
 
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:

@@ -289,6 +289,7 @@ def _write(
     for name in TABLES:
         if rows := getattr(made, name):  # a table that was not made is absent
             tables.add(name, rows)
+            setattr(made, name, [])  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
         "signature": manifest["signature"],
         "notes": made.notes,

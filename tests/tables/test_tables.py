@@ -323,6 +323,44 @@ def test_a_row_with_a_field_too_many_is_an_error_that_names_its_place(tmp_path: 
         read_table_rows(path)
 
 
+def test_a_long_table_is_read_in_pieces_that_leave_no_seam(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row("probe_variance", model=f"m{i}", var_job=i / 8) for i in range(7)]
+    path = write(tmp_path / "probe_variance.csv", *rows)
+    whole = read_table_rows(path)
+    for size in (1, 2, 7):
+        monkeypatch.setattr("biaskit.tables.io.ROWS_AT_ONCE", size)
+        assert read_table_rows(path) == whole
+        assert read_table(path)["model"].to_list() == [f"m{i}" for i in range(7)]
+    monkeypatch.setattr("biaskit.tables.io.ROWS_AT_ONCE", 2)
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:6], lines[6] + b",x", *lines[7:]]))
+    with pytest.raises(TableError, match="record 7"):
+        read_table_rows(path)
+
+
+def test_rows_of_one_name_hold_it_once(tmp_path: Path) -> None:
+    names = ("x" * 20, "y" * 20)
+    path = write(
+        tmp_path / "probe_variance.csv",
+        *(row("probe_variance", model=names[i % 2], job_group=f"g{i}") for i in range(6)),
+    )
+    # The tables of 100 models are hundreds of thousands of rows: a text for each field of each is a GB.
+    assert len({id(one["model"]) for one in read_table_rows(path)}) == 2
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_any_program_ends_them(tmp_path: Path, end: str) -> None:
+    names = ["a\rb", "c\nd", "e\u2028f\x0bg", "h"]
+    path = write(tmp_path / "probe_variance.csv", *(row("probe_variance", model=name) for name in names))
+    text = path.read_bytes().decode("utf-8")
+    parts = text.split('"')
+    parts[::2] = [part.replace("\n", end) for part in parts[::2]]  # those outside of quotes
+    path.write_bytes('"'.join(parts).encode("utf-8"))
+    assert [one["model"] for one in read_table_rows(path)] == names
+
+
 def test_a_field_that_is_no_number_is_an_error_that_names_its_column(tmp_path: Path) -> None:
     path = write(tmp_path / "probe_variance.csv", row("probe_variance", var_job=0.125))
     path.write_bytes(path.read_bytes().replace(b"0.125", b"many"))

@@ -54,8 +54,7 @@ def _of_block(
 
 def _held(block: ProbeBlock, model: str) -> list[float]:
     """The listed words' part of the probability in each group of jobs."""
-    rows = defined(where(block.rows, model=model, gender=block.gender), "coverage")
-    return sorted(row["coverage"] for row in rows)
+    return sorted(row["coverage"] for row in defined(block.rows_of(model), "coverage"))
 
 
 def _coverage(block: ProbeBlock) -> Iterator[Said]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from biaskit.report.findings.finding import Topic, measured_by, noted, tests
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
@@ -17,9 +18,12 @@ from biaskit.wording import count, first_words, listed, number_range, percent, p
 SPLIT = ("female-dominated", "male-dominated")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProbeBlock:
-    """The answers of one bias type in one prompt form without an instruction: what may share a sentence."""
+    """The answers of one bias type in one prompt form without an instruction: what may share a sentence.
+
+    Its rows are picked once: sentences ask for them model by model, and the rows grow with the models too.
+    """
 
     part: Part
     bias_type: str
@@ -55,19 +59,27 @@ class ProbeBlock:
         """How the models were asked, and that little stands behind it where it does for all of them."""
         return opening(self.bias_type, weak=bool(models) and all(below_floor(self, m) for m in models))
 
-    @property
+    @cached_property
     def rows(self) -> list[Row]:
         """Its rows of probe_groups."""
         return where(self.part.tables.get("probe_groups", ()), **self.scope)
 
-    @property
+    @cached_property
+    def _rows_by_model(self) -> dict[tuple[str, ...], list[Row]]:
+        return grouped(self.rows, "model")
+
+    def rows_of(self, model: str) -> list[Row]:
+        """A model's rows of probe_groups for the gender that sentences speak of."""
+        return where(self._rows_by_model.get((model,), ()), gender=self.gender)
+
+    @cached_property
     def tests(self) -> list[Row]:
         """Its rows of tests without an instruction."""
         scope = {**self.scope, "instruction_a": "0", "instruction_b": "0"}
         del scope["instruction_id"]
         return where(self.part.tables.get("tests", ()), **scope)
 
-    @property
+    @cached_property
     def models(self) -> list[str]:
         """Its models in order of appearance."""
         return distinct(self.rows, "model")
@@ -78,12 +90,15 @@ class ProbeBlock:
 
     def between_groups(self, model: str) -> Row | None:
         """The test of the share between the two groups of jobs."""
-        rows = tests(self.tests, "share", "crossed", "groups")
-        return first(rows, model_a=model, gender=self.gender)
+        return first(self._between_groups.get((model,), ()), gender=self.gender)
+
+    @cached_property
+    def _between_groups(self) -> dict[tuple[str, ...], list[Row]]:
+        return grouped(tests(self.tests, "share", "crossed", "groups"), "model_a")
 
     def row(self, model: str, group: str) -> Row | None:
         """The row of a group of jobs and the gender that sentences speak of."""
-        return first(self.rows, model=model, job_group=group, gender=self.gender)
+        return first(self.rows_of(model), job_group=group)
 
 
 def blocks_of(part: Part) -> list[ProbeBlock]:
@@ -134,8 +149,9 @@ def measured(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row | None
 
     Of many models those below the floor are named.
     """
-    own = [row for row in block.rows if row["model"] in models and row["gender"] == block.gender]
-    jobs = {model: sum(row["n_jobs"] or 0 for row in where(own, model=model)) for model in models}
+    named = frozenset(models)
+    own = [row for row in where(block.rows, gender=block.gender) if row["model"] in named]
+    jobs = {model: sum(row["n_jobs"] or 0 for row in block.rows_of(model)) for model in models}
     numbers = [row["n_templates"] for row in own if row["n_templates"] is not None]
     size = f"{_counted(numbers, 'template')} × {_counted(list(jobs.values()), 'job')}" if numbers else ""
     who = short(models[0]) if len(models) == 1 else count(len(models), "model")
@@ -157,5 +173,5 @@ def _little(block: ProbeBlock, models: Sequence[str]) -> list[str]:
 
 def below_floor(block: ProbeBlock, model: str) -> bool:
     """Whether in some group of jobs more than half of a model's cells lie under the floor of coverage."""
-    medians = [row["coverage_median"] for row in where(block.rows, model=model, gender=block.gender)]
+    medians = [row["coverage_median"] for row in block.rows_of(model)]
     return any(median is not None and median < block.part.floor for median in medians)

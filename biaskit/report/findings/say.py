@@ -231,13 +231,9 @@ def _parity(block: ProbeBlock) -> Iterator[Said]:
     a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
     jobs = where(block.part.tables.get("probe_jobs", ()), **block.scope)
     rows = [row for row in jobs if row.get(f"{a}_minus_{b}") is not None and row["ci_low"] is not None]
+    sides = {model: [interval_side(row) for row in own] for (model,), own in grouped(rows, "model").items()}
     counts = [
-        [
-            sum(row["model"] == model and interval_side(row) == side for row in rows)
-            for side in ("higher", "lower")
-        ]
-        for model in block.models
-        if where(rows, model=model)
+        [sides[model].count(side) for side in ("higher", "lower")] for model in block.models if model in sides
     ]
     if not counts:
         return
