@@ -46,15 +46,9 @@ def visible(
     if marks is not None and any(map(unicodedata.combining, text)):
         text = _unpiled(text, marks)
     kept = keep + (JOINERS if joiners else "")
-    if _without(text, kept).isprintable():  # as nearly every text of several lines: not looked at by letter
-        return text
-    return "".join(c if c in kept or unicodedata.category(c) not in HIDDEN else ascii(c)[1:-1] for c in text)
-
-
-def _without(text: str, letters: str) -> str:
-    for letter in letters:
-        text = text.replace(letter, "")
-    return text
+    # Each letter is looked up once, however long the text.
+    hidden = {ord(c): ascii(c)[1:-1] for c in set(text) - {*kept} if unicodedata.category(c) in HIDDEN}
+    return text.translate(hidden) if hidden else text
 
 
 def _unpiled(text: str, most: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from biaskit.report.content import Content
@@ -43,7 +43,7 @@ _DIGITS = (6, 9, 12)
 _NUMBERS, _TEXTS = frozenset((float, int, bool, type(None))), frozenset((str, type(None)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ListedTable:
     """A public table on the page: `anchor` is its id, `files` say where all of it lies."""
 
@@ -59,7 +59,7 @@ class ListedTable:
     groups: tuple[str, ...] = ()
     contrast: tuple[str, str] = ("", "")
 
-    @property
+    @cached_property
     def measured_with(self) -> str:
         """Models, prompt forms, estimators and vectors that stand behind the stored rows."""
         return measured_with(self.models, self.stored)
@@ -104,9 +104,10 @@ def _named_in(rows: Sequence[Row], column: str) -> set[str]:
 def packed(table: ListedTable) -> dict[str, Any]:
     """A table as the page's script reads it: one array per column, or one value where all rows agree."""
     columns, same, empty = [], [], []
-    for header in _headers(table.rows):
+    of_rows = _columns(table.rows)
+    for header in _headers(list(of_rows)):
         label, explained = labels.column(header, table.groups, table.contrast)
-        values = _values(header, [row.get(header) for row in table.rows])
+        values = _values(header, of_rows[header])
         first = _hashable(values[0])
         agree = all(_hashable(value) == first for value in values)
         if agree and values[0] is None:
@@ -161,9 +162,17 @@ def _described(model: Model) -> str:
     return f"{name(model.label)} ({', '.join(filter(None, inside))})"
 
 
-def _headers(rows: Sequence[Row]) -> list[str]:
+def _columns(rows: Sequence[Row]) -> dict[str, Sequence[Any]]:
+    """The values of each column, in the order of the file."""
+    kinds = list(dict.fromkeys(map(tuple, rows)))
+    if len(kinds) == 1:  # as those of one file are: turned in one go
+        return dict(zip(kinds[0], zip(*(row.values() for row in rows), strict=True), strict=True))
+    headers = dict.fromkeys(header for kind in kinds for header in kind)
+    return {header: [row.get(header) for row in rows] for header in headers}
+
+
+def _headers(headers: Sequence[str]) -> list[str]:
     """Columns from left to right: what a row is about, then the order of the file, the reason last."""
-    headers = list(dict.fromkeys(header for kind in dict.fromkeys(map(tuple, rows)) for header in kind))
     about = next((h for h in _ABOUT if h in headers), headers[0] if headers else "")
     rest = [h for h in headers if h != about and h not in _LAST]
     return [about] * bool(about) + rest + [h for h in _LAST if h in headers]
