@@ -80,6 +80,8 @@ def is_formula(text: str) -> bool:
     Full-width signs count, which some programs read as the plain ones, and so do signs after characters that
     show nothing, which some leave out.
     """
+    if text[:1].isascii() and text[:1].isalnum():
+        return False
     if text.startswith(FORMULA_STARTS):
         return True
     shown = next((c for c in text if not c.isspace() and unicodedata.category(c) not in HIDDEN), "")

@@ -33,13 +33,13 @@ _NAMED = {
 _ESCAPED = re.compile(r"\\.|\[\^?(?:\\.|[^\\\]])+\]")
 _ESCAPES = re.compile(r"\\[b.?()|/+*$\[\]-]")
 _NOTATION = re.compile(r"\\.|\[\^?(?:\\.|[^\\\]])+\]|\.\.|@[abw]|%a")
-_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\t": " "})
-_MARKUP = re.compile(r"[*_`#>\"\u201c\u201d\u00ab\u00bb]|(?<![^\W_])'|'(?![^\W_])")
+_APOSTROPHES = "\u2018\u2019\u02bc"
+# Apostrophes go that have no letter before or none after. Patterns that begin with a set are quick to search.
+_MARKUP = re.compile(r"[*_`#>\"\u201c\u201d\u00ab\u00bb']((?<![^\W_]')|(?![^\W_]))")
 _TAGS = re.compile(
     r"</?(?:b|i|u|s|em|strong|p|br|div|span|code|h[1-6]|sup|sub|bos|eos|pad|unk|(?:start|end)_of_(?:turn|image))"
     r" ?/?>"
 )
-_SPACES, _LINES = re.compile(r"[^\S\n]+"), re.compile(r" ?\n[\n ]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,12 @@ class OutcomeRules:
 
     rules: tuple[OutcomeRule, ...]
     top: Mapping[str, str]
+    _blocks: tuple[tuple[str, tuple[OutcomeRule, ...]], ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Put rules together that stand together and read the same: once, not for every text."""
+        blocks = groupby(self.rules, key=lambda rule: rule.reads)
+        object.__setattr__(self, "_blocks", tuple((reads, tuple(block)) for reads, block in blocks))
 
     def first(self, readings: Mapping[str, Sequence[str]]) -> tuple[OutcomeRule, re.Match[str]] | None:
         """The rule that decides, and what it found; None: no rule fires.
@@ -67,8 +73,7 @@ class OutcomeRules:
         `readings`: what a rule may read → its pieces in order. Rules that stand together and read the same
         are tried piece by piece, so that what is said first decides, then in their order.
         """
-        for reads, together in groupby(self.rules, key=lambda rule: rule.reads):
-            block = list(together)
+        for reads, block in self._blocks:
             for piece in readings[reads]:
                 for rule in block:
                     if found := rule.compiled.search(piece):
@@ -170,8 +175,11 @@ def plain(text: str, longest: int) -> str:
     if not kept.replace("\n", "").isprintable():
         shapes = (c for c in text if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
         kept = "".join(islice(shapes, longest))
-    kept = kept.translate(_QUOTES)
-    return _LINES.sub("\n", _SPACES.sub(" ", _MARKUP.sub("", _TAGS.sub(" ", kept)))).strip()
+    kept = kept.replace("\t", " ")
+    for apostrophe in _APOSTROPHES:  # a translation looks every character up
+        kept = kept.replace(apostrophe, "'")
+    lines = _MARKUP.sub("", _TAGS.sub(" ", kept)).split("\n")
+    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
 
 
 def sentences(text: str) -> list[str]:

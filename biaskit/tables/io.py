@@ -12,6 +12,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -108,6 +109,7 @@ def table_bytes(
     expected = set(names)
     keys = [key for key in _table(name).keys if key in expected]
     seen: set[tuple[object, ...]] = set()
+    cells = [_Cells(column) for column in layout]
     lines = [",".join(_quoted(name) for name in names)]
     for number, row in enumerate(rows, 1):
         where = f"{name}.csv, row {number}"
@@ -118,7 +120,7 @@ def table_bytes(
         if key in seen:
             raise TableError(f"{where}: a row with the same keys was written before: {key}.")
         seen.add(key)
-        lines.append(",".join(_quoted(_field(row[column.name], column, where)) for column in layout))
+        lines.append(",".join([of.cell(row[of.column.name], where) for of in cells]))
     return ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass")
 
 
@@ -186,32 +188,49 @@ def _table(name: str) -> TableSchema:
 # --- one field -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of one column; a text that stands in many rows is looked at once."""
+
+    column: Column
+    known: dict[str, str] = field(default_factory=dict)
+
+    def cell(self, value: object, where: str) -> str:
+        if type(value) is not str:
+            return _quoted(_field(value, self.column, where))
+        found = self.known.get(value)
+        if found is None:
+            found = self.known[value] = _quoted(_field(value, self.column, where))
+        return found
+
+
 def _field(value: object, column: Column, where: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):  # before the numbers, since Python counts a bool among them
         if column.kind == "boolean":
             return "yes" if value else "no"
-    elif column.kind == "number" and isinstance(value, (float, numbers.Real)):
+    # An abstract class is slow to ask, so the plain ones come first.
+    elif column.kind == "number" and isinstance(value, float | numbers.Real):
         number = float(value)
         if not math.isfinite(number):
             raise TableError(f"{where}: {column.name} is {number}; an undefined number is None.")
         return repr(number)
-    elif column.kind == "integer" and isinstance(value, numbers.Integral):
+    elif column.kind == "integer" and isinstance(value, int | numbers.Integral):
         return str(int(value))
     elif column.kind == "text" and isinstance(value, str):
         return _reason(value) if column.name == "reason" else _name(value, column, where)
     raise TableError(f"{where}: {column.name} is {value!r}, expected: {column.kind}.")
 
 
-_TO_QUOTE = re.compile('[,"\r\n]')
+_MARKS = re.compile('[,"\r\n]')
 
 
-def _quoted(field: str) -> str:
+def _quoted(text: str) -> str:
     # The csv module, told to end lines in "\n", leaves a "\r" bare, and then cannot read it back.
-    if not _TO_QUOTE.search(field):
-        return field
-    return '"' + field.replace('"', '""') + '"'
+    if not _MARKS.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _name(text: str, column: Column, where: str) -> str:

@@ -171,6 +171,15 @@ def test_a_list_is_broken_at_spaces_and_nothing_of_it_is_lost() -> None:
     assert after[0].split() == ["fir", "x", "1"]
 
 
+@given(st.text())
+@example("\x7f\t")
+@example("a\u0301\uff21")
+def test_the_width_of_a_text_is_that_of_its_characters(text: str) -> None:
+    marks = sum(bool(unicodedata.combining(c)) for c in text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" and not unicodedata.combining(c) for c in text)
+    assert cell_width(text) == len(text) - marks + wide
+
+
 def fits(text: str, width: int) -> None:
     """No line is wider, and none ends in a space."""
     for line in text.split("\n"):

@@ -21,6 +21,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from places import BENCHMARKS, ROOT
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from biaskit.stats.arms import (
     Arm,
@@ -44,7 +45,7 @@ from biaskit.stats.crossed import (
     variance_components,
 )
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.proportions import p_of_share, proportion
+from biaskit.stats.proportions import p_of_share, proportion, wilson
 from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
 from biaskit.stats.verdict import with_verdicts
 from biaskit.stats.welch import TTest, paired, welch
@@ -864,6 +865,16 @@ def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> No
         assert (None, None) == (found["bound_low"], found["bound_high"])
         assert {**plain, "reason": found["reason"]} == found
         assert "no draw matched in 5 of 120 cells" in str(found["reason"])
+
+
+@settings(deadline=None)  # the first call imports statsmodels
+@given(st.integers(1, 10**9), st.data(), st.sampled_from((0.95, 0.9, 0.99, 0.5)))
+def test_wilsons_ends_are_those_of_statsmodels_to_the_last_digit(
+    n: int, data: st.DataObject, level: float
+) -> None:
+    count = data.draw(st.integers(0, n) | st.integers(0, min(n, 50)))
+    low, high = proportion_confint(count, n, alpha=1.0 - level, method="wilson")
+    assert wilson(count, n, level=level) == (low if count else 0.0, high if count < n else 1.0)
 
 
 @given(st.integers(1, 200), st.data(), st.floats(0.01, 0.99))

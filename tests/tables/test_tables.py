@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import TableError
-from biaskit.foreign import is_formula
+from biaskit.foreign import HIDDEN, is_formula
 from biaskit.tables.io import columns, read_table, read_table_rows, write_table
 from biaskit.tables.schema import SCHEMAS
 
@@ -204,6 +205,24 @@ def test_no_field_can_be_run_by_a_spreadsheet(tmp_path: Path, start: str) -> Non
     assert len(path.read_bytes().splitlines()) == 2
 
 
+def test_a_text_is_known_in_its_own_column_alone(tmp_path: Path) -> None:
+    """What a reason may hold no name may, and the same text in a later row is the same cell."""
+    rows = [row("probe_groups", job_group=name, reason='=1, "a"') for name in ("a, b", "c", "d")]
+    path = write(tmp_path / "probe_groups.csv", *rows)
+    assert [found["reason"] for found in read_table_rows(path)] == ['reason given: =1, "a"'] * 3
+    with pytest.raises(TableError, match=r"row 2.*formula"):
+        write(path, row("probe_groups", reason="=1"), row("probe_groups", job_group="=1"))
+    with pytest.raises(TableError, match=r"row 2.*expected: number"):
+        write(path, row("probe_groups", job_group="1"), row("probe_groups", share="1"))
+
+
+@given(st.text(max_size=4) | st.tuples(st.characters(), st.sampled_from("=a")).map("".join))
+def test_a_formula_begins_with_its_sign_behind_what_shows_nothing(text: str) -> None:
+    shown = [c for c in text if not c.isspace() and unicodedata.category(c) not in HIDDEN]
+    begins = bool(shown) and unicodedata.normalize("NFKC", shown[0])[0] in "=+-@"
+    assert is_formula(text) == (text[:1] in ("\t", "\r") or begins)
+
+
 def test_numpy_numbers_are_numbers(tmp_path: Path) -> None:
     import numpy as np
 
@@ -224,6 +243,12 @@ def test_what_is_written_reads_back_to_the_same_value(tmp_path: Path, name: str,
     path = write(tmp_path / "probe_groups.csv", row("probe_groups", job_group=name, share=share))
     found = read_table_rows(path)[0]
     assert (name, share) == (found["job_group"], found["share"])
+
+
+@pytest.mark.parametrize("name", ["a\rb", "a\nb", 'a"b', "a,b"])
+def test_a_name_with_a_mark_of_the_format_survives(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "probe_groups.csv", row("probe_groups", job_group=name))
+    assert read_table_rows(path)[0]["job_group"] == name
 
 
 def test_a_lone_surrogate_in_a_name_survives(tmp_path: Path) -> None:

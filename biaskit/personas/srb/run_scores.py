@@ -23,8 +23,8 @@ from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.labelled_texts import of_columns
-from biaskit.personas.words.log_odds import z_scores
-from biaskit.personas.words.run_lists import RunLists, prior_of
+from biaskit.personas.words.log_odds import LogOdds, is_fixed
+from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
 from biaskit.provenance import digest
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
@@ -186,10 +186,10 @@ def _shuffled(
     counts = documents.tokens.counts()[[text.place for text in texts]]
     columns = np.unique(counts.indices)
     words = [documents.tokens.words[i] for i in columns.tolist()]
-    english, prior = lists.english[columns], prior_of(study)
+    log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
 
     def z_of(female: FloatArray, male: FloatArray) -> FloatArray:
-        return z_scores(female, male, words=words, english=english, prior=prior)
+        return log_odds.z(female, male, female[:1] + male[:1])  # of these texts every word occurs
 
     return shuffled_z(
         of_columns(counts, columns),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -94,9 +94,15 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     classes = _classes(honorifics)
     if not isinstance(text, str):
         raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
+    return _associated(text, tokenise(text), classes, honorifics)
+
+
+def _associated(
+    text: str, words: Iterable[str], classes: Mapping[str, str], honorifics: Honorifics
+) -> Association:
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)
-    for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
+    for word, n in Counter(filter(classes.__contains__, words)).items():
         if word != "ms" or "ms." in lowered:
             counts[classes[word]] += n
     if honorifics == "titles":
@@ -112,9 +118,21 @@ NOT_ASSOCIATED = ("refusal", "filter")
 """Finishes of a text that is of nobody, whatever it says (docs/methods.md#finishes)."""
 
 
-def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
-    """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
-    found = associate_gender(text, honorifics=honorifics)
+def associate_answer(
+    text: str,
+    finish: str | None,
+    *,
+    honorifics: Honorifics = "paper",
+    words: Sequence[str] | None = None,
+) -> Association:
+    """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender.
+
+    `words`: what the tokenizer `papers` makes of the text, where that is known already.
+    """
+    if words is None:
+        found = associate_gender(text, honorifics=honorifics)
+    else:
+        found = _associated(text, words, _classes(honorifics), honorifics)
     if finish in NOT_ASSOCIATED or not text.strip():
         return replace(found, gender=None, rule_id=None)
     return found

@@ -17,7 +17,7 @@ from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, asso
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.outcomes import NO_DESCRIPTION, text_outcome
-from biaskit.personas.texts.tokens import TokenisedTexts
+from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.provenance import canonical_json
 from biaskit.records import GENDERS, Finish
 from biaskit.runs.store import Reading
@@ -181,17 +181,22 @@ def read_imported(
 
 def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_StoredTexts, TokenisedTexts]:
     stored, study = _StoredTexts(), design.study
+    split, is_read_so = tokeniser(study.tokenizer), study.tokenizer == "papers"
 
-    def texts() -> Iterator[str]:
+    def texts() -> Iterator[Sequence[str]]:
         for place, row in enumerate(rows):
             key, text, finish = row["key"], row["text"], row["finish_reason"]
+            words = split(text)
+            association = associate_answer(
+                text, finish, honorifics=study.honorifics, words=words if is_read_so else None
+            )
             scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
             stored.by_key[key] = TextDocument(
                 **scope,
                 template_id=str(row["template_id"]),
                 finish=finish,
                 empty=not text.strip(),
-                association=associate_answer(text, finish, honorifics=study.honorifics),
+                association=association,
                 place=place,
                 outcome=text_outcome(text, finish).outcome,
             )
@@ -199,9 +204,9 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
             stored.english[row["model"]].add(text)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
-            yield text
+            yield words
 
-    tokens = TokenisedTexts.build(texts(), study.tokenizer)
+    tokens = TokenisedTexts.of(texts())
     return stored, tokens
 
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from biaskit.errors import UsageError, nearest
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_NEITHER_LETTER_NOR_SPACE = re.compile(r"[^a-z\s]+")
+_NO_LETTER_NOR_SPACE = bytes({*range(128)} - {*b"abcdefghijklmnopqrstuvwxyz \t\n\v\f\r\x1c\x1d\x1e\x1f"})
 _WORD = re.compile(r"[^\s'-]+(?:['-][^\s'-]+)*")
 _HYPHENS = "-\u2010\u2011"
 _APOSTROPHES = "'\u2019"
@@ -55,8 +55,11 @@ def letters(token: str) -> str:
 
 
 def _papers(text: str) -> list[str]:
-    # One pass over the text, not one per token: `\s` of `re` and str.split() know the same white space.
-    return _NEITHER_LETTER_NOR_SPACE.sub("", text.lower()).split()
+    # One pass over the text, not one per token; of bytes it takes a fraction of a regular expression's time.
+    lowered = text.lower()
+    if not lowered.isascii():
+        lowered = " ".join(lowered.split())  # no-break and em spaces part tokens too
+    return lowered.encode("ascii", "ignore").translate(None, _NO_LETTER_NOR_SPACE).decode("ascii").split()
 
 
 def _words(text: str) -> list[str]:
@@ -106,11 +109,15 @@ class TokenisedTexts:
     @classmethod
     def build(cls, texts: Iterable[str], tokenizer: str = "papers") -> TokenisedTexts:
         """Tokenise texts one at a time; `texts` may be a generator."""
-        split = tokeniser(tokenizer)
+        return cls.of(map(tokeniser(tokenizer), texts))
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]]) -> TokenisedTexts:
+        """Number the words of texts that are tokenised already."""
         number: defaultdict[str, int] = defaultdict(itertools.count().__next__)  # in order of appearance
         found, starts = array("i"), array("q", [0])
         for text in texts:
-            found.extend(map(number.__getitem__, split(text)))
+            found.extend(map(number.__getitem__, text))
             starts.append(len(found))
         words = sorted(number)
         place = np.empty(len(words), dtype=np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument
 from biaskit.personas.texts.names import names_among
 from biaskit.personas.texts.tokens import letters
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
-from biaskit.personas.words.contrasts import WordList
+from biaskit.personas.words.contrasts import MarkedWord, WordList
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.lists import compare_lists, overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, Prior, topic_share
@@ -138,6 +138,7 @@ def is_pronoun(word: str) -> bool:
 
 def marked_word_rows(lists: RunLists) -> Iterator[Row]:
     """marked_words.csv: every word above the threshold, by both methods."""
+    of_word = [column.name for column in fields(MarkedWord)]  # `asdict` copies every value
     for (model, occupation, origin), (_, of_comparison) in lists.of.items():
         for one in of_comparison:
             for marked in one.words:
@@ -146,7 +147,7 @@ def marked_word_rows(lists: RunLists) -> Iterator[Row]:
                     "occupation": occupation,
                     "origin": origin,
                     **{name: getattr(one, name) for name in ("gender", "against", "method")},
-                    **asdict(marked),
+                    **{name: getattr(marked, name) for name in of_word},
                     "is_pronoun": is_pronoun(marked.word),
                     "is_name": marked.word in lists.names[model],
                     "is_gender_word": is_gender_word(marked.word),

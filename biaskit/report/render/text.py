@@ -69,6 +69,8 @@ def _words(text: str) -> list[str]:
 
 def cell_width(text: str) -> int:
     """Columns a text takes in a terminal: wide characters two, combining marks none."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )

@@ -22,10 +22,12 @@ from biaskit.personas.texts.association import (
     ASSOCIATION_RULES,
     Association,
     Honorifics,
+    associate_answer,
     associate_gender,
     counted_places,
     validation,
 )
+from biaskit.personas.texts.tokens import tokenise
 from biaskit.records import GENDERS
 
 REAL_PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
@@ -87,6 +89,13 @@ texts_of_pieces = st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join)
 @given(texts_of_pieces | st.text())
 def test_every_text_has_the_association_of_the_book(text: str) -> None:
     assert by_the_book(text) == associate_gender(text)
+
+
+@pytest.mark.parametrize("honorifics", ["paper", "titles"])
+@given(text=texts_of_pieces | st.text())
+def test_words_that_are_known_already_give_the_same_association(text: str, honorifics: Honorifics) -> None:
+    found = associate_answer(text, "stop", honorifics=honorifics, words=tokenise(text))
+    assert found == associate_answer(text, "stop", honorifics=honorifics)
 
 
 def test_real_personas_have_the_associations_of_the_book() -> None:

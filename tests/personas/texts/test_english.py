@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from needs import not_beside
 from places import SHARED
 
 import biaskit as bk
-from biaskit.personas.texts.english import FEWEST_WORDS, LEAST_SHARE, EnglishEvidence
+from biaskit.personas.texts.english import FEWEST_WORDS, FUNCTION_WORDS, LEAST_SHARE, EnglishEvidence
 from biaskit.tables.reasons import NOT_ENGLISH
 
 OTHERS = {
@@ -79,6 +82,21 @@ def test_english_is_read_and_so_is_what_is_too_short_to_tell() -> None:
     assert not evidence(*["Warm nurse kind bold."] * FEWEST_WORDS).read, (
         "many short texts are judged together"
     )
+
+
+@given(
+    st.lists(
+        st.sampled_from(["the", "And", " ", "\u2019", "\u2014", "'", "_", "9", "\xe9", "\xa0", "\u212a"])
+    )
+    | st.text()
+)
+def test_words_are_runs_of_letters(pieces: str | list[str]) -> None:
+    text, found = "".join(pieces), EnglishEvidence()
+    found.add(text)
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    n_english = sum(word in FUNCTION_WORDS for word in words)
+    assert found.share == (n_english / len(words) if words else None)
+    assert found.n_judged == (len(words) >= FEWEST_WORDS)
 
 
 def test_a_tenth_of_a_models_texts_may_be_in_another_language() -> None:

@@ -66,6 +66,12 @@ def test_the_papers_tokens_are_those_of_the_definition(text: str) -> None:
     assert tokens_by_definition(text) == tokenise(text, "papers")
 
 
+def test_every_character_of_ascii_parts_or_leaves_words_as_the_definition_says() -> None:
+    for code in range(128):
+        text = f"a{chr(code)}b {chr(code)} c"
+        assert tokens_by_definition(text) == tokenise(text), code
+
+
 def test_every_character_parts_or_leaves_words_as_the_definition_says() -> None:
     for first in range(0, sys.maxunicode + 1, 0x1000):
         text = "".join(f"a{chr(code)}b" for code in range(first, first + 0x1000))
