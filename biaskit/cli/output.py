@@ -16,7 +16,6 @@ from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
-from biaskit.workflow.compare import BETWEEN, ComparisonResult
 from biaskit.workflow.report import stored_content
 from biaskit.workflow.result import RunResult
 
@@ -75,6 +74,9 @@ def print_result(result: RunResult, output_format: str) -> None:
 
 def _print_text(result: RunResult) -> None:
     """Tables, the first findings in sentences, notes and signature, then where everything lies."""
+    # Not at the top: it is a third of what `report` of one run would import.
+    from biaskit.workflow.compare import BETWEEN, ComparisonResult
+
     document = result.document()
     emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
     if isinstance(result, ComparisonResult):

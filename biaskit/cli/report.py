@@ -61,7 +61,8 @@ def command(
             }
         )
     else:
-        emit(headline(made.content, width=width(), ascii=not takes_blocks()) + "\n")
+        shown = headline(made.content, width=width(), ascii=not takes_blocks(), found=made.findings)
+        emit(shown + "\n")
         emit_notes(made.notes)
         emit(f"\nPage: {made.page}\n")
         n_figures = len({path.stem for path in made.figures})

@@ -25,10 +25,6 @@ from biaskit.files import (
 from biaskit.files import files_of as files_named
 from biaskit.foreign import visible
 from biaskit.inputs import expanded
-from biaskit.personas.examples import show
-from biaskit.personas.papers import paper_tables as persona_tables
-from biaskit.personas.word_tables import word_tables
-from biaskit.probe.papers import paper_tables as probe_tables
 from biaskit.progress import Silent, Watcher, watching
 from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
@@ -250,12 +246,12 @@ def _between(
     collection: Collection, named: _Named, settings: Mapping[str, Any], out: str | Path | None
 ) -> tuple[Tables, tuple[str, ...], Path, Gate | None]:
     """What ties runs and models together, the folder everything goes to, and the gate of two models."""
-    from biaskit.workflow.compare import compare_gathered
-
     first, alone = named.paths[0], len(named.paths) == 1
     n_models = len({model.label for part in collection.parts for model in part.models})
     if alone and n_models == 1:
         return {}, (), first, None
+    from biaskit.workflow.compare import compare_gathered
+
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
     own = named.folder or (first / "comparison" if alone else None)
     if out is not None and own is not None and not may_write(own.parent if alone else own):
@@ -316,6 +312,8 @@ def with_rows(content: Content, collection: Collection) -> Content:
             if part.engine != "personas" or not content.with_texts:
                 prompts += kinds.of_all(_rows(run))
                 continue
+            from biaskit.personas.examples import show  # an engine is imported where it is asked for
+
             shown = show(kinds.noting(_rows(run)), run.tables, run.analysis.get("choices", {}))
             prompts += kinds.shown()
             examples += shown.examples
@@ -351,8 +349,13 @@ def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
     tables: list[PaperTable] = []
     for part in content.parts:
         if part.engine == "probe":
+            from biaskit.probe.papers import paper_tables as probe_tables
+
             tables += probe_tables(part)
         else:
+            from biaskit.personas.papers import paper_tables as persona_tables
+            from biaskit.personas.word_tables import word_tables
+
             tables += persona_tables(part.tables, content.between, claim=part.claim(GASP))
             tables += word_tables(part.tables)
         tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))

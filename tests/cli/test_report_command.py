@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,25 @@ def test_two_runs_make_a_page_figures_and_latex_in_the_comparisons_folder(
     assert 0 == console("report", made).code
     assert first == (made / "report.html").read_bytes()
     assert all(str(run.name) in first.decode() for run in runs)
+
+
+IMPORTED = """
+import sys
+from biaskit.cli import main
+try:
+    main()
+finally:
+    loaded = {name.split(".")[1] for name in sys.modules if name.startswith("biaskit.")}
+    print("also imported:", sorted(loaded & {"compare", "personas", "vectors"}))
+"""
+
+
+@pytest.mark.process
+def test_the_report_of_one_probe_run_imports_no_comparison_and_no_other_engine(tmp_path: Path) -> None:
+    run = make_probe_run(tmp_path / "probe", 1, OCCUPATIONS[:2])
+    command = [sys.executable, "-c", IMPORTED, "report", str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert "also imported: []" in done.stdout, done.stderr
 
 
 def test_one_run_has_its_page_in_its_own_folder(

@@ -5,9 +5,9 @@ Only words of lists that are longer than chance (docs/methods.md#word-list-null)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biaskit.report.figures import scales
 from biaskit.report.figures.figure import Figure
@@ -34,12 +34,13 @@ _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 def words(view: View) -> Iterator[Figure]:
     """A figure for each of the first models whose lists are longer than chance."""
     lists = [row for row in view.rows("word_lists", method="calibrated") if row["against"] != "all"]
+    marked = grouped(view.rows("marked_words", is_name=False, is_gender_word=False), *_LIST)
     several = len(view.models) > 1
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
         own = defined(where(lists, model=model), *BEYOND)
         # What texts say unasked comes first; where every text names a gender on request, there is only that.
         own = where(own, origin="associated") or own
-        found = _strongest(view, surely_longer(own))
+        found = _strongest(marked, surely_longer(own))
         if found:
             genders = " and ".join(people(g) for g in distinct([of for of, _ in found], "gender"))
             title = f"Words that mark {genders}{f' in the texts of {cut(model)}' if several else ''}"
@@ -47,13 +48,15 @@ def words(view: View) -> Iterator[Figure]:
             yield finished(name, title, _words(view, model, found, len(own)))
 
 
-def _strongest(view: View, lists: Sequence[Row]) -> list[tuple[Row, list[Row]]]:
+def _strongest(
+    marked: Mapping[tuple[Any, ...], Sequence[Row]], lists: Sequence[Row]
+) -> list[tuple[Row, list[Row]]]:
     """The lists with the strongest words, each gender with as many as another, and their words by z."""
-    plain = view.rows("marked_words", is_name=False, is_gender_word=False)
-    of = {
-        key: sorted(rows, key=lambda r: (-r["z"], r["word"])) for key, rows in grouped(plain, *_LIST).items()
-    }
-    found = [(one, of[key]) for one in lists if (key := tuple(one[name] for name in _LIST)) in of]
+    found = [
+        (one, sorted(marked[key], key=lambda r: (-r["z"], r["word"])))
+        for one in lists
+        if (key := tuple(one[name] for name in _LIST)) in marked
+    ]
     found.sort(key=lambda pair: (-pair[1][0]["z"], str(pair[0]["occupation"])))
     genders = distinct([one for one, _ in found], "gender")
     each = max(1, MOST_PANELS // max(len(genders), 1))

@@ -11,7 +11,7 @@ from biaskit.foreign import visible
 from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
-from biaskit.report.findings.finding import Topic, parts_of, possible_ends, reason_of, reasons_of
+from biaskit.report.findings.finding import Finding, Topic, parts_of, possible_ends, reason_of, reasons_of
 from biaskit.report.findings.scores import women_minus_men
 from biaskit.report.findings.write import against_labour, occupations_of
 from biaskit.report.render.text import cell_width
@@ -32,11 +32,18 @@ _PLAIN = str.maketrans(
 )
 
 
-def headline(content: Content, *, width: int = 80, ascii: bool = False) -> str:  # noqa: A002
+def headline(
+    content: Content,
+    *,
+    width: int = 80,
+    ascii: bool = False,  # noqa: A002
+    found: Sequence[Finding] | None = None,
+) -> str:
     """Lines of at most `width` columns, without colour; each model has a line or two per engine.
 
     `ascii` draws bars with # and shows every other foreign character as an escape. Foreign text stands on
-    one line, its control characters shown as escapes too.
+    one line, its control characters shown as escapes too. `found`: the content's findings, where they are at
+    hand.
     """
     screen = _Screen(width, ascii)
     lines: list[str] = []
@@ -44,7 +51,7 @@ def headline(content: Content, *, width: int = 80, ascii: bool = False) -> str: 
         lines += [*_probe(part, screen), ""]
     for part in parts_of(content, "personas"):
         lines += [*_personas(part, screen), ""]
-    lines += _findings(content, screen, N_FINDINGS)
+    lines += _findings(findings(content) if found is None else found, screen, N_FINDINGS)
     return "\n".join(cut(screen.plain(line), width).rstrip() for line in lines)
 
 
@@ -58,7 +65,9 @@ def first_findings(
 ) -> str:
     """The first findings alone, as `headline` writes them; those of the topics `first` before the others."""
     screen = _Screen(width, ascii)
-    return "\n".join(screen.plain(line).rstrip() for line in _findings(content, screen, most, first))
+    return "\n".join(
+        screen.plain(line).rstrip() for line in _findings(findings(content), screen, most, first)
+    )
 
 
 def cut(text: str, columns: int) -> str:
@@ -231,8 +240,10 @@ def _srb(part: Part, model: str, screen: _Screen) -> str:
     return screen.undefined(f"SRB not measured: {why}")
 
 
-def _findings(content: Content, screen: _Screen, most: int, first: Sequence[Topic] = ()) -> Iterator[str]:
-    found = sorted(findings(content), key=lambda finding: finding.topic not in first)
+def _findings(
+    said: Sequence[Finding], screen: _Screen, most: int, first: Sequence[Topic] = ()
+) -> Iterator[str]:
+    found = sorted(said, key=lambda finding: finding.topic not in first)
     shown = found[:most]
     if not shown:
         yield from screen.wrapped("Nothing was measured.")
