@@ -14,7 +14,6 @@ from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
 from biaskit.inputs import expanded
 from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
-from biaskit.workflow.imported import import_texts
 from biaskit.workflow.recorded import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
 
@@ -86,6 +85,9 @@ def command(
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
+            # A stored run may be of the other engine, which needs nothing of this one.
+            from biaskit.workflow.imported import import_texts
+
             given = {**_imported_keys(study), **chosen, **settings}
             result: RunResult = import_texts(texts, **options, settings=given, out=out, watcher=watcher)
         else:

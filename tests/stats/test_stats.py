@@ -755,6 +755,16 @@ def test_only_templates_that_every_arm_has_complete_enter() -> None:
 
 
 @pytest.mark.process
+def test_analysing_a_stored_probe_run_loads_nothing_of_the_words_of_texts() -> None:
+    code = (
+        "import sys, biaskit.cli.analyze, biaskit.workflow.probe; "
+        "sys.exit(' '.join(m for m in sys.modules if m.startswith(('biaskit.personas.srb',"
+        " 'biaskit.personas.words', 'biaskit.vectors', 'statsmodels'))) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+@pytest.mark.process
 def test_importing_the_statistics_loads_no_heavy_package() -> None:
     code = (
         "import sys, biaskit.tables.io, biaskit.compare.within_run, biaskit.probe.effects; "
