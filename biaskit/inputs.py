@@ -189,12 +189,15 @@ def _check_regular(mode: int) -> None:
 
 
 @contextlib.contextmanager
-def unpacked(path: Path, *, packed: bool | None = None, lines: bool = True) -> Iterator[io.BufferedReader]:
+def unpacked(
+    path: Path, *, packed: bool | None = None, lines: bool = True, start: int = 0
+) -> Iterator[io.BufferedReader]:
     """A regular file as a stream, unpacked where it is gzip's, with an end to its lines and to all of it.
 
     Args:
         packed: whether it is compressed; by default a name in .gz says so.
         lines: whether it is made of lines.
+        start: the byte of the unpacked file to begin at.
 
     Raises `OSError`, `TooMuch`, and what gzip raises for broken data.
     """
@@ -203,8 +206,10 @@ def unpacked(path: Path, *, packed: bool | None = None, lines: bool = True) -> I
         if path.suffix.lower() == ".gz" if packed is None else packed:
             most = max(UNPACKED, UNPACKED_TIMES * os.fstat(file.fileno()).st_size)
             with gzip.GzipFile(fileobj=file) as whole:
+                whole.seek(start)
                 yield io.BufferedReader(_Bounded(whole, most, longest), _ONCE)
         else:
+            file.seek(start)
             yield io.BufferedReader(_Bounded(file, None, longest), _ONCE)
 
 

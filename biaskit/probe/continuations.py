@@ -28,7 +28,7 @@ from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.session import Session
-from biaskit.runs.store import Reading, RowWriter, read_rows, rows_file
+from biaskit.runs.store import ModelSpans, Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 
 ROWS = "continuations"
@@ -58,10 +58,14 @@ def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) ->
     gone = session.outcome.failed_models
     asked = {label: form for label, form in forms.items() if label not in gone}
     if session.dry_run:
-        path = rows_file(session.run, ROWS)
-        stored = {row["key"] for row in read_rows(path)} if path.exists() else set()
+        path, reading = rows_file(session.run, ROWS), Reading()
+        stored: set[str] = set()
+        spans = ModelSpans()
+        for row in read_rows(path, reading=reading) if path.exists() else ():
+            stored.add(row["key"])
+            spans.add(row, reading.start, reading.good_end)
         for label, form in asked.items():
-            _plan(design, label, form, stored, session)
+            _plan(design, label, form, stored, spans, session)
         return
     with session.writing(ROWS, design.study) as writer:
         for label, form in asked.items():
@@ -91,6 +95,7 @@ def _plan(
     label: str,
     form: PromptForm,
     stored: set[str],
+    spans: ModelSpans,
     session: Session[ContinuationScorer],
 ) -> Planned | None:
     """The model, its cells and the batches of those without a row; None where it cannot be continued."""
@@ -105,12 +110,12 @@ def _plan(
         for cell, request in zip(cells.cells, cells.requests, strict=True)
         for asked in (rounds.request(request, number) for number in range(rounds.most))
     }
-    if stored:
-        try:
-            hold_prompts(read_rows(rows_file(session.run, ROWS), skip_bad=True), cells, SamePrompts(scorer))
-        except ModelError as error:
-            session.outcome.notes.append(f"no continuations: {error}")
-            return None
+    try:
+        own = spans.rows(rows_file(session.run, ROWS), cells.model_key, skip_bad=True)
+        hold_prompts(own, cells, SamePrompts(scorer))
+    except ModelError as error:
+        session.outcome.notes.append(f"no continuations: {error}")
+        return None
     due = [asked for key, (_, asked) in requests.items() if key not in stored]
     plan = scorer.plan_scores(due)
     seconds = scorer.estimate_seconds(plan.batches) if due else 0.0
@@ -142,7 +147,7 @@ def _continue(
     session: Session[ContinuationScorer],
 ) -> None:
     usage = Usage(session.run, label, starts=0)
-    found = _plan(design, label, form, set(writer.keys), session)
+    found = _plan(design, label, form, writer.keys, writer.spans, session)
     if found is None:
         return
     scorer, asked, batches = found

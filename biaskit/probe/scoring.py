@@ -34,7 +34,7 @@ from biaskit.runs.manifest import estimator_of, model_entry
 from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import RowWriter, read_rows, rows_file
+from biaskit.runs.store import ModelSpans, Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
 from biaskit.sequences import picked
 from biaskit.study.keys import ProbeStudy
@@ -64,18 +64,18 @@ def score_cells(
     )
     forms = _choose_forms(study, scorers, session)
     if session.dry_run:
-        stored = _stored(run, study)
+        stored, spans = _stored(run, study)
         for label, form in forms.items():
             if look is not None:
                 look(scorers[label], form)
-            _plan_model(design, scorers[label], form, stored, (), session)
+            _plan_model(design, scorers[label], form, stored, spans, (), session)
             scorers[label].close()
         return session.outcome
     if not forms:
         return session.outcome
     with session.writing("probe", study) as writer:
         drawn = any(scorers[label].estimator_for(form).draws for label, form in forms.items())
-        stored = _stored(run, study) if drawn else dict.fromkeys(writer.keys, 0)
+        stored = _stored(run, study)[0] if drawn else dict.fromkeys(writer.keys, 0)
         for label, form in forms.items():
             entry = _entry(session, scorers[label], form)
             with session.turn(scorers[label], entry, partial(design_signature, design)):
@@ -149,13 +149,15 @@ def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> 
     return ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")
 
 
-def _stored(run: Path, study: ProbeStudy) -> dict[str, int]:
-    """Key → matched draws of every stored row, 0 where nothing is drawn."""
-    path = rows_file(run, "probe")
-    if not path.exists():
-        return {}
-    rows = read_rows(path, skip_bad=study.skip_bad_lines)
-    return {row["key"]: sum(row.get("counts", {}).values()) for row in rows}
+def _stored(run: Path, study: ProbeStudy) -> tuple[dict[str, int], ModelSpans]:
+    """Key → matched draws of every stored row, 0 where nothing is drawn; and where each model's rows lie."""
+    path, reading = rows_file(run, "probe"), Reading()
+    stored: dict[str, int] = {}
+    spans = ModelSpans()
+    for row in read_rows(path, skip_bad=study.skip_bad_lines, reading=reading) if path.exists() else ():
+        stored[row["key"]] = sum(row.get("counts", {}).values())
+        spans.add(row, reading.start, reading.good_end)
+    return stored, spans
 
 
 def _plan_model(
@@ -163,12 +165,13 @@ def _plan_model(
     scorer: ContinuationScorer,
     form: PromptForm,
     stored: dict[str, int],
+    spans: ModelSpans,
     answered: Collection[str],
     session: Session[ContinuationScorer],
 ) -> tuple[PlannedCells, OpenCells, Batches, Answers[int]] | None:
     """A model's cells, those that are open, the batches that hold one, and what is taken over for the others.
 
-    None where it failed its checks. `answered`: who answered its stored rows.
+    None where it failed its checks. `spans`: of the stored rows; `answered`: who answered the model's.
     """
     identity, estimator = scorer.identity, scorer.estimator_for(form)
     model = identity.fingerprint
@@ -176,9 +179,8 @@ def _plan_model(
     rounds = Rounds.of(estimator.draws, design.study.max_draws_per_cell)
     same = SamePrompts(scorer)
     try:
-        if stored:
-            own = read_rows(rows_file(session.run, "probe"), skip_bad=design.study.skip_bad_lines)
-            hold_prompts(own, planned, same)
+        path, skip_bad = rows_file(session.run, "probe"), design.study.skip_bad_lines
+        hold_prompts(spans.rows(path, planned.model_key, skip_bad=skip_bad), planned, same)
     except ModelError as error:
         scorer.close()
         session.leave_out(identity.label, error)
@@ -234,11 +236,10 @@ def _plan_model(
 
 
 def hold_prompts(rows: Iterable[Mapping[str, Any]], planned: PlannedCells, same: SamePrompts) -> None:
-    """Hold a run's own rows of a model against its prompts. Raises `ModelError` where one is another."""
+    """Hold a model's own rows of a run against its prompts. Raises `ModelError` where one is another."""
     for row in rows:
-        if row.get("model_key") == planned.model_key:
-            with suppress(LookupError, TypeError):  # not asked here, or no label where one belongs
-                same.holds(row, planned.prompts[planned.place_of(row)])
+        with suppress(LookupError, TypeError):  # not asked here, or no label where one belongs
+            same.holds(row, planned.prompts[planned.place_of(row)])
     same.check()
 
 
@@ -299,7 +300,8 @@ def _run_model(
     label, estimator = scorer.identity.label, scorer.estimator_for(form)
     # Made before the plan, whose measurements take time too.
     usage = Usage(session.run, label)
-    found = _plan_model(design, scorer, form, stored, writer.answered.get(label, ()), session)
+    answered = writer.answered.get(label, ())
+    found = _plan_model(design, scorer, form, stored, writer.spans, answered, session)
     if found is None:
         return
     planned, open_cells, pending, taken = found

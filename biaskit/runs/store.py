@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import re
 import socket
@@ -97,6 +98,7 @@ class Reading:
     n_unsummed: int = 0  # rows without a checksum
     n_unfit: int = 0  # rows left out because they do not fit their study
     cut_bytes: int = 0  # of an unfinished tail
+    start: int = 0  # the byte where the row at hand begins
     good_end: int = 0  # where the last whole line ends
     notes: list[str] = field(default_factory=list)
 
@@ -110,17 +112,22 @@ class Reading:
         self.n_unfit += 1
 
 
+Span = tuple[int, int]
+"""The bytes of a row file from which to which, whole lines."""
+
+
 def read_rows(
-    path: Path, *, skip_bad: bool = False, reading: Reading | None = None
+    path: Path, *, skip_bad: bool = False, reading: Reading | None = None, span: Span | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Every row of a file, as a stream; the first of two with one key.
+    """Every row of a file, or of a part of it, as a stream; the first of two with one key.
 
     An unfinished end, which is what a killed writer leaves, is left out with a note. Any other line that is
     no row, or is not what was written, is a `RunError` with its number, unless `skip_bad`.
     """
     reading = Reading() if reading is None else reading
     seen: set[str] = set()
-    for reading.line, line in _lines(path):
+    for reading.line, line in _lines(path, span):
+        reading.start = reading.good_end
         try:
             row, summed = read_row(line)
         except NoRow as error:
@@ -181,10 +188,37 @@ def count_rows(path: Path) -> int:
     return sum(1 for _ in read_rows(path, skip_bad=True)) if path.is_file() else 0
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, span: Span | None = None) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
-    with _ROWS.saying(str(path)), unpacked(path) as file:
-        yield from enumerate(file, start=1)
+    place, end = span or (0, math.inf)
+    with _ROWS.saying(str(path)), unpacked(path, start=place) as file:
+        for number, line in enumerate(file, start=1):
+            yield number, line
+            place += len(line)
+            if place >= end:  # a last line may have got its line feed later
+                return
+
+
+class ModelSpans:
+    """Where the rows of each model lie in a row file: from its first to its last, others may lie between.
+
+    A run of many models holds the rows of each against its prompts; reading all of them for each model took
+    most of the time of a run of 40.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, Span] = {}
+
+    def add(self, row: Mapping[str, Any], start: int, end: int) -> None:
+        """A row that lies between these bytes; one of before rows held a `model_key` is nobody's."""
+        if isinstance(key := row.get("model_key"), str):
+            self._of[key] = self._of.get(key, (start, end))[0], end
+
+    def rows(self, path: Path, model_key: str, *, skip_bad: bool) -> Iterator[dict[str, Any]]:
+        """The rows of a model, as a stream."""
+        if (span := self._of.get(model_key)) is not None:
+            found = read_rows(path, skip_bad=skip_bad, span=span)
+            yield from (row for row in found if row.get("model_key") == model_key)
 
 
 class RowWriter:
@@ -200,6 +234,7 @@ class RowWriter:
         self._file: BinaryIO | None = None
         self.keys: set[str] = set()
         self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
+        self.spans = ModelSpans()
 
     def __enter__(self) -> RowWriter:
         try:
@@ -263,7 +298,7 @@ class RowWriter:
         try:
             if self.path.exists():
                 for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
-                    self._remember(row)
+                    self._remember(row, self.reading.start, self.reading.good_end)
             if self.reading.cut_bytes:
                 self._keep_what_is_cut()
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.
@@ -307,7 +342,8 @@ class RowWriter:
                 first.setdefault(row["key"], row)
         if not (fresh := list(first.values())):
             return
-        content = "".join(row_line(row) + "\n" for row in fresh).encode("ascii")
+        lines = [f"{row_line(row)}\n".encode("ascii") for row in fresh]
+        content = b"".join(lines)
         assert self._file is not None
         descriptor = self._file.fileno()
         self._check_still_there(descriptor)
@@ -324,8 +360,9 @@ class RowWriter:
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
                 " make room and give the same command again."
             ) from error
-        for row in fresh:
-            self._remember(row)
+        for row, line in zip(fresh, lines, strict=True):
+            self._remember(row, end, end + len(line))
+            end += len(line)
 
     def append_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write many rows that are at hand already, as a stream."""
@@ -333,7 +370,8 @@ class RowWriter:
         while piece := list(islice(source, ROWS_AT_ONCE)):
             self.append(piece)
 
-    def _remember(self, row: Mapping[str, Any]) -> None:
+    def _remember(self, row: Mapping[str, Any], start: int, end: int) -> None:
+        self.spans.add(row, start, end)
         self.keys.add(str(row["key"]))
         if isinstance(label := row.get("model"), str) and isinstance(by := row.get("answered_by"), str):
             self.answered.setdefault(label, set()).add(by)
