@@ -190,7 +190,7 @@ def _plan_model(
     taken: Answers[int] = Answers()
     if open_cells.due:
         fits = partial(_matched_draws, stored, planned, rounds, estimator, design, same)
-        taken = session.find_answers("probe", scorer, fits, answered)
+        taken = session.find_answers("probe", scorer, fits, answered, planned.model_key)
         session.outcome.notes += same.notes()
     if taken.values:
         stored |= taken.values

@@ -184,12 +184,16 @@ class Session(Generic[M]):
         model: M,
         fits: Callable[[Mapping[str, Any], str], V | None],
         answered: Collection[str],
+        model_key: str = "",
     ) -> Answers[V]:
         """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
         if not self.reuse:
             return Answers()
         drift = self.accept_drift
-        found = find_answers(self.run, engine, model.identity, fits, answered=answered, accept_drift=drift)
+        found = find_answers(
+            self.run, engine, model.identity, fits,
+            answered=answered, accept_drift=drift, model_key=model_key,
+        )  # fmt: skip
         self.outcome.notes += [note for note in found.notes if note not in self.outcome.notes]
         return found
 

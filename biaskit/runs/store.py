@@ -11,7 +11,7 @@ import math
 import os
 import re
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count, islice
@@ -117,9 +117,16 @@ Span = tuple[int, int]
 
 
 def read_rows(
-    path: Path, *, skip_bad: bool = False, reading: Reading | None = None, span: Span | None = None
+    path: Path,
+    *,
+    skip_bad: bool = False,
+    reading: Reading | None = None,
+    span: Span | None = None,
+    wanted: Callable[[bytes], bool] = bool,
 ) -> Iterator[dict[str, Any]]:
     """Every row of a file, or of a part of it, as a stream; the first of two with one key.
+
+    Lines that are not `wanted` are passed by, whatever they hold.
 
     An unfinished end, which is what a killed writer leaves, is left out with a note. Any other line that is
     no row, or is not what was written, is a `RunError` with its number, unless `skip_bad`.
@@ -128,6 +135,9 @@ def read_rows(
     seen: set[str] = set()
     for reading.line, line in _lines(path, span):
         reading.start = reading.good_end
+        if not wanted(line):
+            reading.good_end += len(line)
+            continue
         try:
             row, summed = read_row(line)
         except NoRow as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def models(n: int, first: int = 0) -> list[str]:
 
 def rows_read(read: list[int], *named: str, **more: Any) -> int:
     read[0] = 0
-    probe(*named, out="run", reuse=False, **{**STUDY, **more})
+    probe(*named, **{"out": "run", "reuse": False, **STUDY, **more})
     return read[0]
 
 
@@ -59,6 +60,27 @@ def test_texts_beside_the_cells_are_read_so_too(read: list[int]) -> None:
     assert rows_read(read, *models(2), continuations=4) == 3 * n_cells + 3 * n_texts
     rows_read(read, *models(8), continuations=4)
     assert rows_read(read, *models(8), continuations=4) == 4 * 3 * n_cells + 4 * 3 * n_texts
+
+
+@pytest.mark.reuse
+def test_rows_beside_the_run_are_read_for_the_model_that_they_are_of(read: list[int]) -> None:
+    rows_read(read, *models(8), out="first")
+    each = len(Path("first/probe.jsonl").read_bytes().splitlines()) / 8
+    other = {"out": "second", "jobs": "cook", "reuse": True}
+    n_own = rows_read(read, *models(8), **{**other, "reuse": False, "out": "elsewhere/second"})
+    assert rows_read(read, *models(8), **other) == n_own + 8 * each  # nothing fits
+    again = {"out": "third", "reuse": True, "jobs": "nurse"}
+    made = probe(*models(8), **{**STUDY, **again})
+    assert [plan.taken_from for plan in made.plans] == [("first",)] * 8
+    # A row of before rows held a `model_key` is found by its key.
+    rows = [json.loads(line) for line in Path("first/probe.jsonl").read_text("ascii").splitlines()]
+    kept = [{k: v for k, v in row.items() if k not in ("sum", "model_key")} for row in rows]
+    Path("first/probe.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept), "ascii")
+    plans = probe(*models(8), **{**STUDY, **again, "out": "fourth", "dry_run": True}).plans
+    assert all("first" in plan.taken_from or "third" in plan.taken_from for plan in plans)
+    shutil.rmtree("third")
+    plans = probe(*models(8), **{**STUDY, **again, "out": "fourth", "dry_run": True}).plans
+    assert [plan.taken_from for plan in plans] == [("first",)] * 8
 
 
 def test_spans_hold_each_models_rows_whatever_lies_between(tmp_path: Path) -> None:
