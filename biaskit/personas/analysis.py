@@ -32,6 +32,7 @@ from biaskit.personas.texts.documents import (
     read_documents,
     read_imported,
 )
+from biaskit.personas.texts.outcomes import DECLINES
 from biaskit.personas.words.groups import (
     group_list_rows,
     group_notes,
@@ -291,7 +292,7 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
 def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     """How many texts decline or lecture by their words; those of a user's own are counted and used."""
     if documents.imported:
-        n = sum(text.outcome == "declines" for text in documents.texts if text.read)
+        n = sum(text.outcome == DECLINES for text in documents.texts if text.read)
         if n:
             of = f"{n:,} of {len(documents.texts):,} texts"
             yield f"{of} read as if they declined; all texts given are used"

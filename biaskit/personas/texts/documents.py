@@ -16,7 +16,7 @@ from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
-from biaskit.personas.texts.outcomes import NO_DESCRIPTION, text_outcome
+from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, declines, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.provenance import canonical_json
 from biaskit.records import GENDERS, Finish
@@ -44,7 +44,7 @@ class TextDocument:
     instruction_id: int | None = None
     setting: str | None = None
     group: str | None = None  # what the user's own column says of it
-    outcome: str | None = None  # by the rules on its words
+    outcome: str | None = None  # by the rules on its words; of a user's own, whether it declines
     read: bool = True  # false where the rules cannot read its author's texts
 
     @property
@@ -161,7 +161,7 @@ def read_imported(
     design: PersonasDesign, rows: Iterable[Mapping[str, Any]], group_column: str | None = None
 ) -> TextDocuments:
     """Every imported text; occupations in the order of the study's list, else as they come."""
-    stored, tokens = _read(design, rows)
+    stored, tokens = _read(design, rows, imported=True)
     texts = sorted(stored.by_key.values(), key=lambda text: text.draw)
     known = [item.name for item in design.occupations]
     present = list(dict.fromkeys(text.occupation for text in texts))
@@ -179,7 +179,9 @@ def read_imported(
     )
 
 
-def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_StoredTexts, TokenisedTexts]:
+def _read(
+    design: PersonasDesign, rows: Iterable[Mapping[str, Any]], *, imported: bool = False
+) -> tuple[_StoredTexts, TokenisedTexts]:
     stored, study = _StoredTexts(), design.study
     split, is_read_so = tokeniser(study.tokenizer), study.tokenizer == "papers"
 
@@ -198,7 +200,7 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
                 empty=not text.strip(),
                 association=association,
                 place=place,
-                outcome=text_outcome(text, finish).outcome,
+                outcome=_declines(text) if imported else text_outcome(text, finish).outcome,
             )
             stored.evidence[row["model"]].add(text)
             stored.english[row["model"]].add(text)
@@ -208,6 +210,11 @@ def _read(design: PersonasDesign, rows: Iterable[Mapping[str, Any]]) -> tuple[_S
 
     tokens = TokenisedTexts.of(texts())
     return stored, tokens
+
+
+def _declines(text: str) -> str | None:
+    """Of a user's own text nothing else is asked: it is what the user says it is."""
+    return DECLINES if declines(text) else None
 
 
 def believed(

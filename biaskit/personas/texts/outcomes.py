@@ -14,6 +14,7 @@ from biaskit.records import Finish
 
 OUTCOMES = ("person", "no-person", "declines", "lectures", "empty")
 """What a rule may say, in the order of tables."""
+DECLINES = "declines"
 CUT = "cut"
 """The outcome of a text that the token limit ended before it came to anything."""
 NO_DESCRIPTION = frozenset({"declines", "lectures"})
@@ -39,15 +40,32 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     `finish`: why it ended. Where no rule finds anything and the token limit came within what is read, the
     text is cut: who knows whom it would have been about.
     """
-    cased = plain(text, LOOKED_AT)
-    lowered = cased.lower()
-    found = text_rules().first({"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)})
+    found = text_rules().first(_readings_of(text))
     if found is None:
         raise AssertionError("the last rule fires for every text")
     rule = found[0]
     if rule is text_rules().rules[-1] and finish == "length" and len(text.strip()) < LOOKED_AT:
         return TextOutcome(CUT, rule.id)
     return TextOutcome(rule.outcome, rule.id)
+
+
+def declines(text: str) -> bool:
+    """Whether `text_outcome` is that a text declines: rules behind the last that says so are not asked."""
+    found = _up_to_declining().first(_readings_of(text))
+    return found is not None and found[0].outcome == DECLINES
+
+
+def _readings_of(text: str) -> dict[str, tuple[str]]:
+    cased = plain(text, LOOKED_AT)
+    lowered = cased.lower()
+    return {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
+
+
+@cache
+def _up_to_declining() -> OutcomeRules:
+    rules = text_rules().rules
+    last = max(i for i, rule in enumerate(rules) if rule.outcome == DECLINES)
+    return OutcomeRules(rules[: last + 1], {})
 
 
 @cache
