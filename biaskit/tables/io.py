@@ -131,8 +131,8 @@ def read_table_rows(path: Path) -> list[dict[str, object]]:
 
 def rows_of(path: Path, content: bytes) -> list[dict[str, Any]]:
     """`read_table_rows` of a file whose content is at hand; the path names table and file."""
-    layout, fields = _read(path, content)
-    values = [_values(path, column, own) for column, own in zip(layout, fields, strict=True)]
+    layout, body = _read(path, content)
+    values = [_values(path, column, [row[i] for row in body]) for i, column in enumerate(layout)]
     names = [column.name for column in layout]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
 
@@ -146,10 +146,10 @@ def frame_of(path: Path, content: bytes) -> pd.DataFrame:
     """`read_table` of a file whose content is at hand; the path names table and file."""
     import pandas as pd
 
-    layout, fields = _read(path, content)
+    layout, body = _read(path, content)
     frame: dict[str, pd.Series] = {}
-    for column, own in zip(layout, fields, strict=True):
-        values = _values(path, column, own)
+    for i, column in enumerate(layout):
+        values = _values(path, column, [row[i] for row in body])
         frame[column.name] = pd.Series(values, dtype=_DTYPES[column.kind])
     return pd.DataFrame(frame)
 
@@ -245,8 +245,7 @@ def _content(path: Path) -> bytes:
     return _TABLE.content(path)
 
 
-def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[Sequence[str]]]:
-    """The columns of a file, and the fields of each."""
+def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[list[str]]]:
     try:
         text = content.decode("utf-8", errors="surrogatepass")
         with unlimited_fields():
@@ -257,8 +256,10 @@ def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], list[Sequence
     for line, row in enumerate(body, 2):
         if len(row) != len(header):
             raise TableError(f"{path}, record {line}: {len(row)} fields where the header has {len(header)}.")
-    fields = dict(zip(header, zip(*body, strict=True), strict=True)) if body else {}
-    return layout, [fields.get(column.name, ("",) * len(body)) for column in layout]
+    places = [header.index(column.name) if column.name in header else None for column in layout]
+    if None in places:
+        body = [["" if place is None else row[place] for place in places] for row in body]
+    return layout, body
 
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
