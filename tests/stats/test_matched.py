@@ -153,15 +153,17 @@ def test_too_few_scores_have_a_reason(n: int) -> None:
     ("n", "mean", "epochs"), [(30, 0.95, 2), (100, 0.97, 3), (100, 0.5, 4), (12, 0.5, 2)]
 )
 def test_means_over_epochs_claim_nothing_where_nothing_differs(n: int, mean: float, epochs: int) -> None:
+    rng = np.random.default_rng(n + epochs)
     rejected = covered = 0
-    worlds = 1500
+    worlds = 6000
     for _ in range(worlds):
-        chance = RNG.beta(20 * mean, 20 * (1 - mean), n)
-        a, b = (RNG.binomial(epochs, chance) / epochs for _ in range(2))
+        chance = rng.beta(20 * mean, 20 * (1 - mean), n)
+        a, b = (rng.binomial(epochs, chance) / epochs for _ in range(2))
         found = matched(a, b)
         assert found.ci95 is not None
         assert found.p_value is not None
         rejected += found.p_value < 0.05
         covered += found.ci95[0] <= 0 <= found.ci95[1]
-    assert rejected / worlds < 0.05 + 2 * math.sqrt(0.05 * 0.95 / worlds)
+    # Each bound is 3.5 standard errors from 5 and 95 %: another processor may draw other worlds.
+    assert rejected / worlds < 0.06
     assert covered / worlds > 0.94
