@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.records import Expression, Prompt, ScoreRequest
 
@@ -30,7 +32,7 @@ def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
     return ([{"role": "system", "content": "\n".join(system)}] if system else []) + turns
 
 
-def forms_of(request: ScoreRequest, before: str) -> list[tuple[Expression, str]]:
+def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str], ...]:
     """Every form in which an expression of a request can follow the text `before`, word boundary included.
 
     The word boundary belongs to the continuation: after text it is one space. At the start of an
@@ -43,5 +45,11 @@ def forms_of(request: ScoreRequest, before: str) -> list[tuple[Expression, str]]
             "the prompt ends in white space, so the expression's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
-    spaces = ("", " ") if starts_turn else (" ",)
-    return [(expression, space + expression.text) for expression in request.expressions for space in spaces]
+    return _forms(request.expressions, ("", " ") if starts_turn else (" ",))
+
+
+@lru_cache(maxsize=64)  # few sets of expressions, asked after very many prompts
+def _forms(
+    expressions: tuple[Expression, ...], spaces: tuple[str, ...]
+) -> tuple[tuple[Expression, str], ...]:
+    return tuple((expression, space + expression.text) for expression in expressions for space in spaces)

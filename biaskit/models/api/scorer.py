@@ -150,7 +150,7 @@ class ApiScorer(ApiModel):
             return 0
         return sum(len(places) * (1 + len(expressions)) for expressions, places in groups.items())
 
-    def _forms(self, request: ScoreRequest) -> list[tuple[Expression, str]]:
+    def _forms(self, request: ScoreRequest) -> Sequence[tuple[Expression, str]]:
         prompt = request.prompt
         before = prompt.prefill if prompt.form == "chat-prefill" else prompt.text
         with naming(request):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.conversation import messages_of
+from biaskit.models.huggingface.endings import endings_of
 from biaskit.models.huggingface.template import ChatTemplate, TemplateRefused
 from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
@@ -79,6 +80,10 @@ class Renderer:
             ids = ids[len(self.lead) :]
         return self.lead + ids
 
+    def endings(self) -> Callable[[str], str] | None:
+        """What finds the ending of a prompt that its expressions depend on; None where it is not known."""
+        return endings_of(self.tokenizer.backend_tokenizer) if _is_quick(self.tokenizer) else None
+
     def continuations(
         self,
         rendered: str,
@@ -115,12 +120,18 @@ def _bare_ids(tokenizer: Any, texts: list[str]) -> list[Sequence[int]]:
     The first text goes that way, which sets truncation, padding and special tokens for the others too.
     """
     usual: dict[str, Any] = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
-    quick = getattr(getattr(tokenizer, "backend_tokenizer", None), "encode_batch_fast", None)
-    own = {getattr(getattr(type(tokenizer), name, None), "__module__", "") for name in _WAY}
-    if quick is None or own != set(_WAY.values()):  # a class with an encoding of its own
+    if not _is_quick(tokenizer):
         return list(tokenizer(texts, **usual)["input_ids"])
     first = list(tokenizer(texts[:1], **usual)["input_ids"])
+    quick = tokenizer.backend_tokenizer.encode_batch_fast
     return first + [encoding.ids for encoding in quick(texts[1:], add_special_tokens=False)]
+
+
+def _is_quick(tokenizer: Any) -> bool:
+    """Whether the tokenizers library does all of the encoding: the class has no way of its own."""
+    quick = hasattr(getattr(tokenizer, "backend_tokenizer", None), "encode_batch_fast")
+    own = {getattr(getattr(type(tokenizer), name, None), "__module__", "") for name in _WAY}
+    return quick and own == set(_WAY.values())
 
 
 def _chat_template(tokenizer: Any, date: str) -> ChatTemplate:
