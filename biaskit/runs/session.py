@@ -18,7 +18,7 @@ from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
 from biaskit.runs.prompts import EarlierPrompts
-from biaskit.runs.reuse import Answers, find_answers
+from biaskit.runs.reuse import Answers, RowsOf, find_answers
 from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
@@ -184,7 +184,7 @@ class Session(Generic[M]):
         model: M,
         fits: Callable[[Mapping[str, Any], str], V | None],
         answered: Collection[str],
-        model_key: str = "",
+        rows_of: RowsOf,
     ) -> Answers[V]:
         """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
         if not self.reuse:
@@ -192,7 +192,7 @@ class Session(Generic[M]):
         drift = self.accept_drift
         found = find_answers(
             self.run, engine, model.identity, fits,
-            answered=answered, accept_drift=drift, model_key=model_key,
+            answered=answered, accept_drift=drift, rows_of=rows_of,
         )  # fmt: skip
         self.outcome.notes += [note for note in found.notes if note not in self.outcome.notes]
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping, Sequence
 
 from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, request_for, series_of_design
-from biaskit.personas.sampling.held import scope_of
+from biaskit.personas.sampling.drawn import scope_of
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.records import DrawRequest, PromptForm
 
