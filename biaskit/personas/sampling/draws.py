@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from biaskit.errors import BiaskitError, ModelError
@@ -12,7 +12,6 @@ from biaskit.personas.power import plan_sentence
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
-    draw_keys,
     form_for,
     part_of,
 )
@@ -119,11 +118,10 @@ class _Sampler:
         self.beside = beside
         fingerprint = generator.identity.fingerprint
         self.draws = OpenDraws(design, form, fingerprint, stored.genders)
-        keys_of = cache(partial(draw_keys, fingerprint=fingerprint, design=design))
         known = session.manifest["models"]
         others = (label for label, entry in known.items() if entry["fingerprint"] == fingerprint)
         labels = tuple(dict.fromkeys((self.label, *others)))
-        self.own = OwnRows(labels, self.draws.series_of, keys_of)
+        self.own = OwnRows(labels, self.draws.series_of, self.draws.keys_of)
         self.same = SamePrompts(generator)
         self.new_tokens = self.n_rows = 0  # of this start
         self.taken: Answers[tuple[str | None]] = Answers()
