@@ -17,7 +17,7 @@ from biaskit.records import Failed
 from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
-from biaskit.runs.prompts import EarlierPrompts
+from biaskit.runs.prompts import EarlierPrompts, earlier_prompts
 from biaskit.runs.reuse import Answers, RowsOf, find_answers
 from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import RowWriter
@@ -96,6 +96,7 @@ class Session(Generic[M]):
                 shard=self.shard,
             )
         opened: dict[str, M] = {}
+        changed: list[str] = []
         for label, spec in self.models.items():
             known = self.manifest["models"].get(label, NEW)
             try:
@@ -107,8 +108,9 @@ class Session(Generic[M]):
                 self.outcome.notes.append(
                     f"{label} is not the model it was: its earlier rows stay in the file and are not used."
                 )
-                self.earlier[label] = EarlierPrompts(self.run, engine, label)
+                changed.append(label)
             opened[label] = model
+        self.earlier = earlier_prompts(self.run, engine, changed)
         return opened
 
     def account(self, label: str) -> Account:

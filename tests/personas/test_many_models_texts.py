@@ -111,6 +111,13 @@ def test_models_that_got_other_names_are_found_without_reading_those_of_others(r
     assert reads.by(models(6, "again"), dry_run=True) == 2 * n
 
 
+def test_models_that_are_not_what_they_were_look_at_the_rows_of_before_once(reads: Reads) -> None:
+    start(models(6))
+    n = n_rows()
+    others = {label: f"{spec}, another" for label, spec in models(6).items()}
+    assert reads.by(others, dry_run=True) == 3 * n  # what was asked before, genders, those under the label
+
+
 @pytest.mark.reuse
 def test_rows_beside_the_run_are_read_once_and_then_for_the_model_that_they_are_of(reads: Reads) -> None:
     start(models(6), Path("all/first"))
