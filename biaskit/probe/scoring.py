@@ -32,7 +32,7 @@ from biaskit.records import (
 from biaskit.runs.drift import Drift
 from biaskit.runs.manifest import estimator_of, model_entry
 from biaskit.runs.prompts import SamePrompts
-from biaskit.runs.reuse import Answers
+from biaskit.runs.reuse import Answers, rows_with
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import ModelSpans, Reading, RowWriter, read_rows, rows_file
 from biaskit.runs.usage import Usage
@@ -190,7 +190,8 @@ def _plan_model(
     taken: Answers[int] = Answers()
     if open_cells.due:
         fits = partial(_matched_draws, stored, planned, rounds, estimator, design, same)
-        taken = session.find_answers("probe", scorer, fits, answered, planned.model_key)
+        own = partial(rows_with, planned.model_key)
+        taken = session.find_answers("probe", scorer, fits, answered, own)
         session.outcome.notes += same.notes()
     if taken.values:
         stored |= taken.values

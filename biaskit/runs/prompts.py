@@ -29,17 +29,23 @@ class EarlierPrompts:
     else, or another date, shows in the prompts.
     """
 
-    def __init__(self, run: Path, engine: str, label: str) -> None:
+    def __init__(self, label: str) -> None:
         self._label = label
         self._before: dict[tuple[object, ...], set[int]] = {}
         self._changed: dict[str, None] = {}  # in order, each once
-        file = rows_file(run, engine)
-        try:
-            for row in read_rows(file, skip_bad=True) if file.is_file() else ():
-                if row.get("model") == label and isinstance(row.get("prompt"), str):
-                    self._before.setdefault(_place(row), set()).add(hash(row["prompt"]))
-        except (BiaskitError, OSError, TypeError):
-            self._before = {}  # what cannot be read is said by whoever needs the rows
+        self._readable = True
+
+    def add(self, row: Row) -> None:
+        """A stored row under the model's label."""
+        if self._readable and isinstance(row.get("prompt"), str):
+            try:
+                self._before.setdefault(_place(row), set()).add(hash(row["prompt"]))
+            except TypeError:
+                self.give_up()
+
+    def give_up(self) -> None:
+        """Compare nothing: what cannot be read is said by whoever needs the rows."""
+        self._readable, self._before = False, {}
 
     def compare(self, rows: Iterable[Row]) -> None:
         """Hold new rows of the model against those."""
@@ -54,6 +60,21 @@ class EarlierPrompts:
             return []
         named = _listed(self._changed)
         return [visible(f"{self._label}: earlier rows that answer other prompts than today's: {named}.")]
+
+
+def earlier_prompts(run: Path, engine: str, labels: Iterable[str]) -> dict[str, EarlierPrompts]:
+    """Those of each of these labels; the rows are read once, however many labels there are."""
+    found = {label: EarlierPrompts(label) for label in labels}
+    file = rows_file(run, engine)
+    try:
+        for row in read_rows(file, skip_bad=True) if found and file.is_file() else ():
+            label = row.get("model")
+            if isinstance(label, str) and label in found:
+                found[label].add(row)
+    except (BiaskitError, OSError):
+        for earlier in found.values():
+            earlier.give_up()
+    return found
 
 
 class SamePrompts:

@@ -16,10 +16,12 @@ from biaskit.foreign import visible
 from biaskit.records import ModelIdentity
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import MANIFEST, read_manifest
+from biaskit.runs.rows import lines_under
 from biaskit.runs.store import RowWriter, list_runs, read_rows, rows_file
 
 V = TypeVar("V")
 Row = Mapping[str, Any]
+RowsOf = Callable[[Path], Iterator[dict[str, Any]]]
 _UNREADABLE = (OSError, EOFError, zlib.error, RecursionError, UnicodeError)
 
 
@@ -30,7 +32,6 @@ class Answers(Generic[V]):
     values: dict[str, V] = field(default_factory=dict)  # key → what the engine needs to know of its row
     runs: dict[str, Path] = field(default_factory=dict)  # key → where it was found
     notes: list[str] = field(default_factory=list)  # of runs that could not be read
-    model_key: str = ""  # of rows that hold one: those with another are passed by unread
 
     def keep(self, wanted: Collection[str]) -> None:
         """Leave out what this run does not need."""
@@ -50,7 +51,9 @@ class Answers(Generic[V]):
         for run in dict.fromkeys(self.runs.values()):
             here = {key for key, found in self.runs.items() if found == run}
             try:
-                rows = _rows_of(run, writer.engine, self.model_key)
+                # Another process may be writing it: whole lines stay as they are.
+                file, wanted = rows_file(run, writer.engine), lines_under(here)
+                rows = read_rows(file, skip_bad=True, wanted=wanted)
                 writer.append_all(as_row(row) for row in rows if row["key"] in here)
             except _UNREADABLE as error:
                 raise RunError(f"{run} cannot be read any more: {error}. Give the command again.") from error
@@ -69,7 +72,7 @@ def find_answers(
     *,
     answered: Collection[str] = (),
     accept_drift: bool = False,
-    model_key: str = "",
+    rows_of: RowsOf,
 ) -> Answers[V]:
     """What the runs beside `run` have stored of a model's questions, those of the newest run first.
 
@@ -77,16 +80,17 @@ def find_answers(
     or no sound answer.
     `answered`: who answered the rows that the run already has. Where an API has no row yet, the name that its
     checks met counts, else that of the first row found: another model's answers are not mixed in unasked.
-    `model_key`: that of the model's rows, where its engine stores one.
+    `rows_of`: reads those rows of a file that can be this model's; for reading all of them for each of many
+    models takes models squared.
     """
-    found: Answers[V] = Answers(model_key=model_key)
+    found: Answers[V] = Answers()
     names = {model_of(by) for by in answered} or {str(name) for name in (_answers_as(identity),) if name}
     watched = identity.where == "api" and not accept_drift
     for sibling in _siblings(run):
         try:
             if not _holds(sibling, engine, identity.fingerprint):
                 continue
-            for row in _rows_of(sibling, engine, model_key):
+            for row in rows_of(rows_file(sibling, engine)):
                 by = row.get("answered_by")
                 if row["key"] in found.values or (watched and not isinstance(by, str)):
                     continue
@@ -128,12 +132,12 @@ def _holds(sibling: Path, engine: str, fingerprint: str) -> bool:
         raise RunError("its manifest is damaged") from error
 
 
-def _rows_of(sibling: Path, engine: str, model_key: str) -> Iterator[dict[str, Any]]:
-    """The rows that can be a model's: those of before rows held a `model_key` as well."""
+def rows_with(model_key: str, path: Path) -> Iterator[dict[str, Any]]:
+    """The rows that can be a model's, where they hold a `model_key`: those of before they did as well."""
     own = model_key.encode("ascii")
 
     def wanted(line: bytes) -> bool:
         return own in line or b'"model_key"' not in line
 
     # Another process may be writing it: whole lines stay as they are, an unfinished last one is left out.
-    return read_rows(rows_file(sibling, engine), skip_bad=True, wanted=wanted)
+    return read_rows(path, skip_bad=True, wanted=wanted)

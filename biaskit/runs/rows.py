@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from biaskit.inputs import parse_json
@@ -59,6 +59,16 @@ def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
     if stated != _sum("".join(_head_and_rest(row))):
         raise NoRow("does not fit its checksum: something changed it")
     return row, True
+
+
+def lines_under(keys: Collection[str]) -> Callable[[bytes], bool]:
+    """Whether a line can be a row under one of these keys, by its first bytes.
+
+    One that does not begin as biaskit writes rows may be.
+    """
+    start = b'{"key":"'
+    heads = {f'{{"key":{json.dumps(key)}'.encode("ascii") for key in keys}
+    return lambda line: line[: line.find(b'"', len(start)) + 1] in heads or not line.startswith(start)
 
 
 def is_unfinished(line: bytes) -> bool:

@@ -17,8 +17,8 @@ from biaskit.records import Failed
 from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
-from biaskit.runs.prompts import EarlierPrompts
-from biaskit.runs.reuse import Answers, find_answers
+from biaskit.runs.prompts import EarlierPrompts, earlier_prompts
+from biaskit.runs.reuse import Answers, RowsOf, find_answers
 from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import promise, spent
@@ -96,6 +96,7 @@ class Session(Generic[M]):
                 shard=self.shard,
             )
         opened: dict[str, M] = {}
+        changed: list[str] = []
         for label, spec in self.models.items():
             known = self.manifest["models"].get(label, NEW)
             try:
@@ -107,8 +108,9 @@ class Session(Generic[M]):
                 self.outcome.notes.append(
                     f"{label} is not the model it was: its earlier rows stay in the file and are not used."
                 )
-                self.earlier[label] = EarlierPrompts(self.run, engine, label)
+                changed.append(label)
             opened[label] = model
+        self.earlier = earlier_prompts(self.run, engine, changed)
         return opened
 
     def account(self, label: str) -> Account:
@@ -184,7 +186,7 @@ class Session(Generic[M]):
         model: M,
         fits: Callable[[Mapping[str, Any], str], V | None],
         answered: Collection[str],
-        model_key: str = "",
+        rows_of: RowsOf,
     ) -> Answers[V]:
         """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
         if not self.reuse:
@@ -192,7 +194,7 @@ class Session(Generic[M]):
         drift = self.accept_drift
         found = find_answers(
             self.run, engine, model.identity, fits,
-            answered=answered, accept_drift=drift, model_key=model_key,
+            answered=answered, accept_drift=drift, rows_of=rows_of,
         )  # fmt: skip
         self.outcome.notes += [note for note in found.notes if note not in self.outcome.notes]
         return found

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import socket
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +33,8 @@ ROWS_AT_ONCE = 2_000
 """Rows that are at hand in one write and one fsync."""
 LOCK = ".lock"
 _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
+NAMES_MODEL = {"personas": "model"}
+"""The column by which rows of an engine are found for a model, where it is no `model_key`."""
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
@@ -210,25 +213,33 @@ def _lines(path: Path, span: Span | None = None) -> Iterator[tuple[int, bytes]]:
 
 
 class ModelSpans:
-    """Where the rows of each model lie in a row file: from its first to its last, others may lie between.
+    """Where the rows of each model lie in a row file.
 
     A run of many models holds the rows of each against its prompts; reading all of them for each model took
-    most of the time of a run of 40.
+    most of the time of a run of 40. A run that grew by jobs, or whose models each failed somewhere, has rows
+    of a model in several places: from its first to its last would be nearly all rows again.
     """
 
-    def __init__(self) -> None:
-        self._of: dict[str, Span] = {}
+    def __init__(self, column: str = "model_key") -> None:
+        """`column`: what names the model in a row."""
+        self._column = column
+        self._of: dict[str, array[int]] = {}  # start, end, start, end, … of rows without others between
 
     def add(self, row: Mapping[str, Any], start: int, end: int) -> None:
         """A row that lies between these bytes; one of before rows held a `model_key` is nobody's."""
-        if isinstance(key := row.get("model_key"), str):
-            self._of[key] = self._of.get(key, (start, end))[0], end
+        if isinstance(model := row.get(self._column), str):
+            bounds = self._of.setdefault(model, array("Q"))
+            if bounds and bounds[-1] == start:
+                bounds[-1] = end
+            else:
+                bounds.extend((start, end))
 
-    def rows(self, path: Path, model_key: str, *, skip_bad: bool) -> Iterator[dict[str, Any]]:
+    def rows(self, path: Path, model: str, *, skip_bad: bool) -> Iterator[dict[str, Any]]:
         """The rows of a model, as a stream."""
-        if (span := self._of.get(model_key)) is not None:
+        bounds = self._of.get(model, array("Q"))
+        for span in zip(bounds[::2], bounds[1::2], strict=True):
             found = read_rows(path, skip_bad=skip_bad, span=span)
-            yield from (row for row in found if row.get("model_key") == model_key)
+            yield from (row for row in found if row.get(self._column) == model)
 
 
 class RowWriter:
@@ -244,7 +255,7 @@ class RowWriter:
         self._file: BinaryIO | None = None
         self.keys: set[str] = set()
         self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
-        self.spans = ModelSpans()
+        self.spans = ModelSpans(NAMES_MODEL.get(engine, "model_key"))
 
     def __enter__(self) -> RowWriter:
         try:

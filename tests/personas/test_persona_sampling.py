@@ -24,7 +24,8 @@ from biaskit.personas.sampling.design import (
     series_of_design,
 )
 from biaskit.personas.sampling.draws import draw_texts
-from biaskit.personas.sampling.rounds import Filling, count
+from biaskit.personas.sampling.open_draws import OpenDraws
+from biaskit.personas.sampling.rounds import Filling, Tally, count
 from biaskit.progress import ModelPlan, Silent
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
 from biaskit.runs.session import Outcome, Session
@@ -94,6 +95,49 @@ def test_a_draw_that_was_given_up_counts_for_nobody_but_for_its_batch() -> None:
     few = {k: g for k, g in drawn.items() if 9 <= k < 19}
     assert (9, 1) == count(few, range(20))
     assert "ineligible" == filling.verdict(few, 1)
+
+
+def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
+    filling, chance = Filling(n=3, batch=4, most=18), random.Random(2)
+    seen = set()
+    for _ in range(300):
+        drawn = genders(*chance.choices([F, M, N], [5, 2, 2], k=18))
+        tally, shown = Tally(filling), {}
+        for number in range(5):
+            of_round = {draw: drawn[draw] for draw in filling.round(number) if chance.random() < 0.9}
+            shown |= of_round
+            assert filling.verdict(shown, number + 1) == tally.add(of_round.values())
+        seen |= {*tally.verdicts}
+    assert {"open", "full", "ineligible", "capped"} == seen
+
+
+def test_a_draw_is_looked_at_as_often_in_many_rounds_as_in_few() -> None:
+    class Stored(dict[str, "str | None"]):
+        looked = 0
+
+        def __contains__(self, key: object) -> bool:
+            self.looked += 1
+            return super().__contains__(key)
+
+        def get(self, *given: Any) -> Any:
+            self.looked += 1
+            return super().get(*given)
+
+    def looks(n_rounds: int) -> float:
+        keys = {"per_gender": 500, "batch": 5, "max_draws": 5 * n_rounds, "specified": ()}
+        design, stored = questions_of(**keys, occupations=("nurse",)), Stored()
+        draws = OpenDraws(design, "chat", "f" * 64, stored)
+        for series in draws.open_series:
+            for number in range(n_rounds):
+                stored |= {
+                    one.key: "male" if one.number % 2 else "female" for one in draws.round(number, [series])
+                }
+        assert ([], 0) == draws.outlook()
+        assert all(draws.reaches(series) == 5 * n_rounds for series in draws.open_series)
+        assert draws.n_most == len(stored)
+        return stored.looked / len(stored)
+
+    assert looks(4) == looks(40)
 
 
 def test_only_the_first_batch_makes_a_series_ineligible() -> None:

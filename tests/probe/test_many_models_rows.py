@@ -51,6 +51,13 @@ def test_rows_that_are_read_grow_with_the_rows_there_are(read: list[int]) -> Non
     assert rows_read(read, *models(8), dry_run=True) == 8 * 2 * each
 
 
+def test_a_run_that_grew_has_a_models_rows_in_several_places(read: list[int]) -> None:
+    rows_read(read, *models(8), jobs="nurse")
+    n = Path("run/probe.jsonl").read_bytes().count(b"\n")
+    rows_read(read, *models(8))
+    assert rows_read(read, *models(8)) == 3 * 2 * n  # as it opens, each model's own, the analysis
+
+
 def test_texts_beside_the_cells_are_read_so_too(read: list[int]) -> None:
     def texts() -> int:
         return Path("run/continuations.jsonl").read_bytes().count(b"\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fakes.command import Cli
 
-from biaskit.runs.prompts import EarlierPrompts
+from biaskit.runs.prompts import earlier_prompts
 
 TEMPLATE = (
     "{{ strftime_now('%d %b %Y') }}: {% for m in messages %}{{ m['role'] }} {{ m['content'] }}\n{% endfor %}"
@@ -40,7 +40,7 @@ def test_a_template_that_prints_another_date_names_the_rows_it_changed(
 def test_a_model_with_other_weights_and_the_same_prompts_has_no_prompt_to_name(tmp_path: Path) -> None:
     row = {"model": "a", "bias_type": "explicit", "template_id": 1, "job": "nurse", "prompt": "Who?"}
     (tmp_path / "probe.jsonl").write_text(json.dumps({**row, "key": "k"}) + "\n")
-    earlier = EarlierPrompts(tmp_path, "probe", "a")
+    earlier = earlier_prompts(tmp_path, "probe", ["a"])["a"]
     earlier.compare([row, {**row, "job": "cook", "prompt": "Who else?"}])
     assert [] == earlier.notes()
     earlier.compare([{**row, "prompt": "Who?\n"}] * 2)

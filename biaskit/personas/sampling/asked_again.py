@@ -13,7 +13,7 @@ from biaskit.personas.sampling.design import (
     request_for,
     series_of_design,
 )
-from biaskit.personas.sampling.held import scope_of
+from biaskit.personas.sampling.drawn import scope_of
 from biaskit.records import Draw, DrawRequest
 
 

@@ -247,7 +247,11 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
 
 def request_for(series: DrawSeries, draw: int, fingerprint: str, design: PersonasDesign) -> DrawRequest:
     """One draw, with its key and a seed made from it."""
-    key = draw_keys(series, fingerprint, design)(draw)
+    return request_under(draw_keys(series, fingerprint, design)(draw), series, draw, design)
+
+
+def request_under(key: str, series: DrawSeries, draw: int, design: PersonasDesign) -> DrawRequest:
+    """One draw whose key is known."""
     return DrawRequest(key, series.prompt, design.sampling, seed_of(design.study.seed, key), draw)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,11 @@ from biaskit.personas.power import plan_sentence
 from biaskit.personas.sampling.design import (
     DrawSeries,
     PersonasDesign,
-    draw_keys,
     form_for,
     part_of,
 )
-from biaskit.personas.sampling.held import hold_prompts, scope_of, stored_genders
+from biaskit.personas.sampling.drawn import TextsBeside, scope_of
+from biaskit.personas.sampling.held import OwnRows, StoredTexts, stored_texts
 from biaskit.personas.sampling.open_draws import OpenDraws
 from biaskit.personas.sampling.stored_design import compatibility, describe_design, design_signature
 from biaskit.personas.texts.association import associate_answer
@@ -28,7 +28,7 @@ from biaskit.runs.manifest import model_entry
 from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.reuse import Answers
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import RowWriter, read_rows, rows_file
+from biaskit.runs.store import RowWriter
 from biaskit.runs.usage import Usage
 
 
@@ -47,12 +47,12 @@ def draw_texts(
         resolved=lambda: describe_design(design) if resolved is None else resolved,
     )
     forms = _forms(design, generators, session)
-    own = part_of(design, session.shard)
+    own, beside = part_of(design, session.shard), TextsBeside()
     if session.dry_run:
-        stored = stored_genders(run, design, skip_bad=study.skip_bad_lines)
+        stored = stored_texts(run, design, skip_bad=study.skip_bad_lines)
         for label, form in forms.items():
             try:
-                _Sampler(own, generators[label], form, stored, session).plan(())
+                _Sampler(own, generators[label], form, stored, beside, session).plan(())
             except ModelError as error:
                 session.leave_out(label, error)
             generators[label].close()
@@ -60,12 +60,13 @@ def draw_texts(
     if not forms:
         return session.outcome
     with session.writing("personas", study) as writer:
-        stored = stored_genders(run, design, skip_bad=study.skip_bad_lines)
+        stored = stored_texts(run, design, skip_bad=study.skip_bad_lines)
+        stored.spans = writer.spans  # which know what this start appends as well
         for label, form in forms.items():
             generator = generators[label]
             entry = model_entry(generator.identity, form)
             entry["batch_size"] = session.manifest["models"].get(label, {}).get("batch_size")
-            sampler = _Sampler(own, generator, form, stored, session)
+            sampler = _Sampler(own, generator, form, stored, beside, session)
             with session.turn(generator, entry, partial(design_signature, design)):
                 try:
                     sampler.plan(writer.answered.get(label, ()))
@@ -104,7 +105,8 @@ class _Sampler:
         design: PersonasDesign,
         generator: TextGenerator,
         form: PromptForm,
-        stored: dict[str, str | None],
+        stored: StoredTexts,
+        beside: TextsBeside,
         session: Session[TextGenerator],
     ) -> None:
         self.design = design
@@ -112,7 +114,14 @@ class _Sampler:
         self.label = generator.identity.label
         self.form = form
         self.session = session
-        self.draws = OpenDraws(design, form, generator.identity.fingerprint, stored)
+        self.stored = stored
+        self.beside = beside
+        fingerprint = generator.identity.fingerprint
+        self.draws = OpenDraws(design, form, fingerprint, stored.genders)
+        known = session.manifest["models"]
+        others = (label for label, entry in known.items() if entry["fingerprint"] == fingerprint)
+        labels = tuple(dict.fromkeys((self.label, *others)))
+        self.own = OwnRows(labels, self.draws.series_of, self.draws.keys_of)
         self.same = SamePrompts(generator)
         self.new_tokens = self.n_rows = 0  # of this start
         self.taken: Answers[tuple[str | None]] = Answers()
@@ -123,10 +132,8 @@ class _Sampler:
         `answered`: who answered the stored rows of this model.
         """
         if self.draws.stored:
-            skip_bad, fingerprint = self.design.study.skip_bad_lines, self.generator.identity.fingerprint
-            rows = read_rows(rows_file(self.session.run, "personas"), skip_bad=skip_bad)
-            keys_of = partial(draw_keys, fingerprint=fingerprint, design=self.design)
-            hold_prompts(rows, self.draws.series_of, keys_of, self.same)
+            skip_bad = self.design.study.skip_bad_lines
+            self.own.hold(self.session.run, self.stored, self.same, skip_bad=skip_bad)
         missing, later = self.draws.outlook()
         if missing:
             self._find_answers(answered)
@@ -168,17 +175,12 @@ class _Sampler:
     def _find_answers(self, answered: Collection[str]) -> None:
         """Look for this model's texts in other runs of the folder, and keep those that are needed."""
         found: dict[DrawSeries, dict[int, str]] = {}  # draw → key
-        series_of = self.draws.series_of
-        keys: dict[DrawSeries, Callable[[int], str]] = {}
-        fingerprint = self.generator.identity.fingerprint
 
         def fits(row: Mapping[str, Any], run: str) -> tuple[str | None] | None:
             try:
-                series, draw = series_of[scope_of(row)], row["draw"]
+                series, draw = self.own.series_of[scope_of(row)], row["draw"]
                 most = self.draws.filling.most if series.specified_gender is None else self.draws.filling.n
-                if series not in keys:
-                    keys[series] = draw_keys(series, fingerprint, self.design)
-                known = keys[series](draw) if draw in range(most) else None
+                known = self.own.keys_of(series)(draw) if draw in range(most) else None
                 if known != row["key"] or known in self.draws.stored:
                     return None
                 if why_not(row) or not self.same.holds(row, series.prompt, run):
@@ -190,7 +192,8 @@ class _Sampler:
             found.setdefault(series, {})[draw] = row["key"]
             return (gender,)
 
-        self.taken = self.session.find_answers("personas", self.generator, fits, answered)
+        rows_of = partial(self.beside.rows, self.own.keys_in)
+        self.taken = self.session.find_answers("personas", self.generator, fits, answered, rows_of)
         self.session.outcome.notes += self.same.notes()
         self.draws.stored.update((key, gender) for key, (gender,) in self.taken.values.items())
         needed: set[str] = set()
@@ -213,7 +216,7 @@ class _Sampler:
 
     def draw(self, writer: RowWriter) -> None:
         """Round after round, until no series is open; a failed draw is requested once more in its round."""
-        self.taken.copy(writer, lambda row: {**row, "model": self.label})
+        self.taken.copy(writer, self._taken_over)
         usage = Usage(self.session.run, self.label)
         known = writer.answered.get(self.label, ())
         accept, taken = self.session.accept_drift, self.taken.sources
@@ -233,6 +236,10 @@ class _Sampler:
         finally:
             if self.n_rows or self.generator.used():
                 self._note_usage(usage, last=True)
+
+    def _taken_over(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        self.stored.drawn.add(row)
+        return {**row, "model": self.label}
 
     def _draw_due(self, writer: RowWriter, drift: Drift, usage: Usage) -> bool:
         """Where nobody is asked: the draws that are due, once; whether one of them came."""
@@ -274,6 +281,8 @@ class _Sampler:
                 fresh = [answer for answer in group if answer.key not in self.draws.stored]
                 rows = [self._row(answer) for answer in fresh if isinstance(answer, Draw)]
                 writer.append(rows)
+                for row in rows:
+                    self.stored.drawn.add(row)
                 self.session.note_prompts(self.label, rows)
                 self.new_tokens += sum(row["n_tokens"] or 0 for row in rows)
                 self._note(fresh, last=last)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from functools import cache, partial
 
-from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, request_for, series_of_design
-from biaskit.personas.sampling.held import scope_of
-from biaskit.personas.sampling.rounds import Filling
+from biaskit.personas.sampling.design import (
+    DrawSeries,
+    PersonasDesign,
+    draw_keys,
+    request_under,
+    series_of_design,
+)
+from biaskit.personas.sampling.drawn import scope_of
+from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.records import DrawRequest, PromptForm
 
 
@@ -28,8 +35,10 @@ class OpenDraws:
         self.open_series = [series for series in every if series.specified_gender is None]
         self.specified = [series for series in every if series.specified_gender is not None]
         self.of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}  # every draw that was looked at
-        self._design, self._fingerprint = design, fingerprint
-        self._requests: dict[tuple[DrawSeries, int], DrawRequest] = {}
+        self.keys_of = cache(partial(draw_keys, fingerprint=fingerprint, design=design))
+        self._design = design
+        self._requests: dict[DrawSeries, dict[int, DrawRequest]] = {}
+        self._tallies: dict[DrawSeries, Tally] = {}
 
     @property
     def series_of(self) -> dict[tuple[object, ...], DrawSeries]:
@@ -41,34 +50,35 @@ class OpenDraws:
         """Draws if every series needs all it may have."""
         return len(self.open_series) * self.filling.most + len(self.specified) * self.filling.n
 
-    def request(self, series: DrawSeries, draw: int) -> DrawRequest:
-        """One draw, made once."""
-        known = self._requests.get((series, draw))
-        if known is None:
-            known = request_for(series, draw, self._fingerprint, self._design)
-            self._requests[series, draw] = known
-            self.of_key[known.key] = series, known
-        return known
+    def _requests_of(self, series: DrawSeries, draws: range) -> list[DrawRequest]:
+        """Draws of a series, each made once."""
+        known = self._requests.setdefault(series, {})
+        for draw in draws:
+            if draw not in known:
+                made = request_under(self.keys_of(series)(draw), series, draw, self._design)
+                known[draw], self.of_key[made.key] = made, (series, made)
+        return [known[draw] for draw in draws]
 
     def _round_of(self, series: DrawSeries, number: int) -> list[DrawRequest]:
-        return [self.request(series, draw) for draw in self.filling.round(number)]
+        return self._requests_of(series, self.filling.round(number))
 
     def round(self, number: int, still_open: Sequence[DrawSeries]) -> list[DrawRequest]:
         """A round's draws; the first one also holds every draw whose prompt names a gender."""
         found = [request for series in still_open for request in self._round_of(series, number)]
         if number == 0:
-            n = self._design.study.per_gender
-            found += [self.request(series, draw) for series in self.specified for draw in range(n)]
+            n = range(self.filling.n)
+            found += [request for series in self.specified for request in self._requests_of(series, n)]
         return found
 
     def is_open(self, series: DrawSeries, rounds_done: int) -> bool:
-        """Whether a series goes on after so many complete rounds."""
-        genders = {}
-        for draw in range(min(rounds_done * self.filling.batch, self.filling.most)):
-            key = self.request(series, draw).key
-            if key in self.stored:
-                genders[draw] = self.stored[key]
-        return self.filling.verdict(genders, rounds_done) == "open"
+        """Whether a series goes on after so many complete rounds, one at least.
+
+        What a round counted stays: nothing of a complete round is missing, or it was given up.
+        """
+        tally = self._tallies.setdefault(series, Tally(self.filling))
+        for number in range(len(tally.verdicts), rounds_done):
+            tally.add(self.stored.get(request.key) for request in self._round_of(series, number))
+        return tally.verdicts[rounds_done - 1] == "open"
 
     def is_missing(self, request: DrawRequest) -> bool:
         """Whether a draw has no text and was not given up."""

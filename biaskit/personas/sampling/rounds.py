@@ -7,7 +7,7 @@ concurrency and on several machines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,8 @@ from biaskit.study.keys import PersonasStudy
 
 RoundVerdict = Literal["open", "full", "ineligible", "capped"]
 LEAST_SHARE_OF_BATCH = 0.1
+Counts = tuple[int, int]
+"""Women and men."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,39 @@ class Filling:
         missing and counts for nobody. The printed loop test ("while t_M < n and t_F < n") would stop as
         soon as one gender is full.
         """
-        if min(count(genders, range(rounds_done * self.batch))) >= self.n:
+        first, found = (count(genders, range(n * self.batch)) for n in (1, rounds_done))
+        return self.verdict_of(first, found, rounds_done)
+
+    def verdict_of(self, first: Counts, found: Counts, rounds_done: int) -> RoundVerdict:
+        """The same from what was counted in the first round and in all that are complete."""
+        if min(found) >= self.n:
             return "full"
-        if rounds_done and min(count(genders, range(self.batch))) < LEAST_SHARE_OF_BATCH * self.batch:
+        if rounds_done and min(first) < LEAST_SHARE_OF_BATCH * self.batch:
             return "ineligible"
         return "capped" if rounds_done * self.batch >= self.most else "open"
 
 
-def count(genders: Mapping[int, str | None], draws: range) -> tuple[int, int]:
+class Tally:
+    """A series' women and men, each round counted once: all draws after every round are rounds squared."""
+
+    def __init__(self, filling: Filling) -> None:
+        self._filling = filling
+        self._first: Counts = (0, 0)
+        self._found: Counts = (0, 0)
+        self.verdicts: list[RoundVerdict] = []
+        """After one round, two rounds, …"""
+
+    def add(self, genders: Iterable[str | None]) -> RoundVerdict:
+        """Count the next complete round; whether the series goes on after it."""
+        drawn = [*genders]
+        self._found = self._found[0] + drawn.count("female"), self._found[1] + drawn.count("male")
+        if not self.verdicts:
+            self._first = self._found
+        self.verdicts.append(self._filling.verdict_of(self._first, self._found, len(self.verdicts) + 1))
+        return self.verdicts[-1]
+
+
+def count(genders: Mapping[int, str | None], draws: range) -> Counts:
     """Women and men among some draws."""
     found = [gender for draw, gender in genders.items() if draw in draws]
     return found.count("female"), found.count("male")

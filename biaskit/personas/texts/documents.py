@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, draw_keys, series_of_design
-from biaskit.personas.sampling.rounds import Filling
+from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
@@ -262,19 +262,20 @@ def _needed(
     filling = Filling.of(design.study)
     for series in series_of_design(design, entry["prompt_form"]):
         key_of_draw = draw_keys(series, entry["fingerprint"], design)
-        texts: dict[int, TextDocument] = {}  # by draw
+        texts: list[TextDocument] = []
+        tally = Tally(filling)
         n_rounds = 1 if series.specified_gender else -(-filling.most // filling.batch)
         for number in range(n_rounds):
             draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
-            texts |= {
-                draw: _of_series(stored[key], series, draw)
+            found = [
+                _of_series(stored[key], series, draw)
                 for draw in draws
                 if (key := key_of_draw(draw)) in stored
-            }
-            genders = {draw: text.association.gender for draw, text in texts.items()}
-            if filling.verdict(genders, number + 1) != "open":
+            ]
+            texts += found
+            if tally.add(text.association.gender for text in found) != "open":
                 break
-        yield list(texts.values())
+        yield texts
 
 
 def _of_series(text: TextDocument, series: DrawSeries, draw: int) -> TextDocument:
