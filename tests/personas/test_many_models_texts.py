@@ -219,3 +219,27 @@ def test_a_line_is_told_by_its_key_or_may_be_the_row() -> None:
     assert not wanted(row_line({**row, "key": "c" * 32}).encode())
     assert not wanted(row_line({**row, "key": "a" * 33}).encode())
     assert not wanted(b'{"key":"' + b"a" * 32)  # an unfinished end
+
+
+def test_a_row_that_is_no_text_is_left_out_and_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key stands in the file, so what is asked again would be paid for and never read."""
+    monkeypatch.chdir(tmp_path)
+    start(models(2))
+    first, rest = ROWS.read_text().split("\n", 1)
+    sound = json.loads(first)
+    ROWS.write_text(f"{row_line({**sound, 'finish_reason': 'odd'})}\n{rest}")
+    before = ROWS.read_bytes()
+    asked: list[int] = []
+    generate = ScriptedGenerator.generate
+
+    def counted(self: ScriptedGenerator, batches: Any) -> Any:
+        whole = [*batches]
+        asked.extend(map(len, whole))
+        return generate(self, whole)
+
+    monkeypatch.setattr(ScriptedGenerator, "generate", counted)
+    start(models(2), skip_bad_lines=True)
+    assert asked == []
+    assert ROWS.read_bytes() == before

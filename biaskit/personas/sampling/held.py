@@ -11,7 +11,7 @@ from typing import Any
 from biaskit.personas.sampling.design import DrawSeries, PersonasDesign
 from biaskit.personas.sampling.drawn import Drawn, Scope, scope_of
 from biaskit.personas.texts.association import associate_answer
-from biaskit.personas.texts.documents import believed
+from biaskit.personas.texts.documents import why_not
 from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.rows import lines_under
 from biaskit.runs.store import NAMES_MODEL, ModelSpans, Reading, read_rows, rows_file
@@ -27,12 +27,19 @@ class StoredTexts:
 
 
 def stored_texts(run: Path, design: PersonasDesign, *, skip_bad: bool) -> StoredTexts:
-    """Look at every stored text once, whichever model's it is."""
+    """Look at every stored text once, whichever model's it is.
+
+    A row that is left out as unfit is nobody's text, and its draw is not asked again: of two rows with one
+    key the first counts, so an answer would be paid for at every start and never read.
+    """
     path, found, reading = rows_file(run, "personas"), StoredTexts(), Reading()
     if not path.exists():
         return found
-    rows = read_rows(path, skip_bad=skip_bad, reading=reading)
-    for row in believed(rows, path, reading, skip_bad=skip_bad):
+    for row in read_rows(path, skip_bad=skip_bad, reading=reading):
+        if why := why_not(row):
+            reading.refuse(path, why, skip_bad=skip_bad)
+            found.genders[row["key"]] = None
+            continue
         of_text = associate_answer(row["text"], row["finish_reason"], honorifics=design.study.honorifics)
         found.genders[row["key"]] = of_text.gender
         found.drawn.add(row)
