@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.personas_runs import ASKED, NAMED, OPEN, story, write_texts, write_vectors
+from fakes.personas_runs import ASKED, NAMED, OPEN, story, table, write_texts, write_vectors
 
 from biaskit.personas import analysis
 from biaskit.personas.srb import run_scores
@@ -93,6 +93,7 @@ def test_lists_are_made_beside_the_training_and_clusters_beside_that_of_later_se
     assert [*beside, "seed 1", "clusters", "seed 2", "SRB scores", "ended"] == seen
     assert ["a note of scores", "a note of clusters"] == [note for note in notes if "a note" in note]
     assert {"vectors", "vectors_name", "clusters"} < read_set(run).analysis.keys()
+    assert any(row["srb_seed_sd"] for row in table(run, "srb")), "scored by both seeds"
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,8 @@ def test_other_processes_do_their_sums_in_one_thread(monkeypatch: pytest.MonkeyP
         raise OSError("no process")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    train_seeds(random_corpus(), seeds=[1, 2], epochs=1, processes=2)
+    with begin_training(random_corpus(), seeds=[1, 2], epochs=1, processes=2):
+        pass
     assert {"1"} == {
         given[0][name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     }
