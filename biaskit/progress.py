@@ -113,6 +113,7 @@ class LineWatcher(Silent):
         self._label = ""
         self._last = 0.0
         self._started = 0.0
+        self._before = 0
         self._open_line = False
         self._alarm = _Alarm()
 
@@ -141,6 +142,7 @@ class LineWatcher(Silent):
         if done == 0 or label != self._label:
             self.close()
             self._label, self._started, self._last = label, time.monotonic(), time.monotonic()
+            self._before = done  # made beside something else, in no time that is counted here
         self._show(label, done, total)
         if done == total:
             self.close()
@@ -174,10 +176,10 @@ class LineWatcher(Silent):
 
     def _rate(self, done: int, total: int) -> str:
         taken = max(1e-6, time.monotonic() - self._started)
-        rate = done / taken
+        rate = (done - self._before) / taken
         if done == total:
             return f"in {duration(taken)}"
-        if not done:
+        if not rate:
             return "starting"
         pace = f"{rate:.1f} a second" if rate >= 1 else f"{duration(1 / rate)} each"
         return f"{pace}, {duration((total - done) / rate)} left"

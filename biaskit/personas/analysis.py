@@ -22,7 +22,14 @@ from biaskit.personas.representation import (
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
 from biaskit.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.personas.srb.clusters import cluster_tables
-from biaskit.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
+from biaskit.personas.srb.run_scores import (
+    BegunVectors,
+    WordVectors,
+    begin_vectors,
+    score_notes,
+    srb_rows,
+    word_vectors,
+)
 from biaskit.personas.texts.association import validation
 from biaskit.personas.texts.documents import (
     ASSOCIATED,
@@ -59,6 +66,7 @@ from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
+from biaskit.vectors.training import Vectors
 from biaskit.wording import listed, people
 
 METHODS_VERSION = {
@@ -89,6 +97,12 @@ class _Made:
     notes: list[str] = field(default_factory=list)
     record: dict[str, object] = field(default_factory=dict)  # vectors, clusters: for analysis.json
 
+    def add(self, more: _Made) -> None:
+        """What was made apart, after what is here."""
+        self.tables |= more.tables
+        self.notes += more.notes
+        self.record |= more.record
+
 
 def analyse_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
@@ -99,7 +113,8 @@ def analyse_texts(
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
-    made = _make_tables(documents, design, forms, watcher or Silent())
+    with begin_vectors(documents, design) as begun:
+        made = _make_tables(documents, design, forms, begun, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := made.tables.get(name):  # a table that was not made is absent
             tables.add(name, rows, scoped=bool(design.templates))
@@ -163,9 +178,16 @@ def _record(
 
 
 def _make_tables(
-    documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
+    documents: TextDocuments,
+    design: PersonasDesign,
+    forms: Mapping[str, str],
+    begun: BegunVectors | None,
+    watcher: Watcher,
 ) -> _Made:
-    """Association → representation → words → SRB → clusters → tests, of texts already read."""
+    """Association → representation → words → SRB → clusters → tests, of texts already read.
+
+    What needs no vectors comes first: they are trained beside it.
+    """
     study, made = design.study, _Made()
     scoped = bool(design.templates)
     english = english_counts(study.english_prior)
@@ -202,10 +224,10 @@ def _make_tables(
             f"the hybrid prior takes {100 * median(shares):.2g} % of its mass from the compared texts (median"
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
-    _score(documents, lists, study, made, watcher)
     made.tables["text_transfer"] = list(
         transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
     )
+    _score(documents, lists, study, begun, made, watcher)
     made.tables["tests"] = tested(
         made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
     )
@@ -228,21 +250,33 @@ def _compare_groups(
 
 
 def _score(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, made: _Made, watcher: Watcher
+    documents: TextDocuments,
+    lists: RunLists,
+    study: PersonasStudy,
+    begun: BegunVectors | None,
+    made: _Made,
+    watcher: Watcher,
 ) -> None:
     """SRB and clusters: both need vectors, and vectors only where a list has a word."""
     vectors: WordVectors | None = None
     associated = (found for (_, _, origin), (_, found) in lists.of.items() if origin == ASSOCIATED)
     clustered = study.clusters and any(one.n_marked for found in associated for one in found)
+    clusters = _Made()
+
+    def cluster(first: Vectors) -> None:
+        if clustered:
+            found = cluster_tables(documents, lists, study, first, clusters.notes, clusters.record)
+            clusters.tables |= found
+
     if len(documents.origins) > 1 or clustered:
-        vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
+        told = partial(watcher.progress, "word vectors")
+        vectors = word_vectors(documents, lists, study, begun, told, cluster)
         made.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
         made.notes += vectors.notes
     scores = list(srb_rows(documents, lists, study, vectors, partial(watcher.progress, "SRB scores")))
     made.tables["srb"] = [row for row, _ in scores]
     made.notes += score_notes(scores)
-    if clustered and vectors is not None:
-        made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
+    made.add(clusters)
 
 
 def _association(text: TextDocument, scoped: bool) -> Row:

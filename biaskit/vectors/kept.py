@@ -15,7 +15,7 @@ import json
 import os
 import platform
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from biaskit.errors import BiaskitError, UsageError
 from biaskit.files import cache_dir, write_atomically
 from biaskit.inputs import Inputs
 from biaskit.provenance import digest, versions
-from biaskit.vectors.seeds import train_seeds
+from biaskit.vectors.seeds import Results, begin_training
 from biaskit.vectors.training import (
     FloatMatrix,
     TrainingProgress,
@@ -45,24 +45,33 @@ _ARITHMETIC = ("gensim", "numpy", "scipy")
 _FILE = Inputs(UsageError, most=MOST_KEPT)
 
 
-def kept_or_trained(
-    corpus: TrainingTexts, *, seeds: Sequence[int], progress: TrainingProgress | None = None
-) -> list[Vectors]:
-    """One vector model for each seed, as `train_seeds`; only seeds that no file holds are trained.
+@contextlib.contextmanager
+def kept_or_begun(corpus: TrainingTexts, *, seeds: Sequence[int]) -> Iterator[Results]:
+    """One vector model for each seed, as `begin_training`; only seeds that no file holds are trained.
 
-    Arguments: as of `train_seeds`.
-    Returns: vectors in the order of the seeds, the same bytes with and without files.
+    Arguments: as of `begin_training`.
+    Returns: as that, the same bytes with and without files; what was trained is kept when it is given.
     Reference: docs/methods.md#word-vectors.
     """
     words = {word: row for row, word in enumerate(corpus.vocabulary())}
     keys = dict(zip(seeds, _keys(corpus, seeds), strict=True))
     found = {seed: _read(key, len(words)) for seed, key in keys.items()}
     missing = [seed for seed in seeds if found[seed] is None]
-    trained = dict(zip(missing, train_seeds(corpus, seeds=missing, progress=progress), strict=True))
-    for seed, vectors in trained.items():
-        if [*vectors.words] == [*words]:  # a word whose vector is all zeros has none: the rows would not fit
-            _keep(keys[seed], vectors.matrix)
-    return [Vectors(words, matrix) if (matrix := found[s]) is not None else trained[s] for s in seeds]
+
+    def results(progress: TrainingProgress | None = None) -> Iterator[Vectors]:
+        trained = begun(progress)
+        for seed in seeds:
+            matrix = found[seed]
+            if matrix is None:
+                vectors = next(trained)
+                if [*vectors.words] == [*words]:  # one that is all zeros has no vector: rows would not fit
+                    _keep(keys[seed], vectors.matrix)
+                yield vectors
+            else:
+                yield Vectors(words, matrix)
+
+    with begin_training(corpus, seeds=missing) as begun:
+        yield results
 
 
 def folder() -> Path:

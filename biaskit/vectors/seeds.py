@@ -1,6 +1,8 @@
 """Vectors of several seeds on one corpus, on all cores: the same numbers as one after the other.
 
-A seed is trained by one process from beginning to end, so nothing depends on how many there are.
+Other processes begin at once, while this one is busy with something else; it helps when it needs the vectors.
+Whoever is free takes the next seed and trains it from beginning to end, so nothing depends on how many there
+are, or on which trains what.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,9 @@ from biaskit.vectors.training import (
     train,
 )
 
+Results = Callable[[TrainingProgress | None], Iterator[Vectors]]
+"""Asks for the vectors of all seeds: told of progress, it gives them in the order of the seeds."""
+
 PROCESS_BYTES = 250 * 2**20
 """Memory of a process that has loaded gensim."""
 WORD_BYTES = 2_000
@@ -36,43 +42,59 @@ WORD_BYTES = 2_000
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def train_seeds(
-    corpus: TrainingTexts,
-    *,
-    seeds: Sequence[int],
-    epochs: int | None = None,
-    processes: int | None = None,
-    progress: TrainingProgress | None = None,
-) -> list[Vectors]:
-    """Train one vector model for each seed, in this process and in others beside it.
+@contextlib.contextmanager
+def begin_training(
+    corpus: TrainingTexts, *, seeds: Sequence[int], epochs: int | None = None, processes: int | None = None
+) -> Iterator[Results]:
+    """Train one vector model for each seed in other processes, beside whatever is done inside the context.
 
     Arguments: corpus; seeds, distinct; epochs as in `train`; processes, this one included, by default one
-        for each core where there is enough to do and memory for them.
-    Returns: vectors in the order of the seeds, the same for any number of processes; where another process
-        cannot start or dies, this one does its work.
+        for each core where there is enough to do and memory for them. With one, nothing is begun.
+    Returns: what gives the vectors in the order of the seeds, each as soon as it is there. This process then
+        trains what no other has taken, all before it gives the first; the vectors are the same for any number
+        of processes. Where another process cannot start or dies, this one does its work.
+    Errors: none of the other processes'; when the context is left they end, and their files are removed.
     Reference: docs/methods.md#word-vectors.
     """
     each = n_epochs(corpus.n_tokens) if epochs is None else epochs
-    n = min(len(seeds), n_processes(corpus, each) if processes is None else processes)
-    trained: dict[int, Vectors] = {}
-    with _Processes(corpus, [seeds[i::n] for i in range(1, n)], each) as others:
+    n = n_processes(corpus, each) if processes is None else processes
+    with _Processes(corpus, seeds, each, min(len(seeds), n - 1)) as others:
+        yield partial(_results, corpus, seeds, each, others)
 
-        def told(done_here: int, _: int) -> None:
-            if progress:
-                done = len(trained) * each + done_here + others.epochs_done()
-                progress(min(done, each * len(seeds)), each * len(seeds))
 
-        def train_here(seed: int) -> Vectors:
-            return train(corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=each, progress=told)
+def _results(
+    corpus: TrainingTexts,
+    seeds: Sequence[int],
+    epochs: int,
+    others: _Processes,
+    progress: TrainingProgress | None = None,
+) -> Iterator[Vectors]:
+    """Help with seeds that nobody has taken, then give each when it is there."""
+    here: dict[int, Vectors] = {}
+    total, last = epochs * len(seeds), -1
 
-        for seed in seeds[:: n or 1]:
-            trained[seed] = train_here(seed)
-        others.wait(lambda: told(0, 0))
-        there = [seed for seed in seeds if seed not in trained]
-        found = {seed: others.result(seed, trained[seeds[0]].words) for seed in there}
-    for seed in there:
-        trained[seed] = found[seed] or train_here(seed)
-    return [trained[seed] for seed in seeds]
+    def tell(done_of_one: int = 0, _: int = 0) -> None:
+        nonlocal last
+        done = min(total, len(here) * epochs + done_of_one + others.epochs_done())
+        if progress and done != last:
+            last = done
+            progress(done, total)
+
+    def train_here(seed: int) -> Vectors:
+        here[seed] = train(
+            corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=epochs, progress=tell
+        )
+        tell()
+        return here[seed]
+
+    tell()
+    for seed in seeds:
+        if others.leave(seed):
+            train_here(seed)
+    words = {word: row for row, word in enumerate(corpus.vocabulary())}
+    for seed in seeds:
+        vectors = here[seed] if seed in here else others.result(seed, words, tell)
+        yield train_here(seed) if vectors is None else vectors
 
 
 def n_processes(corpus: TrainingTexts, epochs: int) -> int:
@@ -111,17 +133,17 @@ class _Processes(contextlib.ExitStack):
         " train(sys.argv[1], json.loads(sys.argv[3]), int(sys.argv[4]))"
     )
 
-    def __init__(self, corpus: TrainingTexts, shares: Sequence[Sequence[int]], epochs: int) -> None:
+    def __init__(self, corpus: TrainingTexts, seeds: Sequence[int], epochs: int, n: int) -> None:
         super().__init__()
         self._running: list[subprocess.Popen[bytes]] = []
         self._path: Any = None
-        if not shares or getattr(sys, "frozen", False):  # frozen: sys.executable is the program, no Python
+        if n < 1 or getattr(sys, "frozen", False):  # frozen: sys.executable is the program, no Python
             return
         with contextlib.suppress(Exception):
             folder = tempfile.TemporaryDirectory(prefix="biaskit-", ignore_cleanup_errors=True)
             self._path = Path(self.enter_context(folder))
             corpus.save(self._path)
-            for seeds in shares:
+            for _ in range(n):
                 self._start(seeds, epochs)
 
     def _start(self, seeds: Sequence[int], epochs: int) -> None:
@@ -144,6 +166,12 @@ class _Processes(contextlib.ExitStack):
         self._running.append(process)
         self.callback(self._end, process)
 
+    def leave(self, seed: int) -> bool:
+        """Whether they leave a seed to this process: none of them has taken it, and none will."""
+        with contextlib.suppress(OSError, TypeError):  # removed from outside; no folder
+            return _take(self._path, seed)
+        return True
+
     def epochs_done(self) -> int:
         """How many epochs they have finished, of all their seeds."""
         try:
@@ -151,16 +179,15 @@ class _Processes(contextlib.ExitStack):
         except (OSError, TypeError):  # not begun; no folder
             return 0
 
-    def wait(self, told: Callable[[], None]) -> None:
-        """Until all have ended, however they end."""
-        while any(process.poll() is None for process in self._running):
-            time.sleep(0.2)
+    def result(self, seed: int, words: Mapping[str, int], told: Callable[[], None]) -> Vectors | None:
+        """Wait for the vectors of a seed; None if all have ended without it, or it is not of these words."""
+        path = self._path / f"seed-{seed}.npy"
+        while not path.exists() and any(process.poll() is None for process in self._running):
+            time.sleep(0.1)
             told()
-
-    def result(self, seed: int, words: Mapping[str, int]) -> Vectors | None:
-        """The vectors of a seed; None if there are none of these words."""
+        told()
         with contextlib.suppress(Exception):
-            matrix = np.load(self._path / f"seed-{seed}.npy", allow_pickle=False)
+            matrix = np.load(path, allow_pickle=False)
             if matrix.shape == (len(words), VECTOR_SIZE):
                 return Vectors(words, matrix)
         return None
@@ -173,7 +200,7 @@ class _Processes(contextlib.ExitStack):
 
 
 def train_in_another_process(folder: str, seeds: Sequence[int], epochs: int) -> None:
-    """What another process does: train its seeds and write each when it is ready."""
+    """What another process does: train each seed that nobody has taken and write it when it is ready."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     path = Path(folder)
     corpus = TrainingTexts.load(path)
@@ -182,13 +209,22 @@ def train_in_another_process(folder: str, seeds: Sequence[int], epochs: int) -> 
         def count(*_: int) -> None:
             counter.write(b".")
 
-        for seed in seeds:
+        for seed in filter(partial(_take, path), seeds):
             vectors = train(
                 corpus.sentences, n_tokens=corpus.n_tokens, seed=seed, epochs=epochs, progress=count
             )
             unfinished = path / f"unfinished-{seed}.npy"
             np.save(unfinished, vectors.matrix)
             unfinished.replace(path / f"seed-{seed}.npy")
+
+
+def _take(folder: Path, seed: int) -> bool:
+    """Make a seed the caller's own; False where another process was first."""
+    try:
+        (folder / f"taken-{seed}").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _end_with_parent() -> None:

@@ -1,4 +1,4 @@
-"""Texts as numbers that vectors can be trained on, and whether two trainings gave the same."""
+"""Texts as numbers that vectors can be trained on, all seeds at once, and whether two gave the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from biaskit.vectors.training import TrainingTexts, Vectors
+from biaskit.vectors.seeds import begin_training
+from biaskit.vectors.training import TrainingProgress, TrainingTexts, Vectors
 
 
 def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: int = 0) -> TrainingTexts:
@@ -14,6 +15,19 @@ def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: 
     words = sorted(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(n_words))
     ids = rng.zipf(1.5, size=n_texts * length).clip(max=n_words).astype(np.int32) - 1
     return TrainingTexts(words, ids, np.arange(n_texts + 1) * length)
+
+
+def train_seeds(
+    corpus: TrainingTexts,
+    *,
+    seeds: Sequence[int],
+    epochs: int | None = None,
+    processes: int = 1,
+    progress: TrainingProgress | None = None,
+) -> list[Vectors]:
+    """Begin and ask at once."""
+    with begin_training(corpus, seeds=seeds, epochs=epochs, processes=processes) as results:
+        return list(results(progress))
 
 
 def equal(a: Sequence[Vectors], b: Sequence[Vectors]) -> bool:

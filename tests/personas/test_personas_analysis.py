@@ -51,7 +51,7 @@ from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.vectors import kept, training
-from biaskit.vectors.seeds import train_seeds
+from biaskit.vectors.seeds import begin_training
 from biaskit.workflow.analyze import analyse, merge
 from biaskit.workflow.imported import import_texts
 from biaskit.workflow.personas import PersonasResult, personas
@@ -1037,11 +1037,11 @@ def test_kept_vectors_change_no_table_whole_damaged_or_unwritable(
     monkeypatch.setattr(kept, "folder", lambda: place)
     trained: list[Sequence[int]] = []
 
-    def counted(*args: Any, seeds: Sequence[int], **more: Any) -> list[training.Vectors]:
+    def counted(*args: Any, seeds: Sequence[int]) -> Any:
         trained.append(tuple(seeds))
-        return train_seeds(*args, seeds=seeds, **more)
+        return begin_training(*args, seeds=seeds)
 
-    monkeypatch.setattr(kept, "train_seeds", counted)
+    monkeypatch.setattr(kept, "begin_training", counted)
 
     def again() -> dict[str, bytes]:
         analyse(small, {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes.training_texts import equal, random_corpus
+from fakes.training_texts import equal, random_corpus, train_seeds
 
 from biaskit.errors import UsageError
 from biaskit.vectors import kept as module
-from biaskit.vectors.kept import kept_or_trained
-from biaskit.vectors.seeds import train_seeds
+from biaskit.vectors.kept import kept_or_begun
+from biaskit.vectors.seeds import Results, begin_training
 from biaskit.vectors.training import TrainingTexts, Vectors
 
 
@@ -29,16 +30,23 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Seeds that were trained, in order; two epochs, since nothing depends on more."""
-    seeds: list[int] = []
+    """Seeds that were begun, in order; two epochs, since nothing depends on more."""
+    found: list[int] = []
 
-    def counted(corpus: TrainingTexts, *, seeds: Sequence[int], **_: object) -> list[Vectors]:
+    @contextmanager
+    def counted(corpus: TrainingTexts, *, seeds: Sequence[int]) -> Iterator[Results]:
         found.extend(seeds)
-        return train_seeds(corpus, seeds=seeds, epochs=2, processes=1)
+        with begin_training(corpus, seeds=seeds, epochs=2, processes=1) as results:
+            yield results
 
-    found = seeds
-    monkeypatch.setattr(module, "train_seeds", counted)
+    monkeypatch.setattr(module, "begin_training", counted)
     return found
+
+
+def kept_or_trained(corpus: TrainingTexts, *, seeds: Sequence[int]) -> list[Vectors]:
+    """Begin and ask at once."""
+    with kept_or_begun(corpus, seeds=seeds) as results:
+        return list(results(None))
 
 
 def test_what_is_kept_is_not_trained_again_and_is_the_same(place: Path, trained: list[int]) -> None:
@@ -53,6 +61,19 @@ def test_what_is_kept_is_not_trained_again_and_is_the_same(place: Path, trained:
     more = kept_or_trained(corpus, seeds=[2, 7, 1])
     assert [1, 2, 7] == trained
     assert equal([more[2], more[0]], first)
+
+
+def test_each_is_kept_when_it_is_given_and_what_nobody_asks_for_is_not(
+    place: Path, trained: list[int]
+) -> None:
+    with kept_or_begun(random_corpus(), seeds=[1, 2]):
+        pass
+    assert not place.exists()
+    with kept_or_begun(random_corpus(), seeds=[1, 2]) as results:
+        next(results(None))
+    assert 1 == len(list(place.iterdir()))
+    kept_or_trained(random_corpus(), seeds=[1, 2])
+    assert [1, 2, 1, 2, 2] == trained
 
 
 def _other_word(corpus: TrainingTexts) -> TrainingTexts:

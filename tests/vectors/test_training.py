@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes.training_texts import random_corpus
+from fakes.training_texts import random_corpus, train_seeds
 from numpy.typing import NDArray
 
 from biaskit.errors import UsageError
-from biaskit.vectors.seeds import train_seeds
 from biaskit.vectors.training import (
     LONGEST_SENTENCE,
     NEARLY_UNTRAINED,

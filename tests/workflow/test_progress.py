@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,6 +48,20 @@ def test_progress_puts_the_alarm_off(told: list[str], monkeypatch: pytest.Monkey
     assert not told
     watcher.progress("m", 20, 20)
     assert ["  m: 20 of 20" in line for line in told] == [True]
+
+
+def test_what_was_done_before_does_not_count_for_the_rate(
+    told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "BETWEEN_LINES_S", 0)
+    now = [5.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
+    watcher = LineWatcher()
+    watcher.progress("m", 100, 110)
+    now[0] += 2
+    watcher.progress("m", 104, 110)
+    watcher.close()
+    assert ["  m: 100 of 110, starting\n", "  m: 104 of 110, 2.0 a second, 3 s left\n"] == told
 
 
 def test_an_alarm_whose_thread_dies_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:

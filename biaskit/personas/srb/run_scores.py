@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     ONE_ORIGIN,
@@ -18,7 +20,7 @@ from biaskit.personas.srb.score import (
     scores_with_content,
     shuffled_z,
 )
-from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
@@ -31,7 +33,8 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
-from biaskit.vectors.kept import kept_or_trained
+from biaskit.vectors.kept import kept_or_begun
+from biaskit.vectors.seeds import Results
 from biaskit.vectors.training import (
     NEARLY_UNTRAINED,
     TrainingTexts,
@@ -66,25 +69,62 @@ class WordVectors:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class BegunVectors:
+    """Vectors of all texts, whose training goes on beside whatever else is made of them."""
+
+    corpus: TrainingTexts
+    results: Results
+
+
+@contextmanager
+def begin_vectors(documents: TextDocuments, design: PersonasDesign) -> Iterator[BegunVectors | None]:
+    """Begin to train where SRB or clusters may need vectors of the texts; None where they surely do not.
+
+    Whether they do is known when the lists are made: what nobody asks for ends with the context.
+    """
+    study = design.study
+    clustered = study.clusters and ASSOCIATED in documents.origins
+    if design.templates or study.vectors != "corpus" or not (clustered or len(documents.origins) > 1):
+        yield None
+        return
+    tokens, places = documents.tokens, [text.place for text in _in_training_order(documents)]
+    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, places)
+    with kept_or_begun(corpus, seeds=parse_seeds(study.srb_seeds)) as results:
+        yield BegunVectors(corpus, results)
+
+
+def _in_training_order(documents: TextDocuments) -> list[TextDocument]:
+    """All texts in the order of their keys, so that nothing but the texts decides the vectors."""
+    return sorted(documents.texts, key=lambda text: text.key)
+
+
 def word_vectors(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
+    documents: TextDocuments,
+    lists: RunLists,
+    study: PersonasStudy,
+    begun: BegunVectors | None,
+    progress: Progress,
+    with_first: Callable[[Vectors], None],
 ) -> WordVectors:
-    """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
-    source, _, path = study.vectors.partition(":")
-    if source == "pretrained":
-        wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
-        vectors = load_pretrained(path, wanted)
-        origin = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
-        return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), origin)
-    if study.vectors == "marked-lists":
-        trained = train_on_lists(_released_lists(documents, lists))
-        return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
+    """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists.
+
+    `with_first` is called with the first seed's when no seed is left to begin: others may still train then.
+    """
+    if begun:
+        models = begun.results(progress)
+        with_first(first := next(models))
+        return _of_corpus(documents, study, begun.corpus, (first, *models))
+    vectors = _of_others(documents, lists, study)
+    with_first(vectors.models[0])
+    return vectors
+
+
+def _of_corpus(
+    documents: TextDocuments, study: PersonasStudy, corpus: TrainingTexts, models: tuple[Vectors, ...]
+) -> WordVectors:
+    """Vectors trained on all texts, with their name and record."""
     seeds = parse_seeds(study.srb_seeds)
-    # All texts in the order of their keys, so that nothing but the texts decides the vectors.
-    ordered = sorted(documents.texts, key=lambda text: text.key)
-    tokens = documents.tokens
-    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, [text.place for text in ordered])
-    models = tuple(kept_or_trained(corpus, seeds=seeds, progress=progress))
     record = {
         "source": "corpus",
         "seeds": list(seeds),
@@ -92,9 +132,22 @@ def word_vectors(
         "epochs": n_epochs(corpus.n_tokens),
         "median_cosine": median_cosine(models[0], generator(study.seed, "vectors", ["median cosine"])),
     }
-    trained_on = hashlib.sha256("".join(text.key for text in ordered).encode("ascii")).hexdigest()
+    keys = "".join(text.key for text in _in_training_order(documents))
+    trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
     name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
     return WordVectors(name, models, record)
+
+
+def _of_others(documents: TextDocuments, lists: RunLists, study: PersonasStudy) -> WordVectors:
+    """Vectors read from a file, or trained on the lists as released."""
+    if study.vectors == "marked-lists":
+        trained = train_on_lists(_released_lists(documents, lists))
+        return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
+    path = study.vectors.partition(":")[2]
+    wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
+    vectors = load_pretrained(path, wanted)
+    origin = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
+    return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), origin)
 
 
 def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]]:
