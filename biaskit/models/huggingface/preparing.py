@@ -154,11 +154,10 @@ def _encode_prompts(
 def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, ...]:
     """A note for every expression whose tokens begin another's; with `refuse`, an error across groups."""
     notes: dict[str, None] = {}
-    seen: set[tuple[TokenIds, ...]] = set()
+    firsts: dict[int, Prepared] = {}
     for entry in prepared:
-        if entry.trie.sequences in seen:
-            continue
-        seen.add(entry.trie.sequences)
+        firsts.setdefault(id(entry.trie), entry)
+    for entry in firsts.values():
         for i, extensions in enumerate(shortest_extensions(entry.trie.sequences)):
             for j in extensions:
                 short, long = entry.continuations[i], entry.continuations[j]

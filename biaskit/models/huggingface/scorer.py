@@ -101,7 +101,7 @@ class TransformersScorer(NodeStates):
             self._batch_size = self._affordable(each, 0, MOST_PROMPTS) if prepared else MOST_PROMPTS
         blocks = cut_blocks(
             [p.ids for p in prepared],
-            [p.trie.sequences for p in prepared],
+            [id(p.trie) for p in prepared],  # equal expressions share one
             batch_size=self._batch_size,
             share=self.scoring.share_prefixes and self._extends,
         )
