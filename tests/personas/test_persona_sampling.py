@@ -25,7 +25,7 @@ from biaskit.personas.sampling.design import (
 )
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.open_draws import OpenDraws
-from biaskit.personas.sampling.rounds import Filling, Tally, count
+from biaskit.personas.sampling.rounds import Filling, RoundVerdict, Tally
 from biaskit.progress import ModelPlan, Silent
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
 from biaskit.runs.session import Outcome, Session
@@ -46,6 +46,18 @@ def genders(*listed: str | None) -> dict[int, str | None]:
     return dict(enumerate(listed))
 
 
+def count(genders: Mapping[int, str | None], draws: range) -> tuple[int, int]:
+    """Women and men among some draws."""
+    found = [gender for draw, gender in genders.items() if draw in draws]
+    return found.count(F), found.count(M)
+
+
+def verdict_after(filling: Filling, genders: Mapping[int, str | None], rounds: int) -> RoundVerdict:
+    """By all draws of the rounds, where the product adds one round after the other."""
+    first, found = (count(genders, range(n * filling.batch)) for n in (1, rounds))
+    return filling.verdict_of(first, found, rounds)
+
+
 def printed_loop_goes_on(women: int, men: int, n: int) -> bool:
     """The test that GAS(P) prints in Algorithm 5: "while t_M < n and t_F < n"."""
     return men < n and women < n
@@ -58,9 +70,9 @@ def test_a_series_goes_on_while_either_gender_is_short_and_the_printed_loop_woul
     for rounds, (verdict, women, men) in expected.items():
         drawn = genders(*batch * rounds)
         assert (women, men) == count(drawn, range(100))
-        assert verdict == filling.verdict(drawn, rounds)
+        assert verdict == verdict_after(filling, drawn, rounds)
         assert not printed_loop_goes_on(women, men, 5), "the printed test has stopped since the first round"
-    assert ("open", True) == (filling.verdict({}, 0), printed_loop_goes_on(0, 0, 5))
+    assert ("open", True) == (verdict_after(filling, {}, 0), printed_loop_goes_on(0, 0, 5))
 
 
 def test_the_verdict_is_the_same_with_women_and_men_exchanged() -> None:
@@ -70,8 +82,8 @@ def test_the_verdict_is_the_same_with_women_and_men_exchanged() -> None:
     for _ in range(300):
         rounds = chance.randint(0, 4)
         drawn = genders(*chance.choices([F, M, N], [5, 2, 2], k=4 * rounds))
-        verdict = filling.verdict(drawn, rounds)
-        assert verdict == filling.verdict({k: other[g] for k, g in drawn.items()}, rounds)
+        verdict = verdict_after(filling, drawn, rounds)
+        assert verdict == verdict_after(filling, {k: other[g] for k, g in drawn.items()}, rounds)
         seen.add(verdict)
     assert {"open", "full", "ineligible", "capped"} == seen
 
@@ -84,17 +96,17 @@ def test_the_verdict_is_the_same_with_women_and_men_exchanged() -> None:
 def test_ten_percent_count_against_the_batch(women: int, men: int, verdict: str) -> None:
     """2 of 20 are not below 10 %; texts of nobody count for the batch."""
     drawn = genders(*[F] * women, *[M] * men, *[N] * (20 - women - men))
-    assert verdict == Filling(n=20, batch=20, most=400).verdict(drawn, 1)
+    assert verdict == verdict_after(Filling(n=20, batch=20, most=400), drawn, 1)
 
 
 def test_a_draw_that_was_given_up_counts_for_nobody_but_for_its_batch() -> None:
     filling = Filling(n=20, batch=20, most=400)
     drawn = genders(*[F] * 18, *[M] * 2)
-    assert "open" == filling.verdict({k: g for k, g in drawn.items() if k != 0}, 1)
+    assert "open" == verdict_after(filling, {k: g for k, g in drawn.items() if k != 0}, 1)
     # 1 of the 19 answered would be below 10 % of either; 1 of 10 answered would not be, of the batch it is.
     few = {k: g for k, g in drawn.items() if 9 <= k < 19}
     assert (9, 1) == count(few, range(20))
-    assert "ineligible" == filling.verdict(few, 1)
+    assert "ineligible" == verdict_after(filling, few, 1)
 
 
 def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
@@ -106,7 +118,7 @@ def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
         for number in range(5):
             of_round = {draw: drawn[draw] for draw in filling.round(number) if chance.random() < 0.9}
             shown |= of_round
-            assert filling.verdict(shown, number + 1) == tally.add(of_round.values())
+            assert verdict_after(filling, shown, number + 1) == tally.add(of_round.values())
         seen |= {*tally.verdicts}
     assert {"open", "full", "ineligible", "capped"} == seen
 
@@ -142,28 +154,28 @@ def test_a_draw_is_looked_at_as_often_in_many_rounds_as_in_few() -> None:
 
 def test_only_the_first_batch_makes_a_series_ineligible() -> None:
     drawn = genders(*[F, M] * 5, *[F] * 30)
-    assert "open" == Filling(n=8, batch=10, most=400).verdict(drawn, 4)
+    assert "open" == verdict_after(Filling(n=8, batch=10, most=400), drawn, 4)
 
 
 def test_a_first_batch_that_fills_both_genders_is_full_whatever_its_size() -> None:
     drawn = genders(*[F] * 2, *[M] * 98)
-    assert "full" == Filling(n=2, batch=100, most=100).verdict(drawn, 1)
+    assert "full" == verdict_after(Filling(n=2, batch=100, most=100), drawn, 1)
 
 
 def test_a_series_that_used_its_draws_is_capped() -> None:
     filling = Filling(n=5, batch=8, most=12)
     drawn = genders(*[M] * 3, *[F] * 9)
-    assert "open" == filling.verdict(drawn, 1)
-    assert "capped" == filling.verdict(drawn, 2)
+    assert "open" == verdict_after(filling, drawn, 1)
+    assert "capped" == verdict_after(filling, drawn, 2)
 
 
 def test_draws_beyond_the_complete_rounds_do_not_count() -> None:
     """Texts of a later round that an earlier start has stored are no reason to stop this one."""
     filling = Filling(n=4, batch=4, most=40)
     drawn = genders(F, F, F, M, M, M, M, M)
-    assert "open" == filling.verdict(drawn, 1)
-    assert "open" == filling.verdict({**drawn, 9: F}, 2)
-    assert "full" == filling.verdict({**drawn, 9: F}, 3)
+    assert "open" == verdict_after(filling, drawn, 1)
+    assert "open" == verdict_after(filling, {**drawn, 9: F}, 2)
+    assert "full" == verdict_after(filling, {**drawn, 9: F}, 3)
 
 
 def test_rounds_are_the_next_draws_and_the_last_one_may_be_shorter() -> None:

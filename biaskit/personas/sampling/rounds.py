@@ -7,7 +7,7 @@ concurrency and on several machines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,18 +40,13 @@ class Filling:
         start = number * self.batch
         return range(min(start, self.most), min(start + self.batch, self.most))
 
-    def verdict(self, genders: Mapping[int, str | None], rounds_done: int) -> RoundVerdict:
+    def verdict_of(self, first: Counts, found: Counts, rounds_done: int) -> RoundVerdict:
         """Whether a series goes on after so many complete rounds.
 
-        `genders`: draw number → associated gender of every answered draw; a draw that was given up is
-        missing and counts for nobody. The printed loop test ("while t_M < n and t_F < n") would stop as
-        soon as one gender is full.
+        first, found: who was counted in the first round and in all of them; a draw that was given up counts
+        for nobody. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one gender is
+        full.
         """
-        first, found = (count(genders, range(n * self.batch)) for n in (1, rounds_done))
-        return self.verdict_of(first, found, rounds_done)
-
-    def verdict_of(self, first: Counts, found: Counts, rounds_done: int) -> RoundVerdict:
-        """The same from what was counted in the first round and in all that are complete."""
         if min(found) >= self.n:
             return "full"
         if rounds_done and min(first) < LEAST_SHARE_OF_BATCH * self.batch:
@@ -77,9 +72,3 @@ class Tally:
             self._first = self._found
         self.verdicts.append(self._filling.verdict_of(self._first, self._found, len(self.verdicts) + 1))
         return self.verdicts[-1]
-
-
-def count(genders: Mapping[int, str | None], draws: range) -> Counts:
-    """Women and men among some draws."""
-    found = [gender for draw, gender in genders.items() if draw in draws]
-    return found.count("female"), found.count("male")
