@@ -5,7 +5,8 @@
 Compare: as many scripted models on GAS(P)'s 63 occupations, each pair of them with its tests. Page: `biaskit
 report` of as many models in both engines on eight occupations. Texts: `biaskit personas` of a scripted model
 that answers at once, analysis with one seed and no clusters. Each line is a process of its own, since a peak
-of memory never comes down. Nothing here is a test: nothing is asserted.
+of memory never comes down; runs are made in others, since a command's peak begins at the size of its parent.
+Nothing here is a test: nothing is asserted.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from fakes.many_models import make_personas_run, make_probe_run
 
 JOBS = ("nurse", "teacher", "accountant", "clerk", "engineer", "mechanic", "cook", "lawyer")
 SAID = (
@@ -50,7 +51,8 @@ def grow(what: str, sizes: Sequence[int], command_of: Callable[[int, Path], Sequ
     first = 0.0
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:
-            command = command_of(size, Path(name))
+            with ProcessPoolExecutor(1, get_context("spawn")) as elsewhere:
+                command = elsewhere.submit(command_of, size, Path(name)).result()
             started = time.perf_counter()
             cpu, most, written = used(command, Path(name))
             seconds = time.perf_counter() - started
@@ -63,11 +65,15 @@ def grow(what: str, sizes: Sequence[int], command_of: Callable[[int, Path], Sequ
 
 
 def compared(models: int, folder: Path) -> Sequence[str]:
+    from fakes.many_models import make_probe_run
+
     make_probe_run(folder / "probe", models)
     return ["compare", "probe", "--out", "compared"]
 
 
 def paged(models: int, folder: Path) -> Sequence[str]:
+    from fakes.many_models import make_personas_run, make_probe_run
+
     make_probe_run(folder / "probe", models, JOBS)
     make_personas_run(folder / "personas", models, JOBS, quick=True)
     return ["report", "probe", "personas", "--out", "page.html"]
