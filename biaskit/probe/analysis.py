@@ -15,7 +15,6 @@ from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
-from biaskit.probe.frames import frame_layouts, notes_of_frames
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
@@ -49,7 +48,7 @@ def effects_of(cells: Sequence[CellShares], design: ProbeDesign) -> dict[str, li
         interval=study.interval,
         margins=study.margin,
         seed=study.seed,
-        layouts=frame_layouts(design.templates),
+        frames=design.frames,
     )
 
 
@@ -77,7 +76,6 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
-    notes += notes_of_frames(frame_layouts(design.templates))
     notes += _low_coverage(cells, manifest["models"])
     if stored.n_open:
         notes.append(
