@@ -167,10 +167,8 @@ QUESTION_OF_TABLE: Mapping[str, QuestionId] = {
 NOT_ON_PAGE: Mapping[str, str] = {
     "probe_cells": "one line per template and occupation",
     "associations": "one line per text",
-    "log_tests": "of logs of other tools, which have no page",
-    "log_unpaired": "of logs of other tools, which have no page",
 }
-"""Tables too long for a page, whose means stand in the others, and those of logs of other tools."""
+"""Tables too long for a page, whose means stand in the others."""
 
 _AS_THEY_ARE = (
     *("model_b", "occupation", "gender", "engine", "group_a", "group_b", "statistic", "n_a", "n_b"),
