@@ -12,9 +12,7 @@ from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.huggingface.remembered import identity_in
 from biaskit.models.known import find_known
-from biaskit.models.later import LaterGenerator, LaterScorer
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
@@ -78,18 +76,9 @@ def open_scorer(
 
         return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.loading import require_transformers
+    from biaskit.models.huggingface.scorer import TransformersScorer
 
-    def open_now() -> ContinuationScorer:
-        require_transformers()
-        from biaskit.models.huggingface.scorer import TransformersScorer
-
-        return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
-
-    identity = identity_in(known, folder, label=label, spec=spec, local=local, purpose="scoring")
-    if identity is None:
-        return open_now()
-    return LaterScorer(identity, local.batch_size or 0, known.get("rendering") or {}, open_now, scoring)
+    return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
 
 
 def open_generator(
@@ -123,18 +112,9 @@ def open_generator(
             batch_size=local.batch_size,
         )
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.loading import require_transformers
+    from biaskit.models.huggingface.generator import TransformersGenerator
 
-    def open_now() -> TextGenerator:
-        require_transformers()
-        from biaskit.models.huggingface.generator import TransformersGenerator
-
-        return TransformersGenerator(folder, label=label, spec=spec, local=local)
-
-    identity = identity_in(known, folder, label=label, spec=spec, local=local, purpose="generation")
-    if identity is None:
-        return open_now()
-    return LaterGenerator(identity, local.batch_size or 0, known.get("rendering") or {}, open_now)
+    return TransformersGenerator(folder, label=label, spec=spec, local=local)
 
 
 def full_spec(spec: str) -> str:
@@ -199,13 +179,13 @@ def _file_hint(spec: str) -> str:
 def _find_local(kind: str, name: str) -> Any:
     """The checked folder of a local model; torch is asked for before a large file is touched."""
     from biaskit.models.huggingface.folder import check_gguf
-    from biaskit.models.huggingface.loading import find_folder, find_transformers
+    from biaskit.models.huggingface.loading import find_folder, require_transformers
 
     if kind == "demo":
         from biaskit.models.huggingface.demo import find_demo, require_demo
 
         require_demo()
-    find_transformers()
+    require_transformers()
     if kind == "demo":
         return find_demo()
     return find_folder(name) if kind == "hf" else check_gguf(expanded(name))
