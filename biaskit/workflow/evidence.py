@@ -34,7 +34,7 @@ def as_evidence(source: Source) -> ExportFiles:
         versions=versions(),
     )
     content = with_rows(content, source.collection)
-    page = render_page(content, say(content), draw_all(content)).html
+    page = render_page(content, say(content), draw_all(content))
     runs = [_of_run(run) for run in source.collection.runs]
     return evidence(content, page, runs)
 

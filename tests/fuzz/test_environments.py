@@ -51,10 +51,9 @@ def test_commands_in_more_environments(case: Case, run: Path, tmp_path: Path) ->
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("environment", ["notebook", "no such backend", "broken matplotlibrc"])
-def test_figures_come_out_whatever_matplotlib_is_told(environment: str, run: Path, tmp_path: Path) -> None:
+def test_figures_come_out_in_a_notebook(run: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    check(Case(environment, "report"), run, home)
+    check(Case("notebook", "report"), run, home)
     assert (home / "run/figures/answer.svg").is_file()
 
 

@@ -35,12 +35,12 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     marks = {model: known.get(model, INKED) for model in models}
     squares, said = [], []
     for y, x in BETWEEN_ENGINES:
-        title, notes = f"{GAP_NAMES[y]} against {GAP_NAMES[x]}", []
+        notes = []
         for model in models:
-            shown = _relation(content, model, bias_type, relation(y, x))
-            notes.append(f"{cut(model, 14)}: {shown}" if len(models) > 1 else shown)
-            said.append(f"{cut(model)}, {title}: {shown}.")
-        squares.append(_square(rows, marks, x, y, title, notes))
+            shown, n = _relation(content, model, bias_type, relation(y, x))
+            notes.append(f"{cut(model, 12)}: {shown}" if len(models) > 1 else f"{shown}{n}")
+            said.append(f"{cut(model)}, {GAP_NAMES[y]} against {GAP_NAMES[x]}: {shown}{n}.")
+        squares.append(_square(rows, marks, x, y, notes))
     n = len(distinct(rows, "occupation"))
     caption = (
         "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
@@ -55,9 +55,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     return Plot([Band(squares)], caption, alt, legend)
 
 
-def _square(
-    rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, title: str, notes: Sequence[str]
-) -> Square:
+def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, notes: Sequence[str]) -> Square:
     spots = {
         mark: [Spot(str(r["occupation"]), r[x], r[y]) for r in defined(where(rows, model=model), x, y)]
         for model, mark in marks.items()
@@ -68,15 +66,15 @@ def _square(
         low, high = min([-0.05, *values]), max([0.05, *values])
         room = 0.06 * (high - low)
         axes.append(Axis(GAP_NAMES[name], low - room, high + room, line=0))
-    return Square(title, *axes, spots, notes=notes if every else [*notes, "no occupation has both"])
+    return Square("", *axes, spots, notes=notes if every else [*notes, "no occupation has both"])
 
 
-def _relation(content: Content, model: str, bias_type: str, quantity: str) -> str:
-    """ρ with its interval."""
+def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:
+    """ρ with its interval, and its n."""
     rows = where(content.between.get("tests", ()), quantity=quantity, kind="spearman", model_a=model)
     row = next((row for row in rows if row["bias_type"] in (bias_type, "", None)), None)
     n = f", n = {row['n_a']}" if row is not None and row["n_a"] is not None else ""
     if row is None or row["estimate"] is None:
-        return f"ρ –{n}"
+        return "ρ –", n
     ends = "" if row["ci_low"] is None else f" [{short(row['ci_low'])}, {short(row['ci_high'])}]"
-    return f"ρ {short(row['estimate'])}{ends}{n}"
+    return f"ρ {short(row['estimate'])}{ends}", n

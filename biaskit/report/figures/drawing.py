@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from biaskit.errors import UsageError
 from biaskit.report.figures.plot import NAN, Axis, Bar, Dots, Entry, Panel, Plot, Point, Square
 from biaskit.report.figures.style import GREY, GRID, INK, Mark, cut
 from biaskit.report.questions import QuestionId
@@ -41,6 +42,7 @@ _RULES: Any = {
     "hatch.linewidth": 0.5,
     "text.parse_math": False,  # foreign text holds dollar signs
     "pdf.fonttype": 42,  # as publishers ask for
+    "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "biaskit",
 }
 
@@ -56,8 +58,9 @@ class Figure:
 
     @cached_property
     def svg(self) -> bytes:
-        """Letters are outlines: the drawing looks the same wherever it stands."""
-        return self._saved("svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+        """A whole document without a date; an image of it runs nothing and reaches nothing."""
+        absent = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        return self._saved("svg", metadata={**absent, "Title": cut(self.title, 200)})
 
     def png(self, dpi: int = 200) -> bytes:
         """As many pixels as a slide takes."""
@@ -69,16 +72,18 @@ class Figure:
 
     def _saved(self, kind: str, **how: Any) -> bytes:
         out = io.BytesIO()
-        with _rules():
+        with rules():
             draw(self.plot).savefig(out, format=kind, facecolor="white", **how)
         return out.getvalue()
 
 
 @contextmanager
-def _rules() -> Iterator[None]:
+def rules() -> Iterator[None]:
     """How every figure is set, whatever the user's matplotlibrc says; put back afterwards."""
-    import matplotlib
-
+    try:
+        import matplotlib
+    except (ValueError, OSError) as error:
+        raise UsageError(f"matplotlib does not start; see MPLBACKEND and matplotlibrc: {error}") from error
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
         matplotlib.rcdefaults()
@@ -87,7 +92,7 @@ def _rules() -> Iterator[None]:
 
 
 def draw(plot: Plot) -> MatplotlibFigure:
-    """The figure of a plot, on white."""
+    """The figure of a plot, under `rules`: matplotlib reads most of them when a thing is made."""
     from matplotlib.figure import Figure
 
     lines = [
@@ -197,11 +202,12 @@ def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:
 
 
 def _draw_square(axes: Axes, square: Square) -> None:
-    axes.set_title("\n".join([cut(square.title, 34), *(cut(note, 38) for note in square.notes)]))
+    axes.set_title(cut(square.title, 28))
     axes.spines["left"].set_visible(True)
     axes.set_box_aspect(1)
     _set_axis(axes, "x", square.x)
     _set_axis(axes, "y", square.y)
+    axes.set_xlabel("\n".join([square.x.name, *(cut(note, 36) for note in square.notes)]))
     for (x, y), (x_end, y_end), style in square.lines:
         axes.plot([x, x_end], [y, y_end], color=INK, lw=0.8, ls=style, zorder=1)
     for mark, spots in square.spots.items():
@@ -210,13 +216,13 @@ def _draw_square(axes: Axes, square: Square) -> None:
         axes.plot(xs, [s.y for s in spots], clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     for spot in square.named:
         side = "left" if spot.x < (square.x.low + square.x.high) / 2 else "right"
-        shift = (4 if side == "left" else -4, 0)
+        shift = (0, 14 if spot.y > spot.x else -14)
         axes.annotate(
             cut(spot.name, 20), (spot.x, spot.y), shift, textcoords="offset points", ha=side, va="center"
         )
 
 
-# --- axes, marks, the legend ---------------------------------------------------------------------------------
+# --- axes, marks, the legend -----------------------------------------------------------------------------
 
 
 def _set_axis(axes: Axes, which: str, axis: Axis) -> None:

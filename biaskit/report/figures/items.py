@@ -19,7 +19,7 @@ from biaskit.wording import count, percent
 
 MOST_ROWS = 44
 """More items than a screen has room for are drawn against labour statistics instead (`labour.py`)."""
-TALLEST = 4.5
+TALLEST = 4.4
 """Inches of the rows: with legend and axis they stay on a screen of 800 pixels."""
 LABOUR = Mark(INK, "d")
 
@@ -53,10 +53,11 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
         axis = shares(f"{group} in its {where_said}", parity=view.shows("parity"))
         rows = [*_labour(view, order), *dots]
         panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
-    tables = {"answers": "probe_jobs", "texts": "representation"}
+    table_of = {"answers": "probe_jobs", "texts": "representation"}
+    tables = " and ".join(dict.fromkeys(table_of[m.panel] for m in measures))
     caption = (
         f"In percent; n = {count(len(order), noun)}, sorted by the share of women in labour statistics; "
-        f"bars: 95\u00a0% intervals. Tables: {' and '.join(tables[p] for p in dict.fromkeys(m.panel for m in measures))}."
+        f"bars: 95\u00a0% intervals. Tables: {tables}."
     )
     legend = [Entry(m.name, m.mark, m.fill) for m in measures]
     plot = Plot([Band(panels)], caption, _alt(measures, order), [*legend, *_references(view, order)])

@@ -1,4 +1,4 @@
-"""What a figure shows, before it is drawn: panels of named rows with dots or bars, squares, axes, a legend."""
+"""What a figure shows, before it is drawn: panels of named rows with dots or bars, squares, a legend."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Square:
     spots: Mapping[Mark, Sequence[Spot]]
     lines: Sequence[tuple[tuple[float, float], tuple[float, float], str]] = ()
     named: Sequence[Spot] = ()
-    notes: Sequence[str] = ()  # below the title
+    notes: Sequence[str] = ()  # below the level axis
 
 
 @dataclass(frozen=True, slots=True)
