@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from biaskit.workflow.logged import import_log
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
-    from biaskit.workflow.plan import plan
     from biaskit.workflow.probe import ProbeResult, probe, score_continuations
     from biaskit.workflow.report import report
     from biaskit.workflow.verify import verify
@@ -63,7 +62,6 @@ _FACE = {
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
-    "plan": "biaskit.workflow.plan",
     "probe": "biaskit.workflow.probe",
     "report": "biaskit.workflow.report",
     "score_continuations": "biaskit.workflow.probe",
@@ -91,7 +89,6 @@ __all__ = [
     "load",
     "marked_words",
     "personas",
-    "plan",
     "probe",
     "report",
     "score_continuations",
