@@ -305,8 +305,8 @@ def _differences(name: str, stored: bytes | None, made: bytes | None) -> list[st
     if list(before.columns) != list(after.columns) or len(before) != len(after):
         return [f"{name} has other rows or columns than the rows give"]
     for column in after.columns:
-        numbers = [pd.to_numeric(table[column], errors="coerce") for table in (before, after)]
-        same = (before[column] == after[column]) | np.isclose(*numbers, rtol=ROUNDING, atol=0.0)
+        was, now = (pd.to_numeric(table[column], errors="coerce").to_numpy() for table in (before, after))
+        same = (before[column] == after[column]) | np.isclose(was, now, rtol=ROUNDING, atol=0.0)
         for row in np.flatnonzero(~same):
             values = f"{before[column][row]!r} stored, {after[column][row]!r} from the rows"
             return [f"{name}, row {row + 1}, {column}: {values}"]
@@ -358,7 +358,9 @@ def _ask(
     except BiaskitError as error:
         yield _not_checked("model", f"it cannot be asked here: {error}", label)
         return
-    pairs = [(row, one) for row, r in drawn if isinstance(one := answers.get(r.key), Draw | Scored)]
+    pairs: list[tuple[Row, Any]] = [
+        (row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)
+    ]
     if not pairs:
         reason = next((one.reason for one in answers.values() if isinstance(one, Failed)), "no answer came")
         yield _not_checked(name, f"none was answered: {reason}", label)
