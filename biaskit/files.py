@@ -222,7 +222,6 @@ def write_set(
     about: Mapping[str, object],
     *,
     gone: Collection[str] = (),
-    ours: bool = False,
 ) -> list[str]:
     """Put files of one folder in place together, with a record that names each by its digest.
 
@@ -233,7 +232,6 @@ def write_set(
         files: name → content. about: what else the record holds.
         record: the record's name; a JSON file.
         gone: names that are removed unless they are among the files.
-        ours: where there is no record, whether files of these names are biaskit's own all the same.
 
     Returns what stands where of files that somebody else changed or put there: none is replaced, each is
     kept as `NAME.changed-N`. Raises `RunError` for links, `OSError` where nothing can be written.
@@ -243,7 +241,7 @@ def write_set(
     for name in (*files, record):
         _check_target(folder / name)
     with _locked(folder) as alone, contextlib.ExitStack() as stack:
-        known = _known_digests(folder, record, ours=ours)
+        known = _known_digests(folder, record)
         digests = _kept_entries(folder / record, {*files, *gone})
         digests |= {name: _digest(content) for name, content in files.items()}
         temporaries = {
@@ -256,7 +254,7 @@ def write_set(
             target = folder / name
             if not os.path.lexists(target):
                 pass
-            elif known is not None and digest_of_file(target) not in {*known, digests.get(name)}:
+            elif digest_of_file(target) not in {*known, digests.get(name)}:
                 kept.append(_keep(target))
             elif name not in files:
                 target.unlink()
@@ -272,26 +270,20 @@ def write_set(
     return kept
 
 
-def _known_digests(folder: Path, record: str, *, ours: bool) -> set[str] | None:
-    """Digests of what biaskit wrote here; None where everything counts as that.
+def _known_digests(folder: Path, record: str) -> set[str]:
+    """Digests of what biaskit wrote here.
 
-    A record of before there were digests says so too. The record of a set that a kill interrupted lies
-    beside its place still, so that its files are known.
+    The record of a set that a kill interrupted lies beside its place still, so that its files are known.
     """
     places = [folder / record, *_abandoned(folder, _JOURNAL)]
     records = [read_record(path) for path in places if path.is_file()]
-    if not records:
-        return None if ours else set()
-    found = [files_of(one) for one in records if one is not None]
-    if found and found[0] is None:
-        return None
-    return {digest for files in found for digest in (files or {}).values()}
+    return {digest for stated in records if stated is not None for digest in files_of(stated).values()}
 
 
 def _kept_entries(record: Path, decided: Collection[str]) -> dict[str, str]:
     """What the last record says of files that this set neither replaces nor removes: they stay ours."""
     stated = (read_record(record) or {}) if record.is_file() else {}
-    return {name: digest for name, digest in (files_of(stated) or {}).items() if name not in decided}
+    return {name: digest for name, digest in files_of(stated).items() if name not in decided}
 
 
 def _keep(path: Path) -> str:
@@ -323,17 +315,15 @@ def read_record(path: Path) -> dict[str, object] | None:
     return content if isinstance(content, dict) else None
 
 
-def files_of(record: Mapping[str, object]) -> dict[str, str] | None:
-    """Name → digest, as a record names the files of its set; None in a record of an older biaskit."""
+def files_of(record: Mapping[str, object]) -> dict[str, str]:
+    """Name → digest, as a record names the files of its set."""
     files = record.get(FILES)
-    if SUM not in record and files is None:
-        return None
     return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
 
 
 def is_intact(record: Mapping[str, object]) -> bool:
-    """Whether a record is as biaskit wrote it; one of before there were sums counts as that."""
-    return files_of(record) is None or record.get(SUM) == _sum(record)
+    """Whether a record is as biaskit wrote it."""
+    return record.get(SUM) == _sum(record)
 
 
 @contextlib.contextmanager

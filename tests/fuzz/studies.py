@@ -164,9 +164,7 @@ def cases(n: int, seed: int) -> list[Case]:
         kinds = tuple(rng.choice(KINDS) for _ in range(rng.choice((1, 1, 1, 2, 4))))
         pairs = tuple(_pair(rng.choice(known), kind, known, rng) for kind in kinds)
         if not any(_is_slow(name, value) for name, value in pairs):
-            found.append(
-                Case(command, command != "report" and rng.random() < 0.5, pairs, kinds)
-            )
+            found.append(Case(command, command != "report" and rng.random() < 0.5, pairs, kinds))
     return found
 
 
