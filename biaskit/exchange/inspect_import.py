@@ -18,7 +18,7 @@ from biaskit.errors import RunError
 from biaskit.exchange.inspect_format import FILES, LOG_FORMAT, MARK
 from biaskit.exchange.source import package
 from biaskit.foreign import visible
-from biaskit.inputs import UNPACKED, UNPACKED_TIMES, Inputs, one_line, opened, parse_json
+from biaskit.inputs import Inputs, one_line, opened, parse_json
 from biaskit.personas.sampling.stored_design import design_signature as texts_signature
 from biaskit.personas.sampling.stored_design import read_design as read_texts_design
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature, read_design
@@ -165,7 +165,6 @@ def _parsed(path: Path, where: str) -> Any:
 
 def _measure(content: bytes, where: str) -> None:
     """Refuse what unpacks to more than any log; zipfile reads no member beyond the size that it states."""
-    most = max(UNPACKED, UNPACKED_TIMES * len(content))
     try:
         with zipfile.ZipFile(BytesIO(content)) as packed:
             members = packed.infolist()
@@ -173,8 +172,6 @@ def _measure(content: bytes, where: str) -> None:
         raise RunError(f"{where} is broken ({visible(str(error))[:_MOST_SAID]}). {_LOG.remedy}") from None
     if not any(member.filename in ("header.json", "_journal/start.json") for member in members):
         raise RunError(f"{where} is a zip archive and no log of Inspect. {_LOG.remedy}")
-    if sum(member.file_size for member in members) > most:
-        raise RunError(f"{where} unpacks to more than {most:,} bytes, which no log of its size does.")
 
 
 def _mark(metadata: Mapping[str, Any] | None, where: str) -> Mapping[str, Any]:
