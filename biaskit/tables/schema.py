@@ -190,30 +190,6 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=(*_BLOCK_KEYS, "job_group", "outcome"),
         ),
-        "probe_factors": TableSchema(
-            parts=(
-                *_BLOCK,
-                *_texts("estimator", "arm", "job_group", "gender"),
-                *_numbers("share", "ci_low", "ci_high", "coverage"),
-                *_integers("n_jobs", "n_frames"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "arm", "job_group", "gender"),
-        ),
-        "probe_wording": TableSchema(
-            parts=(
-                *_BLOCK,
-                *_texts("estimator", "group_a", "group_b", "gender", "frame"),
-                *_numbers("mean", "least", "greatest"),
-                *_integers("n_wordings", "n_same_sign"),
-                *_numbers("same_sign_share", "ci_low", "ci_high"),
-                *_numbers("var_job", "var_frame", "var_wording", "var_job_frame", "var_residual"),
-                *_numbers("wording_share", "wording_share_low", "wording_share_high"),
-                *_integers("n_jobs", "n_frames"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "group_a", "group_b", "gender", "frame"),
-        ),
         "tests": TableSchema(
             parts=(
                 *_texts("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
