@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from biaskit.workflow.forms import forms
     from biaskit.workflow.gate import gate
     from biaskit.workflow.imported import analyze_texts
-    from biaskit.workflow.logged import import_log
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
     from biaskit.workflow.plan import plan
@@ -59,7 +58,6 @@ _FACE = {
     "forms": "biaskit.workflow.forms",
     "gate": "biaskit.workflow.gate",
     "import_answers": "biaskit.workflow.batch_answers",
-    "import_log": "biaskit.workflow.logged",
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
@@ -87,7 +85,6 @@ __all__ = [
     "forms",
     "gate",
     "import_answers",
-    "import_log",
     "load",
     "marked_words",
     "personas",

@@ -11,15 +11,12 @@ import click
 
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import print_result
-from biaskit.cli.terminal import emit, emit_json, width
+from biaskit.cli.terminal import emit, emit_json
 from biaskit.compare.policy import CONTRASTS
 from biaskit.errors import UsageError, nearest
-from biaskit.report.render.document import Document
-from biaskit.report.render.text import fold, render_text
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
 from biaskit.workflow.compare import ComparisonResult, compare
-from biaskit.workflow.compare_logs import LogComparison, logs_of
 
 DOES_NOT_HOLD = 4
 REQUIRE = (
@@ -35,11 +32,9 @@ REQUIRE = (
         "biaskit compare old new --require equivalent --set margin.share=0.03",
         "biaskit compare RUN --group small=a,b --group large=c,d",
         "biaskit compare probe-run personas-run --aliases names.csv --format json",
-        "biaskit compare a.eval b.eval --set margin.score=0.05",
-        "biaskit compare lm-eval-results/model-a lm-eval-results/model-b",
     ),
 )
-@click.argument("runs", nargs=-1, metavar="[RUN|LOG]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("--out", "DIR", "The comparison's folder; by default biaskit-runs/compare-DIGEST.")
 @option("--require", "equivalent[=CONTRAST]", REQUIRE)
 @with_sides
@@ -51,17 +46,17 @@ def command(runs: tuple[str, ...], require: str | None, output_format: str, **ch
     """Set the models of several RUNs, or of one, side by side, with tests between them.
 
     Only stored tables are read; no model is loaded. A difference is the model named later minus the one
-    named earlier. Without RUN, the newest run in this folder is used if it has several models. LOG is a log
-    of Inspect (.eval, .json), a sample file of lm-eval (samples_*.jsonl) or a folder of these: its samples
-    are paired, and every task and score is tested. Exit codes: 0 done, 1 failed, 2 wrong use, 4 not
-    equivalent as --require demands.
+    named earlier. Without RUN, the newest run in this folder is used if it has several models.
+    Exit codes: 0 done, 1 failed, 2 wrong use, 4 not equivalent as --require demands.
     """
     contrast = _contrast(require) if require is not None else None
     result = compare(*_paths(runs), **chosen)
-    if isinstance(result, LogComparison):
-        _print_logs(result, output_format)
+    if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
+        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
+    elif output_format == "json":
+        emit_json(_as_json(result))
     else:
-        _print(result, output_format)
+        print_result(result, output_format)
     if contrast is not None:
         requirement = result.requirement(contrast)
         emit("\n".join((requirement.text, *(f"  {line}" for line in requirement.lines))) + "\n", err=True)
@@ -86,44 +81,12 @@ def _contrast(require: str) -> str:
 def _paths(runs: tuple[str, ...]) -> list[Path]:
     """The runs named, or the newest one where it has models to compare."""
     if runs:
-        return logs_of(runs) or [find_run(run) for run in runs]
+        return [find_run(run) for run in runs]
     path = find_run(None)
     if len(read_manifest(path)["models"]) < 2:
         raise UsageError(f"Name runs to compare: the newest, {path}, has one model alone.")
     emit(f"Newest run: {path}\n", err=True)
     return [path]
-
-
-def _print(result: ComparisonResult, output_format: str) -> None:
-    if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
-        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
-    elif output_format == "json":
-        emit_json(_as_json(result))
-    else:
-        print_result(result, output_format)
-
-
-def _print_logs(result: LogComparison, output_format: str) -> None:
-    """A table for each task, a sentence for each test, then what a careful reader must know."""
-    if output_format == "json":
-        emit_json(
-            {
-                "run": str(result.path),
-                "signature": result.analysis()["signature"],
-                "warnings": list(result.warnings),
-                "findings": [finding.text for finding in result.findings],
-                "tables": result.tables(),
-            }
-        )
-    elif output_format == "text":
-        document = result.document()
-        said = [line for finding in result.findings for line in fold(finding.text, width(), then="  ")]
-        emit(render_text(Document(document.tables), width()) + "\n")
-        emit("\n".join(said) + "\n\n")
-        emit(render_text(Document((), document.notes, document.signature), width()))
-        emit(f"\nComparison: {result.path}\nEvery number is in its tables/*.csv.\n")
-    else:
-        print_result(result, output_format)
 
 
 SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")

@@ -1,4 +1,4 @@
-"""How a log of Inspect holds a run: what `inspect_log` and the tasks write, and `inspect_import` reads.
+"""How a log of Inspect holds a run: what `inspect_log` writes.
 
 Rows stand in a sample as the lines that they are on disk, checksum and all, and so does the manifest: a text
 of a model is a text inside a text, which no viewer takes for anything, and no number is written anew.

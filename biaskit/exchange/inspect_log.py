@@ -45,9 +45,7 @@ def as_inspect(source: Source) -> ExportFiles:
             else:
                 notes.append(f"{unit.label} has no answer{_of(unit)} and gets no log")
     first = next(iter(files), "")
-    notes.append(
-        "inspect view --log-dir FOLDER shows them; biaskit import NEW-RUN *.eval makes a run of them"
-    )
+    notes.append("inspect view --log-dir FOLDER shows them")
     return ExportFiles(files, first, tuple(notes))
 
 

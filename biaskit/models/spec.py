@@ -8,20 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import UsageError, nearest
+from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.huggingface.remembered import identity_in
 from biaskit.models.known import find_known
-from biaskit.models.later import LaterGenerator, LaterScorer
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.api.token_ids import LocalTokenizer
 
-KINDS = ("demo", "hf", "gguf", "openai", "api", "scripted")
+KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
 
 
@@ -62,12 +60,14 @@ def open_scorer(
             scoring=scoring,
             batch_size=local.batch_size,
         )
-    if scoring.estimator == "sampling":
+    if kind == "inspect" and scoring.estimator not in ("auto", "sampling"):
+        raise ModelError(f"{label} is asked through Inspect, which gives texts alone: --estimator sampling.")
+    if scoring.estimator == "sampling" or kind == "inspect":
         from biaskit.models.counting import SampledScorer
 
         # The draws come from the numbers that the exact scorer would use.
         exact = replace(local, dtype="float32") if local.dtype == "auto" else local
-        generator = open_generator(spec, label=label, local=exact, known=known)
+        generator = open_generator(spec, label=label, local=exact, api=api, known=known, account=account)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -76,18 +76,9 @@ def open_scorer(
 
         return ScriptedScorer.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.loading import require_transformers
+    from biaskit.models.huggingface.scorer import TransformersScorer
 
-    def open_now() -> ContinuationScorer:
-        require_transformers()
-        from biaskit.models.huggingface.scorer import TransformersScorer
-
-        return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
-
-    identity = identity_in(known, folder, label=label, spec=spec, local=local, purpose="scoring")
-    if identity is None:
-        return open_now()
-    return LaterScorer(identity, local.batch_size or 0, known.get("rendering") or {}, open_now, scoring)
+    return TransformersScorer(folder, label=label, spec=spec, local=local, scoring=scoring)
 
 
 def open_generator(
@@ -105,6 +96,10 @@ def open_generator(
         from biaskit.models.scripted import ScriptedGenerator
 
         return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
+    if kind == "inspect":
+        from biaskit.models.inspect_model import open_inspect
+
+        return open_inspect(name, label=label, options=_api_options(spec, label, api), account=account)
     if kind in API:
         from biaskit.models.api.opening import open_api_generator
 
@@ -117,18 +112,9 @@ def open_generator(
             batch_size=local.batch_size,
         )
     folder = _find_local(kind, name)
-    from biaskit.models.huggingface.loading import require_transformers
+    from biaskit.models.huggingface.generator import TransformersGenerator
 
-    def open_now() -> TextGenerator:
-        require_transformers()
-        from biaskit.models.huggingface.generator import TransformersGenerator
-
-        return TransformersGenerator(folder, label=label, spec=spec, local=local)
-
-    identity = identity_in(known, folder, label=label, spec=spec, local=local, purpose="generation")
-    if identity is None:
-        return open_now()
-    return LaterGenerator(identity, local.batch_size or 0, known.get("rendering") or {}, open_now)
+    return TransformersGenerator(folder, label=label, spec=spec, local=local)
 
 
 def full_spec(spec: str) -> str:
@@ -178,7 +164,7 @@ def _kind(spec: str) -> tuple[str, str]:
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
-        " api:NAME@URL or scripted:FILE."
+        " api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
 
 
@@ -193,13 +179,13 @@ def _file_hint(spec: str) -> str:
 def _find_local(kind: str, name: str) -> Any:
     """The checked folder of a local model; torch is asked for before a large file is touched."""
     from biaskit.models.huggingface.folder import check_gguf
-    from biaskit.models.huggingface.loading import find_folder, find_transformers
+    from biaskit.models.huggingface.loading import find_folder, require_transformers
 
     if kind == "demo":
         from biaskit.models.huggingface.demo import find_demo, require_demo
 
         require_demo()
-    find_transformers()
+    require_transformers()
     if kind == "demo":
         return find_demo()
     return find_folder(name) if kind == "hf" else check_gguf(expanded(name))

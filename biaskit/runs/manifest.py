@@ -21,10 +21,6 @@ RUN_FORMAT = 1
 COMPARISON = "compare"
 """The engine that a comparison's manifest names: a folder with tables of several runs and no rows."""
 
-LOG_COMPARISON = "compare-logs"
-"""The same of a folder with tables of other tools' logs."""
-COMPARISONS = (COMPARISON, LOG_COMPARISON)
-
 MANIFEST = "manifest.json"
 
 _MANIFEST = Inputs(RunError, most=512 * 2**20, remedy="Restore it from a backup; the rows are unharmed.")
@@ -38,7 +34,7 @@ def is_comparison(path: Path) -> bool:
         manifest = _MANIFEST.json(path / MANIFEST)
     except RunError:
         return False
-    return isinstance(manifest, dict) and manifest.get("engine") in COMPARISONS
+    return isinstance(manifest, dict) and manifest.get("engine") == COMPARISON
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

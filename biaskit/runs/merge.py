@@ -66,8 +66,6 @@ def merge_runs(
                 raise RunError(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
-    for entry in merged["models"].values():
-        entry.pop("rendering", None)  # of one run; the next start holds all rows against what it makes
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
     merged["signature"] = engine.sign(engine.read(merged["resolved"]), merged["models"])
     store_rows(out, merged, _rows(runs, engine.name, skip_bad), lock=lock, skip_bad=skip_bad)

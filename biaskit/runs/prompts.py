@@ -9,7 +9,6 @@ from typing import Any
 from biaskit.errors import BiaskitError, ModelError
 from biaskit.foreign import visible
 from biaskit.models.base import Model
-from biaskit.models.later import AS_IT_IS
 from biaskit.records import Prompt
 from biaskit.runs.store import read_rows, rows_file
 
@@ -91,8 +90,6 @@ class SamePrompts:
 
     def holds(self, row: Row, prompt: Prompt, where: str = "") -> bool:
         """Whether a row answers today's prompt; one that does not is kept in mind. Raises `ModelError`."""
-        if not where and getattr(self._model, "as_stored", False) and prompt.form not in AS_IT_IS:
-            return True  # its rows were held against the same versions of everything that renders them
         if row.get("prompt") == self._model.rendered(prompt):
             return True
         self._others.setdefault(where, {})[_named(row)] = None

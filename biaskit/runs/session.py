@@ -161,11 +161,6 @@ class Session(Generic[M]):
         write_manifest(self.run, self.manifest)
         try:
             yield
-            rendering = getattr(model, "rendering", {})
-            if rendering and label not in self.outcome.failed_models:
-                # Only now: every stored row was held against what these versions make of its prompt.
-                self.manifest["models"][label]["rendering"] = dict(rendering)
-                write_manifest(self.run, self.manifest)
         except AskingStopped as stopped:
             self.outcome.failed_models[label] = str(stopped)
             self.outcome.stopped.add(label)

@@ -75,7 +75,6 @@ _LIST_KEYS = ("model", "occupation", "origin", "gender", "against", "method")
 _LIST = _texts(*_LIST_KEYS)
 _GROUP_KEYS = ("model", "column", "group", "against", "gender", "method")
 _GROUP = _texts(*_GROUP_KEYS)
-_LOG_KEYS = ("tool", "task", "metric", "model_a", "model_b")
 _UNDER_INSTRUCTIONS = TableScope((*_integers("instruction_id"), *_texts("setting")))
 
 _ANSWERS = TableScope(
@@ -191,30 +190,6 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             ),
             keys=(*_BLOCK_KEYS, "job_group", "outcome"),
         ),
-        "probe_factors": TableSchema(
-            parts=(
-                *_BLOCK,
-                *_texts("estimator", "arm", "job_group", "gender"),
-                *_numbers("share", "ci_low", "ci_high", "coverage"),
-                *_integers("n_jobs", "n_frames"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "arm", "job_group", "gender"),
-        ),
-        "probe_wording": TableSchema(
-            parts=(
-                *_BLOCK,
-                *_texts("estimator", "group_a", "group_b", "gender", "frame"),
-                *_numbers("mean", "least", "greatest"),
-                *_integers("n_wordings", "n_same_sign"),
-                *_numbers("same_sign_share", "ci_low", "ci_high"),
-                *_numbers("var_job", "var_frame", "var_wording", "var_job_frame", "var_residual"),
-                *_numbers("wording_share", "wording_share_low", "wording_share_high"),
-                *_integers("n_jobs", "n_frames"),
-                *_END,
-            ),
-            keys=(*_BLOCK_KEYS, "group_a", "group_b", "gender", "frame"),
-        ),
         "tests": TableSchema(
             parts=(
                 *_texts("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
@@ -233,27 +208,6 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
                 *("engine", "family", "quantity", "gender", "model_a", "model_b", "bias_type"),
                 *("setting", "prompt_form", "instruction_a", "instruction_b", "group_a", "group_b", "kind"),
             ),
-        ),
-        "log_tests": TableSchema(
-            parts=(
-                *_texts(*_LOG_KEYS, "kind"),
-                *_integers("n_paired", "n_a"),
-                *_numbers("mean_a", "mean_a_low", "mean_a_high"),
-                *_integers("n_b"),
-                *_numbers("mean_b", "mean_b_low", "mean_b_high"),
-                *_numbers("estimate", "effect_size", "statistic", "dof", "p_value", "p_mid", "p_adjusted"),
-                *_numbers("ci_low", "ci_high", "ci90_low", "ci90_high", "margin"),
-                Column("equivalent", "boolean"),
-                *_integers("n_higher_a", "n_higher_b"),
-                *_integers("n_only_a", "n_only_b", "n_other_input", "n_without_score"),
-                *_texts("verdict"),
-                *_END,
-            ),
-            keys=_LOG_KEYS,
-        ),
-        "log_unpaired": TableSchema(
-            parts=(*_texts(*_LOG_KEYS, "sample"), *_END),
-            keys=(*_LOG_KEYS, "sample"),
         ),
         "associations": TableSchema(
             parts=(

@@ -7,7 +7,7 @@ biaskit names none, and its tables are read as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,13 +43,11 @@ class TableSet:
         run: the folder whose tables/ they go to.
         analysis: what analysis.json says of them: choices, signature, notes.
         notes: what a careful reader must know.
-        after: what is done once the tables stand, such as a file beside them.
     """
 
     run: Path
     analysis: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    after: list[Callable[[], None]] = field(default_factory=list)
     _content: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,8 +92,6 @@ class TableSet:
             raise TableError(
                 f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
             ) from error
-        for act in self.after:
-            act()
         return [*self.notes, *kept]
 
 

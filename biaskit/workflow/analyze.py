@@ -8,7 +8,7 @@ from typing import Any
 
 from biaskit.errors import BiaskitError, RunError, StudyError
 from biaskit.progress import Silent, Watcher, watching
-from biaskit.runs.manifest import COMPARISONS, MANIFEST, draws_of, read_manifest
+from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
 from biaskit.runs.merge import merge_runs
 from biaskit.runs.shards import refuse_shard, shard_of
 from biaskit.runs.store import count_rows, read_rows, rows_file
@@ -120,7 +120,7 @@ def merge(
 
 def _engine(run: Path) -> str:
     engine = read_manifest(run)["engine"]
-    if engine in COMPARISONS:
+    if engine == COMPARISON:
         raise RunError(f"{run} is a comparison, which holds no rows: name one of its runs.")
     if engine not in ANALYSIS_KEYS:
         raise RunError(f"{run} is a run of the engine {engine!r}, which this biaskit does not know.")
@@ -161,9 +161,8 @@ def describe_run(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path)
     engine, models = manifest["engine"], list(manifest["models"])
     about = {"run": str(path), "study": manifest["study"], "models": models, "rows": None, "planned": None}
-    if engine in COMPARISONS:
-        resolved, what = manifest["resolved"], "runs" if engine == COMPARISONS[0] else "logs"
-        about["study"] = f"comparison of {len(resolved[what])} {what}"
+    if engine == COMPARISON:
+        about["study"] = f"comparison of {len(manifest['resolved']['runs'])} runs"
         return about | {"last_write": (path / MANIFEST).stat().st_mtime}
     rows = rows_file(path, engine)
     about["rows"] = done = count_rows(rows)

@@ -114,8 +114,7 @@ def compare(
     """Hold the models of several runs (or of one) against each other, from stored tables alone.
 
     Args:
-        runs: folders or results of either engine; models are compared later named minus earlier named. Or
-            logs of Inspect and lm-eval, or folders of these (docs/integrations.md#logs): a `LogComparison`.
+        runs: folders or results of either engine; models are compared later named minus earlier named.
         out: the comparison's folder; by default biaskit-runs/compare-<8 hex> of what is compared.
         groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
         aliases: a file of two columns, two names of one occupation a line, to join the engines.
@@ -126,25 +125,11 @@ def compare(
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
-    if logs := _logs_of(runs, groups, aliases):
-        from biaskit.workflow.compare_logs import compare_log_files
-
-        return compare_log_files(logs, out=out, settings=settings)
     paths = [run_path(run) for run in runs]
     with watching(None) as seen:
         make_fit(paths, seen)
     collection = gather(paths)
     return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
-
-
-def _logs_of(runs: Sequence[Any], groups: Sequence[str], aliases: object) -> list[Path]:
-    """The logs of other tools that are named in place of runs."""
-    from biaskit.workflow.compare_logs import logs_of  # which builds on this module
-
-    logs = logs_of(runs)
-    if logs and (groups or aliases is not None):
-        raise UsageError("--group and --aliases are for runs: logs are compared model by model.")
-    return logs
 
 
 def compare_gathered(

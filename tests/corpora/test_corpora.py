@@ -707,7 +707,7 @@ RIGHT = template(bias_type="implicit", question="Met a [JOB]?", opening="I met a
         ),
         (
             "t.toml, template 1: unknown key 'openning'. Did you mean 'opening'?"
-            " Known: bias_type, question, opening, expressions, frame, factors.",
+            " Known: bias_type, question, opening, expressions, frame.",
             "t.toml",
             template(bias_type="implicit", question="A [JOB]?", openning="Yes."),
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import logging
 import os
@@ -30,30 +29,15 @@ class Placement:
     dtype: str  # float32, bfloat16, float16
 
 
-def find_transformers() -> None:
-    """Raise the line that installs torch and transformers where one is missing; neither is imported."""
-    for name in ("torch", "transformers"):
-        try:
-            found = importlib.util.find_spec(name)
-        except ImportError:
-            found = None
-        if found is None:
-            raise _not_installed(name)
-
-
-def _not_installed(name: str | None) -> MissingExtraError:
-    return MissingExtraError(
-        f"Local models need torch and transformers, and {name} is not installed: {INSTALL_LOCAL}"
-    )
-
-
 def require_transformers() -> Any:
     """The transformers module, or the line that installs it."""
     try:
         import torch  # noqa: F401
         import transformers
     except ImportError as error:
-        raise _not_installed(error.name) from error
+        raise MissingExtraError(
+            f"Local models need torch and transformers, and {error.name} is not installed: {INSTALL_LOCAL}"
+        ) from error
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     return transformers
@@ -71,7 +55,7 @@ def find_folder(name: str) -> ModelFolder:
 
 def _fetch(repository: str, revision: str | None) -> Path:
     """The snapshot of a hub model in the hub's own cache; downloads what is missing."""
-    find_transformers()
+    require_transformers()
     from huggingface_hub import errors, snapshot_download
 
     wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]

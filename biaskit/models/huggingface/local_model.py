@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 
@@ -13,14 +13,21 @@ from biaskit.foreign import visible
 from biaskit.models.huggingface.folder import ModelFolder, has_template
 from biaskit.models.huggingface.loading import load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.memory import affordable
-from biaskit.models.huggingface.remembered import FORMS, Purpose, rendering_versions, revision_of
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.huggingface.template import start_early
 from biaskit.models.huggingface.threads import Look, follow_load
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
-from biaskit.records import Answered, ModelIdentity, Prompt
+from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
 
+Purpose = Literal["scoring", "generation"]
+FORMS: Mapping[tuple[Purpose, bool], tuple[PromptForm, ...]] = {
+    ("scoring", False): ("raw",),
+    ("scoring", True): ("raw", "chat-prefill", "chat-continue"),
+    ("generation", False): ("raw", "completion"),
+    ("generation", True): ("chat", "raw", "completion"),
+}
+"""(what a model is opened for, whether it has a chat template) → the prompt forms it takes, best first."""
 R = TypeVar("R")
 A = TypeVar("A")
 
@@ -69,7 +76,7 @@ class LocalModel:
                 **parts,
                 "architecture": ", ".join(architectures) or self._config.model_type,
                 "device": self.placement.device,
-                "revision": revision_of(folder),
+                "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
             },
         )
         self._model: Any = None
@@ -106,13 +113,6 @@ class LocalModel:
     def rendered(self, prompt: Prompt) -> str:
         """Through the chat template, where the form has one."""
         return self._renderer.render(prompt)
-
-    @property
-    def rendering(self) -> Mapping[str, Any]:
-        """What a run keeps of a chat template beside its digest, so that a later start need not open it."""
-        if not self._renderer.has_template:
-            return {}
-        return {"versions": rendering_versions(), "system_role": self._renderer.takes_system}
 
     def used(self) -> Mapping[str, float | None]:
         """Nothing is paid for."""

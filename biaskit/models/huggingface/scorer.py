@@ -27,7 +27,6 @@ from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepar
 from biaskit.models.huggingface.rendering import boundary_vocabulary
 from biaskit.models.huggingface.states import NodeStates
 from biaskit.models.huggingface.tree import Windows
-from biaskit.models.later import estimator_of_local
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
@@ -76,7 +75,9 @@ class TransformersScorer(NodeStates):
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The model is in process: its own probabilities, in every form it takes, unless degraded."""
-        return estimator_of_local(self.identity, self.scoring, form)
+        if form not in self.identity.forms:
+            raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
+        return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""

@@ -11,7 +11,6 @@ from biaskit.report.content import Content
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.quantities import OF_FACTORS
 from biaskit.tables.query import Row, contrast_of, first, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 from biaskit.wording import points, short
@@ -112,8 +111,6 @@ def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
     A t interval over few jobs goes beyond what two shares can differ by; tests.csv keeps the test's own.
     """
     low, high = row[f"{interval}_low"], row[f"{interval}_high"]
-    if contrast_of(row) in OF_FACTORS:  # differences of differences, ended where those end
-        return low, high
     if str(row.get("quantity", "")).endswith("share"):
         low, high = max(low, -1.0), min(high, 1.0)
     return low, high

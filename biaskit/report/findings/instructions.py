@@ -1,7 +1,4 @@
-"""Whether instructions help, whether a dialogue matters, and what the framing of a question changes.
-
-See docs/methods.md#contrasts and docs/methods.md#factors.
-"""
+"""Whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from biaskit.report.findings.finding import (
     shared,
     tests,
 )
-from biaskit.report.findings.say import claims_of, of_block
 from biaskit.report.findings.sentence import (
     RESTATED,
     WEAKER,
@@ -34,8 +30,7 @@ from biaskit.report.findings.sentence import (
     why,
     within,
 )
-from biaskit.tables.quantities import OF_FACTORS
-from biaskit.tables.query import Row, defined, distinct, grouped, where
+from biaskit.tables.query import Row, defined, distinct, where
 from biaskit.wording import count, short
 
 CHANGE = Kind(
@@ -47,7 +42,7 @@ CHANGE = Kind(
         "{cause} makes {model} say {who} {amount} {more} often for {jobs}.",
     ),
 )
-"""What one instruction, level, dialogue or framing clearly changes for a group of jobs."""
+"""What one instruction, level, or dialogue clearly changes for a group of jobs."""
 CAUSES = {
     "instructions": ("instruction {name}", "instruction", "instructions"),
     "levels": ("the instruction level “{name}”", "level of instructions", "levels of instructions"),
@@ -56,60 +51,9 @@ CAUSES = {
 """Contrast → what makes the change, and what is counted."""
 
 
-def _of_factor(lead: str) -> Kind:
-    return Kind(
-        question="help",
-        lead="{opening}, ",
-        what=f"what “{{name}}” changes in {lead}",
-        one={
-            "higher": (
-                f"“{{name}}” raises {lead} by {{amount}}{{ends}}.",
-                f"“{{name}}” raises {lead} by {{amount}}.",
-            ),
-            "lower": (
-                f"“{{name}}” lowers {lead} by {{amount}}{{ends}}.",
-                f"“{{name}}” lowers {lead} by {{amount}}.",
-            ),
-            "equivalent": (f"“{{name}}” leaves {lead} about the same{{within}}.",),
-            "no-clear-difference": (f"no clear change by “{{name}}” of {lead}.",),
-        },
-        many={
-            "higher": f"show a larger {lead[4:]} under “{{name}}”",
-            "lower": f"show a smaller {lead[4:]} under “{{name}}”",
-            "equivalent": f"show about the same {lead[4:]} under “{{name}}”",
-            "no-clear-difference": f"show no clear change of {lead} by “{{name}}”",
-        },
-        after={"higher": "larger", "lower": "smaller"},
-    )
-
-
-BETWEEN, INSIDE = _of_factor("the lead of {a} over {b}"), _of_factor("the share of {who} for {a}")
-INTERACTION = Kind(
-    question="help",
-    lead="{opening}, ",
-    what="“{name}” against “{other}”",
-    one={
-        **directed(
-            "what “{name}” and “{other}” change lies {amount} apart{ends}.",
-            "“{name}” and “{other}” clearly change different amounts.",
-        ),
-        "equivalent": ("“{name}” and “{other}” change about the same{within}.",),
-        "no-clear-difference": ("no clear difference between what “{name}” and “{other}” change.",),
-    },
-    many={
-        **dict.fromkeys(DIRECTED, "clearly change by “{name}” otherwise than by “{other}”"),
-        "equivalent": "change about the same by “{name}” and by “{other}”",
-        "no-clear-difference": "show no clear difference between what “{name}” and “{other}” change",
-    },
-    after={"higher": "apart", "lower": "apart the other way"},
-)
-"""One factor's effect where another factor has one level, against where it has another."""
-
-
 def instructions(content: Content) -> Iterator[Said]:
-    """Debiasing instructions, their levels, a dialogue; then factors of framing and their interactions."""
-    blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
-    for block in blocks:
+    """Debiasing instructions, their levels, and a dialogue."""
+    for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
         for name in CAUSES:
             setting = "dialogue-plain" if name == "settings" else block.setting
             rows = _effects(block, name, setting)
@@ -117,9 +61,6 @@ def instructions(content: Content) -> Iterator[Said]:
                 block, name, [row for row in rows if name != "settings" or row["instruction_a"] == "0"]
             )
         yield from _in_dialogue(block)
-    for block in blocks:
-        for name in OF_FACTORS:
-            yield from _factors(block, name)
 
 
 def _effects(block: ProbeBlock, name: str, setting: str, quantity: str = "share") -> list[Row]:
@@ -204,24 +145,3 @@ def _in_dialogue(block: ProbeBlock) -> Iterator[Said]:
         text = sentence(text, opening=block.opening(), k=str(clear), n=n, are=are)
         using = measured(block, distinct(rows, "model_a"), rows)
         yield said(text, "debiasing", "help", measured=using, about=_about(block), strength=RESTATED)
-
-
-def _factors(block: ProbeBlock, name: str) -> Iterator[Said]:
-    """For each factor: what it does to the difference between groups, or in a group where that is clearer."""
-    scope = {"bias_type": block.bias_type, "setting": block.setting, "prompt_form": block.form}
-    rows = where(block.part.tables.get("tests", ()), **scope, gender=block.gender)
-    # Effects under an instruction stand in the file alone.
-    rows = [row for row in tests(rows, "share", "crossed", name) if ": " not in row["instruction_a"]]
-    for effect in grouped(rows, "instruction_a", "instruction_b").values():
-        inside = [row for row in effect if row["group_a"] == row["group_b"]]
-        between = [row for row in effect if row["group_a"] != row["group_b"]]
-        clear = [row for row in (*between, *inside) if outcome_of(row) in DIRECTED]
-        if name == "factors" and len(block.models) == 1 and clear and clear[0] in inside:
-            row = max(clear, key=lambda row: abs(row["estimate"]))
-            yield _of_one(block, row, "“{name}”", block.topic)
-        elif claims := claims_of(block, between or inside):
-            kind = INTERACTION if name == "interactions" else BETWEEN if between else INSIDE
-            row = (between or inside)[0]
-            yield of_block(
-                kind, block, claims, name=Foreign(row["instruction_a"]), other=Foreign(row["instruction_b"])
-            )

@@ -1,4 +1,4 @@
-"""Who a model says: between groups of jobs, against parity, and how far that hangs on the wording."""
+"""Who a model says: between groups of jobs, and against parity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured, one_group
 from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
-from biaskit.report.findings.finding import MEASURED, Outcome, outcome_of, parts_of, tests
+from biaskit.report.findings.finding import MEASURED, outcome_of, parts_of, tests
 from biaskit.report.findings.sentence import (
     DETAIL,
     Foreign,
@@ -18,10 +18,9 @@ from biaskit.report.findings.sentence import (
     who,
     why,
 )
-from biaskit.report.render.framing import EVERY_FRAME, line_of_wording
 from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row, defined, extremes, grouped, where
-from biaskit.wording import count, number_range, percent, points_range, share_with_interval
+from biaskit.wording import count, number_range, percent, share_with_interval
 
 _OFTEN = "say {who} %s often for {a} than for {b}"
 GROUPS = Kind(
@@ -75,12 +74,11 @@ DECIDED = (*MEASURED, "not-identified")
 
 
 def say(content: Content) -> Iterator[Said]:
-    """What the prober found between groups of jobs, how far that hangs on wording, then against parity."""
+    """What the prober found between groups of jobs, then against parity."""
     blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
     for block in blocks:
         yield from _groups(block)
     for block in blocks:
-        yield from _wording(block)
         yield from _asymmetry(block)
         if content.reference in ("parity", "both"):
             yield from _parity(block)
@@ -176,47 +174,7 @@ def _shares(block: ProbeBlock, test: Row | None) -> Iterator[Said]:
         )
 
 
-# --- what it hangs on, and parity ------------------------------------------------------------------------
-
-
-def _wording(block: ProbeBlock) -> Iterator[Said]:
-    """How many paraphrases agree on the sign, of each pair of groups."""
-    table = block.part.tables.get("probe_wording", ())
-    rows = where(table, **block.scope, gender=block.gender, frame=EVERY_FRAME)
-    rows = [row for row in rows if row["group_b"] and row["model"] in block.models]
-    for pair in dict.fromkeys((row["group_a"], row["group_b"]) for row in rows):
-        own = [row for row in rows if (row["group_a"], row["group_b"]) == pair]
-        known = [row for row in defined(own, "n_same_sign") if row["n_wordings"]]
-        models = [row["model"] for row in known or own]
-        pieces: dict[str, Piece] = {
-            **block.pair(own[0]),
-            "opening": block.opening(models),
-            "whose": Foreign(models[0], after="’s") if len(models) == 1 else f"{len(models)} models’",
-            "n": number_range(sorted(row["n_same_sign"] for row in known)) if known else "",
-            "m": number_range(sorted(row["n_wordings"] for row in known)) if known else "",
-            "why": why(own[0]),
-        }
-        text = sentence(
-            *_SAME_WAY
-            if known
-            else ("{opening}, how {whose} difference hangs on wording is not measured ({why}).",),
-            **pieces,
-        )
-        notes = [_wordings(row) for row in known[:1]] if len(models) == 1 else []
-        using = measured(block, models, own, *notes)
-        verdict: Outcome = "shown" if known else "not-measured"
-        yield said(text, block.topic, "say", verdict, using, about=about(block))
-
-
-_SAME_WAY = (
-    "{opening}, {whose} difference between {a} and {b} goes one way in {n} of {m} paraphrases.",
-    "{opening}, {whose} difference between groups goes one way in {n} of {m} paraphrases.",
-)
-
-
-def _wordings(row: Row) -> str:
-    ends = points_range(row["least"], row["greatest"])
-    return f"{ends} points from one paraphrase to another; {line_of_wording(row).rstrip('.')}"
+# --- asymmetry and parity ------------------------------------------------------------------------
 
 
 def _asymmetry(block: ProbeBlock) -> Iterator[Said]:

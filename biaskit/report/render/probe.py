@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.report.render.framing import factor_tables, wording_tables
 from biaskit.report.said_next import line_of_the_rest
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 from biaskit.wording import count, people, percent, percent_range
@@ -45,8 +44,6 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
             for (bias_type, setting), rows in _tables_of(groups)
         ]
     )
-    made += factor_tables([(g, LETTERS.get(g, g)) for g in frame.groups], frame.first, tables)
-    made += wording_tables(frame.first, tables.get("probe_wording", []))
     made += outcome_tables(tables.get("probe_outcomes", []))
     return Document(tuple(made), tuple(notes), signature)
 

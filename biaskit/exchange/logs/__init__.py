@@ -1,1 +1,0 @@
-"""Logs that other tools wrote, sample by sample: read, gathered, paired."""
