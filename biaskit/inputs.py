@@ -141,9 +141,7 @@ def digest_of_file(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def unpacked(
-    path: Path, *, packed: bool | None = None, start: int = 0
-) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+def unpacked(path: Path, *, packed: bool | None = None, start: int = 0) -> Iterator[io.BufferedReader]:
     """A regular file as a stream, unpacked where it is gzip's.
 
     Args:
@@ -154,7 +152,7 @@ def unpacked(
     """
     with opened(path) as file:
         is_packed = path.suffix.lower() == ".gz" if packed is None else packed
-        stream = gzip.GzipFile(fileobj=file) if is_packed else file
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=file)) if is_packed else file
         stream.seek(start)
         yield stream
 
