@@ -152,7 +152,9 @@ def unpacked(path: Path, *, packed: bool | None = None, start: int = 0) -> Itera
     """
     with opened(path) as file:
         is_packed = path.suffix.lower() == ".gz" if packed is None else packed
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=file)) if is_packed else file
+        stream: io.BufferedReader[Any] = file
+        if is_packed:
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=file))
         stream.seek(start)
         yield stream
 
