@@ -19,7 +19,6 @@ from biaskit.progress import sign_of_life, tell
 COMMANDS = {
     "probe": "measure the probability that a model says he, she or they of a job",
     "personas": "see whom a model writes about when the prompt names no gender, and how",
-    "plan": "see which differences a design would show, and what it takes to show one",
     "analyze": "rebuild every table from stored rows, or analyze your own texts",
     "compare": "set models side by side, with tests between them",
     "gate": "hold runs against a policy: exit code 4 unless all of it holds",
