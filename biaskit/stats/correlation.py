@@ -26,7 +26,8 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     below = np.sqrt(np.square(dx).sum(axis=-1) * np.square(dy).sum(axis=-1))
     spread = [np.ptp(v, axis=-1) > NO_SPREAD * np.abs(v).max(axis=-1) for v in (x, y)]
     r = np.divide((dx * dy).sum(axis=-1), below, out=np.full_like(below, np.nan), where=spread[0] & spread[1])
-    return np.clip(r, -1.0, 1.0)
+    clipped: FloatArray = np.clip(r, -1.0, 1.0)
+    return clipped
 
 
 def slope_test(x: FloatArray, y: FloatArray) -> TTest:
