@@ -17,8 +17,8 @@ from biaskit.files import (
     digest_of,
     files_of,
     is_intact,
-    opened_together,
     read_record,
+    read_together,
     write_set,
 )
 from biaskit.inputs import parse_json
@@ -150,35 +150,31 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     Raises `RunError` where there are none, `UnfitError` where one of them is not as it was written.
     """
     folder, faults, tables = run / TABLES, [], {}
-    wanted = sorted(name for name in SCHEMAS if name in names)
-    files = [ANALYSIS, *(f"{name}.csv" for name in wanted), *(f"{name}.json" for name in ALONE)]
+    wanted = [f"{name}.csv" for name in sorted(SCHEMAS) if name in names]
     try:
-        with opened_together(folder, files) as reading:
-            analysis = _analysis_of(run, reading[ANALYSIS]())
-            trusted = is_intact(analysis)
-            if not trusted:
-                faults.append(f"{ANALYSIS} was changed after the analysis")
-            stated = files_of(analysis)
-            for name in wanted:
-                file = f"{name}.csv"
-                if name not in ALONE and file not in stated:
-                    continue  # a file that is no table of this set, whoever put it there
-                content = reading[file]()
-                if name in ALONE and content is not None:
-                    _check_alone(run, name, content, reading[f"{name}.json"]())
-                elif name not in ALONE and digest_of(content) != stated[file]:
-                    faults.append(f"{file} {'is gone' if content is None else 'is not as it was written'}")
-                    continue
-                if content is not None:
-                    tables[name] = content
+        stored = read_together(folder, [ANALYSIS, *wanted, *(f"{name}.json" for name in ALONE)])
     except OSError as error:
         raise RunError(f"{error.filename or folder} cannot be read: {error.strerror or error}.") from error
+    analysis = _analysis_of(run, stored[ANALYSIS])
+    stated = files_of(analysis)
+    if not is_intact(analysis):
+        faults.append(f"{ANALYSIS} was changed after the analysis")
+    for name in wanted:
+        table, content = name.removesuffix(".csv"), stored[name]
+        if table in ALONE:
+            if content is not None:
+                _check_alone(run, table, content, stored[f"{table}.json"])
+                tables[table] = content
+        elif name not in stated:
+            continue  # a file that is no table of this set, whoever put it there
+        elif content is None or digest_of(content) != stated[name]:
+            faults.append(f"{name} {'is gone' if content is None else 'is not as it was written'}")
+        else:
+            tables[table] = content
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        remedy = f"`biaskit analyze {run}` makes the tables again"
-        if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
-            remedy = "give the compare command again"
-        raise UnfitError(f"{folder}: {faults[0]}{more}", remedy, analysis if trusted else None)
+        trusted = analysis if is_intact(analysis) else None
+        raise UnfitError(f"{folder}: {faults[0]}{more}", _remedy(run), trusted)
     return StoredSet(run, analysis, tables)
 
 
@@ -209,3 +205,9 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
         file = run / TABLES / ANALYSIS
         raise RunError(f"{file} cannot be read{why}; `biaskit analyze {run}` makes the tables again.")
     return analysis
+
+
+def _remedy(run: Path) -> str:
+    if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
+        return "give the compare command again"
+    return f"`biaskit analyze {run}` makes the tables again"
