@@ -195,7 +195,7 @@ def empty_table(
     return _frame({column: [] for column in layout})
 
 
-def _frame(values: Mapping[Column, Sequence[object]]) -> pd.DataFrame:
+def _frame(values: Mapping[Column, list[Any]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(
@@ -209,7 +209,7 @@ def _content(path: Path) -> bytes:
     return _TABLE.content(path)
 
 
-def _values_by_column(path: Path, content: bytes) -> dict[Column, list[object]]:
+def _values_by_column(path: Path, content: bytes) -> dict[Column, list[Any]]:
     # Not pandas' reader: it fills up a row that is too short, and takes a field too many for an index.
     try:
         text = content.decode("utf-8", errors="surrogatepass")
