@@ -72,8 +72,8 @@ def test_other_processes_train_the_same_and_end_with_the_context(
     corpus = random_corpus()
     found = train_seeds(corpus, [5, 1, 3])
     assert equal(found, [train(corpus, seed=seed, epochs=2) for seed in (5, 1, 3)])
-    with module.training(corpus, [6, 7, 8]):
-        pass
+    with module.training(corpus, [6, 7, 8, 9]) as models:
+        next(models)
 
 
 @pytest.mark.parametrize(
