@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from biaskit.workflow.forms import forms
     from biaskit.workflow.gate import gate
     from biaskit.workflow.imported import analyze_texts
-    from biaskit.workflow.logged import import_log
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
-    from biaskit.workflow.plan import plan
     from biaskit.workflow.probe import ProbeResult, probe, score_continuations
     from biaskit.workflow.report import report
     from biaskit.workflow.verify import verify
@@ -59,11 +57,9 @@ _FACE = {
     "forms": "biaskit.workflow.forms",
     "gate": "biaskit.workflow.gate",
     "import_answers": "biaskit.workflow.batch_answers",
-    "import_log": "biaskit.workflow.logged",
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
-    "plan": "biaskit.workflow.plan",
     "probe": "biaskit.workflow.probe",
     "report": "biaskit.workflow.report",
     "score_continuations": "biaskit.workflow.probe",
@@ -87,11 +83,9 @@ __all__ = [
     "forms",
     "gate",
     "import_answers",
-    "import_log",
     "load",
     "marked_words",
     "personas",
-    "plan",
     "probe",
     "report",
     "score_continuations",

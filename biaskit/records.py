@@ -55,8 +55,7 @@ class Template:
     question: str
     opening: str = ""
     expressions: str | None = None  # name of an expression set; None: the bias type's own
-    frame: str | None = None  # what templates that differ in wording or framing alone have in common
-    factors: tuple[tuple[str, str], ...] = ()  # (factor, its level here), in the order of the file
+    frame: str | None = None  # templates of one frame are averaged, and count as one
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,9 @@ from contextlib import closing
 import click
 
 from biaskit.cli.options import examples, option
-from biaskit.cli.output import FINISHED_WITH_MISSING, print_result
+from biaskit.cli.output import FINISHED_WITH_MISSING
 from biaskit.cli.terminal import TerminalWatcher, emit
-from biaskit.errors import UsageError
 from biaskit.workflow.batch_answers import import_answers
-from biaskit.workflow.logged import are_logs, import_log
 
 
 @click.command(
@@ -20,29 +18,21 @@ from biaskit.workflow.logged import are_logs, import_log
     epilog=examples(
         "biaskit probe openai:NAME --write-requests requests.jsonl",
         "biaskit import RUN output.jsonl errors.jsonl",
-        "biaskit import NEW-RUN explicit.eval implicit.eval",
     ),
 )
 @click.argument("run")
 @click.argument("answers", nargs=-1, required=True, metavar="ANSWERS...")
 @option("--accept-drift", None, "Take answers of several models.", is_flag=True)
 def command(run: str, answers: tuple[str, ...], accept_drift: bool) -> None:
-    """Put ANSWERS to the requests of RUN in, or make a new RUN of logs of Inspect.
+    """Put ANSWERS to the requests of RUN in.
 
     ANSWERS are what a batch service made of --write-requests, as JSON Lines, also .gz: OpenAI's output and
     error files, the output of vLLM's run-batch, rows of Ray's processors, or answers with custom_id beside
-    them. Every answer is checked as a live one is; importing again changes nothing. Or they are logs (.eval,
-    .json) that `biaskit export --to inspect` or the task biaskit/occugender made, of one run.
+    them. Every answer is checked as a live one is; importing again changes nothing.
 
     Exit codes: 0 all used, 1 failed, 2 wrong use, 3 some are no rows.
     """
     with closing(TerminalWatcher(assume_yes=False)) as watcher:
-        if are_logs(answers):
-            if accept_drift:
-                raise UsageError("--accept-drift goes with the answers of a batch service.")
-            result = import_log(run, *answers, watcher=watcher)
-            print_result(result, "text")
-            return
         imported = import_answers(run, *answers, accept_drift=accept_drift, watcher=watcher)
     emit("".join(f"{note[0].upper()}{note[1:]}.\n" for note in imported.notes))
     if not imported.complete:

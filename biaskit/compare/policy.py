@@ -13,7 +13,7 @@ from biaskit.inputs import Inputs
 from biaskit.tables.quantities import QUANTITIES
 
 CONTRASTS = (
-    *("models", "groups", "instructions", "levels", "settings", "factors", "interactions", "bias-types"),
+    *("models", "groups", "instructions", "levels", "settings", "bias-types"),
     *("genders", "labour", "gaps"),
 )
 WHERE: Final = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")

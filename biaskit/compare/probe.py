@@ -119,6 +119,7 @@ def pair_rows(
             _count_alone(arm, members, there, left)
             continue
         note = _cut(there, common)
+        common = [block.by_frame(members[0].asked.frames(arm.bias_type)) for block in common]
         scope = _scope(pair, arm, quantity, contrast)
         rows += _rows(pair, scope, common, members[0], margins, note)
     return rows, left

@@ -29,6 +29,16 @@ class PromptTexts:
             self._templates[place] = [texts, sorted([str(group), str(text)] for group, text in expressions)]
         return self._templates[place]
 
+    def frames(self, bias_type: str) -> dict[int, str]:
+        """Template → its frame, of those that have one."""
+        named = self.question.get("frame of", {}).items()
+        return {
+            int(template): frame
+            for name, frame in named
+            for kind, _, template in [name.partition(" template ")]
+            if kind == bias_type
+        }
+
     def instruction(self, number: int) -> object:
         """An instruction's text; 0 is none."""
         return self._texts(f"instruction {number}") if number else None

@@ -17,7 +17,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from biaskit.corpora.frames import check_frames, factors_of
 from biaskit.corpora.rows import SourceLayout, read_source_rows, stream_source_rows
 from biaskit.corpora.sources import (
     SourceRow,
@@ -73,7 +72,7 @@ _TEMPLATES = SourceLayout(
     kind="templates",
     table="template",
     required=("bias_type", "question"),
-    optional=("opening", "expressions", "frame", "factors"),
+    optional=("opening", "expressions", "frame"),
     top=("slot",),
     from_line=_template_of_line,
 )
@@ -128,9 +127,9 @@ def _named_twice(source: str | Path, row: SourceRow, name: str, before: str, pla
 def load_templates(source: str | Path) -> Templates:
     """Templates with their ids, which count within a bias type, and their slot.
 
-    .toml with `slot` and `[[template]]` tables of bias_type, question, opening, expressions, frame and
-    factors; .csv with these columns, but for factors; .txt with a template a line, where a tab parts the
-    question from the opening of an implicit one. The slot of .csv and .txt is [JOB].
+    .toml with `slot` and `[[template]]` tables of bias_type, question, opening, expressions and frame;
+    .csv with these columns; .txt with a template a line, where a tab parts the question from the opening of
+    an implicit one. The slot of .csv and .txt is [JOB].
     """
     top, rows = stream_source_rows(source, _TEMPLATES)
     slot = _slot(top)
@@ -141,7 +140,6 @@ def load_templates(source: str | Path) -> Templates:
         count[bias_type] += 1
         here = SourceRow(f"{row.where} ({bias_type} {count[bias_type]})", row.values)
         templates.append(_template(here, bias_type, count[bias_type], slot))
-    check_frames(templates, top.where)
     return Templates(slot, tuple(templates))
 
 
@@ -322,7 +320,7 @@ def _template(row: SourceRow, bias_type: BiasType, number: int, slot: str) -> Te
     question, opening = text_of(row, "question", required=True), text_of(row, "opening")
     expressions = label_of(row, "expressions") if row.values.get("expressions") else None
     frame = label_of(row, "frame") if row.values.get("frame") else None
-    template = Template(number, bias_type, question, opening, expressions, frame, factors_of(row))
+    template = Template(number, bias_type, question, opening, expressions, frame)
     _check_template(template, slot, row.where)
     return template
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import UsageError, nearest
+from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.api.token_ids import LocalTokenizer
 
-KINDS = ("demo", "hf", "gguf", "openai", "api", "scripted")
+KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
 
 
@@ -60,12 +60,14 @@ def open_scorer(
             scoring=scoring,
             batch_size=local.batch_size,
         )
-    if scoring.estimator == "sampling":
+    if kind == "inspect" and scoring.estimator not in ("auto", "sampling"):
+        raise ModelError(f"{label} is asked through Inspect, which gives texts alone: --estimator sampling.")
+    if scoring.estimator == "sampling" or kind == "inspect":
         from biaskit.models.counting import SampledScorer
 
         # The draws come from the numbers that the exact scorer would use.
         exact = replace(local, dtype="float32") if local.dtype == "auto" else local
-        generator = open_generator(spec, label=label, local=exact, known=known)
+        generator = open_generator(spec, label=label, local=exact, api=api, known=known, account=account)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -94,6 +96,10 @@ def open_generator(
         from biaskit.models.scripted import ScriptedGenerator
 
         return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
+    if kind == "inspect":
+        from biaskit.models.inspect_model import open_inspect
+
+        return open_inspect(name, label=label, options=_api_options(spec, label, api), account=account)
     if kind in API:
         from biaskit.models.api.opening import open_api_generator
 
@@ -158,7 +164,7 @@ def _kind(spec: str) -> tuple[str, str]:
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
-        " api:NAME@URL or scripted:FILE."
+        " api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.files import check_replaceable, write_or_refuse
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
-from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
-from biaskit.probe.frames import frame_layouts, notes_of_frames
-from biaskit.probe.near_misses import FILE, MARK, near_misses, notes_of, suggested
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
+from biaskit.probe.rows import fault_of
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.probe.ways import LOW, mean_coverage
@@ -51,7 +48,7 @@ def effects_of(cells: Sequence[CellShares], design: ProbeDesign) -> dict[str, li
         interval=study.interval,
         margins=study.margin,
         seed=study.seed,
-        layouts=frame_layouts(design.templates),
+        frames=design.frames,
     )
 
 
@@ -79,11 +76,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
     notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
-    notes += notes_of_frames(frame_layouts(design.templates))
     notes += _low_coverage(cells, manifest["models"])
-    near = near_misses(made["probe_next"], cells, design)
-    notes += notes_of(near)
-    tables.after.append(partial(_suggest, run, suggested(near, design)))
     if stored.n_open:
         notes.append(
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
@@ -105,20 +98,6 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         "versions": manifest["versions"],
     }
     return tables
-
-
-def _suggest(run: Path, content: str | None) -> None:
-    """Leave the suggested expressions in the run's folder; without any, take away those of before."""
-    path = run / FILE
-    check_replaceable(path, "list of suggested expressions", (".toml",), _is_suggested)
-    if content is not None:
-        write_or_refuse(path, content.encode("utf-8"))
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _is_suggested(content: bytes) -> bool:
-    return content.startswith(MARK.encode("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +168,7 @@ def _why_not(
     """Why a row cannot be the answer of its cell; None where it can."""
     if found is not None or (drawn and row.get("round", 0) in drawn):
         return "another row answers the same cell"
-    return why_not(row, design.expressions[cell.bias_type, cell.template_id])
+    return fault_of(row, design.expressions[cell.bias_type, cell.template_id])
 
 
 _ANSWERED = ("k", "listed", "listed_next", "draws", "counts")

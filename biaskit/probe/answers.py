@@ -79,7 +79,7 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
     """
     kinds = _kinds(answers.design)
     found = {cell: answers.cells[cell] for cell in cells if cell in answers.cells}
-    blocks = _blocks(found, kinds)
+    blocks = _blocks(found, kinds, answers.design.frames)
     group_of = {cell.job: cell.job_group for cell in found}
     rows: list[Row] = []
     for block in blocks.values():
@@ -100,7 +100,9 @@ def _kinds(design: ProbeDesign) -> list[_Said]:
     ]
 
 
-def _blocks(of_cells: Mapping[Cell, Counter[_Said]], kinds: list[_Said]) -> dict[Arm, CrossedCells]:
+def _blocks(
+    of_cells: Mapping[Cell, Counter[_Said]], kinds: list[_Said], frames: Mapping[str, Mapping[int, str]]
+) -> dict[Arm, CrossedCells]:
     """Cells as blocks of jobs × templates, counts for masses and the number of answers for coverage.
 
     A pair without answers is a gap, as a failed cell is.
@@ -122,13 +124,14 @@ def _blocks(of_cells: Mapping[Cell, Counter[_Said]], kinds: list[_Said]) -> dict
             n = counts.total()
             said = [_count(counts, kind) for kind in kinds]
             values[i] = [*said, *(x / n for x in said), n]
-    return cross(
+    blocks = cross(
         [arm for arm, _, _ in places],
         [job for _, job, _ in places],
         [template for _, _, template in places],
         ["answers"] * len(places),
         values,
     )
+    return {arm: block.by_frame(frames.get(arm.bias_type, {})) for arm, block in blocks.items()}
 
 
 def _count(counts: Counter[_Said], kind: _Said) -> int:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from biaskit.probe.frames import FrameLayout, effects_of, shares_of_arms, sides_of
 from biaskit.records import NO_INSTRUCTION
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
     MALE_DOMINATED,
     Arm,
-    CellValues,
     CrossedCells,
     complete_in_all,
     group_pairs,
@@ -35,7 +33,6 @@ class Choices:
     levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its instructions
     margins: Mapping[str, float]  # quantity → margin of equivalence
     seed: int
-    layouts: Mapping[str, FrameLayout] = field(default_factory=dict)  # bias type → its frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,6 @@ def contrast_rows(
     - instructions, levels: an instruction, or the mean of a level's instructions, minus none.
     - settings: dialogue minus plain at every instruction; `instruction_effect`: the same difference of
       (instruction minus none).
-    - factors, interactions: a level of a factor minus its baseline, on the same frames, and how much that
-      differs between the levels of another factor; within each job group, and between two of them.
     - bias-types: implicit minus explicit at every instruction and setting, an estimate only.
     - labour: jobs' mean share of the contrast's first group on their labour share, over all jobs and
       within each job group, at every instruction and setting.
@@ -70,8 +65,7 @@ def contrast_rows(
     p-values are not adjusted here: that needs the whole file.
     """
     study = _Study(blocks, group_of, labour_of, choices)
-    within = (_instructions, _levels, _settings, _effects, _factors)
-    makers = (_groups, _asymmetry, *within, _bias_types, _labour)
+    makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)
     return [row for maker in makers for row in maker(study)]
 
 
@@ -196,41 +190,6 @@ def _effects(study: _Study) -> Iterator[Row]:
             a = with_dialogue[k, rows] - no_dialogue[k, rows]
             b = with_plain[k, rows] - no_plain[k, rows]
             yield from within_jobs(a, b, scope=each, margins=study.choices.margins, note=note, limit=2.0)
-
-
-def _factors(study: _Study) -> Iterator[Row]:
-    """Contrast the arms of a study with factors, frame by frame."""
-    for arm, block in study.blocks.items():
-        layout = study.choices.layouts.get(arm.bias_type)
-        if layout is None or layout.arms is None:
-            continue
-        shares, _, note = shares_of_arms(block, layout)
-        under = "" if arm.instruction_id == NO_INSTRUCTION else f"{arm.instruction_id}: "
-        for effect in effects_of(layout):
-            names = {"instruction_a": under + effect.name_a, "instruction_b": under + effect.name_b}
-            scope = replace(scope_of(arm, effect.contrast), **names)
-            yield from _effect(study, block, *sides_of(effect, shares), scope, note)
-
-
-def _effect(
-    study: _Study,
-    block: CrossedCells,
-    a: CellValues,
-    b: CellValues,
-    limit: float,
-    scope: Scope,
-    note: str | None,
-) -> Iterator[Row]:
-    """An effect on each group of jobs, and on how far two groups lie apart."""
-    margins = study.choices.margins
-    for each, k, rows in _each_group_and_gender(study, block, scope):
-        yield from within_jobs(a[k, rows], b[k, rows], scope=each, margins=margins, note=note, limit=limit)
-    change, rows_of = a - b, rows_of_groups(block.jobs, study.group_of)
-    for group_a, group_b in group_pairs(list(rows_of)):
-        for k, gender in enumerate(study.choices.groups):
-            each = replace(scope, gender=gender, group_a=group_a, group_b=group_b)
-            sides = change[k, rows_of[group_a]], change[k, rows_of[group_b]]
-            yield from between_groups(*sides, scope=each, margins=margins, note=note, limit=2.0 * limit)
 
 
 def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:

@@ -59,6 +59,15 @@ class ProbeDesign:
         return len(self.templates) * len(self.items) * len(self.instructions) * len(self.settings)
 
     @property
+    def frames(self) -> dict[str, dict[int, str]]:
+        """Bias type → template → its frame; those of one frame count as one template."""
+        found: dict[str, dict[int, str]] = {}
+        for template in self.templates:
+            if template.frame:
+                found.setdefault(template.bias_type, {})[template.id] = template.frame
+        return found
+
+    @property
     def levels(self) -> dict[str, tuple[int, ...]]:
         """Level of abstraction → ids of its instructions that are run, in order."""
         found: dict[str, list[int]] = {}

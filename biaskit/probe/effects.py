@@ -12,11 +12,8 @@ import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
-from biaskit.probe.factors import arm_rows
-from biaskit.probe.frames import FrameLayout
 from biaskit.probe.intervals import Interval, share_ends
 from biaskit.probe.shares.draws import se_of_mean
-from biaskit.probe.wording import wording_rows
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
@@ -26,6 +23,7 @@ from biaskit.stats.arms import (
     complete_in_all,
     cross,
     empty_note,
+    frame_places,
     mean_of,
     rows_of_groups,
 )
@@ -43,15 +41,27 @@ from biaskit.stats.resampling import crossed_bootstrap, generator
 
 
 @dataclass(frozen=True, slots=True)
+class _Draws:
+    """The draws of a block's cells, template by template: K templates in J frames."""
+
+    shares: FloatArray  # [groups, I, K]
+    matched: FloatArray  # [I, K]
+    weights: FloatArray  # [I, K]: one over the number of templates in its frame
+
+
+@dataclass(frozen=True, slots=True)
 class _Entered:
-    """What of a block enters its tables: the complete templates, and why the others do not."""
+    """What of a block enters its tables: the complete templates, and why the others do not.
+
+    J counts frames where templates have one.
+    """
 
     templates: list[int]
     shares: CellValues  # [groups, I, J]
     coverage: FloatArray  # [I, J]
     note: str | None
     difference_ends: FloatArray | None = None  # [I, J, 2], of an estimator that gives bounds
-    matched: FloatArray | None = None  # [I, J], of one that counts draws
+    draws: _Draws | None = None  # of one that counts draws
 
 
 def tables(
@@ -64,7 +74,7 @@ def tables(
     interval: Interval,
     margins: Mapping[str, float],
     seed: int,
-    layouts: Mapping[str, FrameLayout] | None = None,
+    frames: Mapping[str, Mapping[int, str]] | None = None,
 ) -> dict[str, list[Row]]:
     """Make the rows of every table of a run, by table name; some only where the study has what they hold.
 
@@ -73,20 +83,25 @@ def tables(
     is taken, first minus second. `levels` names the instructions of a level of abstraction; `floor` is
     the coverage under which a cell is flagged. `interval` makes the intervals of probe_jobs and
     probe_groups; the rows of tests.csv are named for their method and do not change with it. `margins`
-    holds the margin of equivalence of a quantity, "share" and any other. `layouts` are the frames of the
-    templates by bias type, where they have any.
+    holds the margin of equivalence of a quantity, "share" and any other. `frames` names, by bias type,
+    the frame of a template that has one: templates of one frame are averaged before anything else.
 
     The order of the cells decides the order of the rows and no number: sums run over jobs by name and
     templates by id.
     """
-    choices = Choices(groups, contrast, levels, margins, seed, layouts or {})
+    choices = Choices(groups, contrast, levels, margins, seed)
     roster = {x.cell.job: x.cell for x in cells}
     group_of = {job: cell.job_group for job, cell in roster.items()}
     labour_of = {job: cell.labour_female_share for job, cell in roster.items()}
-    blocks = _blocks(cells, len(groups))
+    by_template = _blocks(cells, len(groups))
+    frames = frames or {}
+    blocks = {arm: block.by_frame(frames.get(arm.bias_type, {})) for arm, block in by_template.items()}
     no_points = [x for x in cells if x.estimator in ("top-k", "sampling")]
     places = {(_arm(x), x.cell.job, x.cell.template_id): x for x in no_points}
-    entered = {arm: _enter(block, places) for arm, block in blocks.items()}
+    entered = {
+        arm: _enter(block, by_template[arm], frames.get(arm.bias_type, {}), places)
+        for arm, block in blocks.items()
+    }
     made: dict[str, list[Row]] = {"probe_cells": _cell_rows(cells, groups, floor)}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         made[name] = []
@@ -98,12 +113,10 @@ def tables(
             scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
             made["probe_groups"] += _group_rows(scope, block, inside, rows, choices, interval, floor)
             made["probe_variance"] += _variance_rows(scope, inside, rows, groups)
-        made["probe_templates"] += _template_rows(block, rows_of, groups)
+        made["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
     by_level = list(_level_rows(blocks, group_of, choices))
     if by_level:
         made["probe_levels"] = by_level
-    made["probe_factors"] = arm_rows(blocks, group_of, choices, interval)
-    made["probe_wording"] = wording_rows(blocks, group_of, choices)
     made["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices))
     return made
 
@@ -139,19 +152,34 @@ def _arm(x: CellShares) -> Arm:
     return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
-def _enter(block: CrossedCells, no_points: Mapping[tuple[Arm, str, int], CellShares]) -> _Entered:
+def _enter(
+    block: CrossedCells,
+    by_template: CrossedCells,
+    frame_of: Mapping[int, str],
+    no_points: Mapping[tuple[Arm, str, int], CellShares],
+) -> _Entered:
     templates, note = complete_in_all([block])
     shares, coverage = block.shares_at(templates), block.at(block.coverage, templates)
     if not templates or block.estimator not in (BOUNDED, "sampling"):
         return _Entered(templates, shares, coverage, note)
-    cells = [[no_points[block.arm, job, template] for template in templates] for job in block.jobs]
+    members = frame_places(by_template.templates, frame_of)
+    asked = [[by_template.templates[place] for place in members[template]] for template in templates]
     if block.estimator == "sampling":
-        matched = np.array([[x.matched for x in row] for row in cells], dtype=np.float64)
-        return _Entered(templates, shares, coverage, note, matched=matched)
-    ends = np.array([[x.difference_ends or (None, None) for x in row] for row in cells], dtype=np.float64)
-    # Where nothing is listed the difference can be anything.
-    ends = np.where(np.isnan(ends), [-1.0, 1.0], ends)
-    return _Entered(templates, shares, coverage, note, difference_ends=ends)
+        ids = [template for frame in asked for template in frame]
+        matched = np.array(
+            [[no_points[block.arm, job, template].matched for template in ids] for job in block.jobs],
+            dtype=np.float64,
+        )
+        weights = np.broadcast_to([1.0 / len(frame) for frame in asked for _ in frame], matched.shape)
+        draws = _Draws(by_template.shares_at(ids).point, matched, weights)
+        return _Entered(templates, shares, coverage, note, draws=draws)
+    of_frames = []
+    for frame in asked:
+        cells = [[no_points[block.arm, job, template] for template in frame] for job in block.jobs]
+        ends = np.array([[x.difference_ends or (None, None) for x in row] for row in cells], np.float64)
+        # Where nothing is listed the difference can be anything.
+        of_frames.append(np.where(np.isnan(ends), [-1.0, 1.0], ends).mean(axis=1))
+    return _Entered(templates, shares, coverage, note, difference_ends=np.stack(of_frames, axis=1))
 
 
 # --- probe_cells -----------------------------------------------------------------------------------
@@ -314,7 +342,9 @@ def _group_rows(
         bounds = cells.ends if cells.tested == "ends" or empty else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
         unknown = bool(np.isnan(values).any())
-        se, few = (None, None) if inside.matched is None else se_of_mean(values, inside.matched[rows])
+        se, few = None, None
+        if (draws := inside.draws) is not None:
+            se, few = se_of_mean(draws.shares[k, rows], draws.matched[rows], draws.weights[rows])
         yield {
             **scope,
             "gender": gender,

@@ -74,11 +74,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
     dialogue = {"dialogue": asdict(design.dialogue)} if design.dialogue else {}
     listed = {f"instruction {i.id}": i.text for i in design.instructions if i is not None}
     stated = {item.name: item.article for item in design.items} if study.articles == "grammatical" else {}
-    frames = {
-        f"{t.bias_type} template {t.id}": [t.frame, [f"{name}={level}" for name, level in t.factors]]
-        for t in design.templates
-        if t.frame
-    }
+    frames = {f"{t.bias_type} template {t.id}": t.frame for t in design.templates if t.frame}
     return {
         "study": study.name,
         "slot": design.slot,

@@ -45,21 +45,15 @@ def read_lists(
         "study": _read_study(resolved, overrides),
         items: tuple(Item(**item) for item in resolved["items"]),
         "slot": resolved["slot"],
-        "templates": tuple(_template(stored) for stored in resolved["templates"]),
+        "templates": tuple(Template(**stored) for stored in resolved["templates"]),
         "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
         "sources": dict(resolved["sources"]),
     }
 
 
 def _stored(template: Template) -> dict[str, Any]:
-    """A template as the manifest holds it; one without a frame stands there as before there were any."""
-    later = ("frame", "factors")
-    return {name: value for name, value in as_record(template).items() if value or name not in later}
-
-
-def _template(stored: Mapping[str, Any]) -> Template:
-    factors = tuple((str(name), str(level)) for name, level in stored.get("factors", ()))
-    return Template(**{**stored, "factors": factors})
+    """A template as the manifest holds it; one without a frame has no such key."""
+    return {name: value for name, value in as_record(template).items() if value or name != "frame"}
 
 
 def _read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:

@@ -127,6 +127,30 @@ class CrossedCells:
         place = {template: j for j, template in enumerate(self.templates)}
         return np.take(values, [place[template] for template in templates], axis=-1)
 
+    def by_frame(self, frame_of: Mapping[int, str]) -> CrossedCells:
+        """Average the templates of each frame; a template without a frame stands by itself.
+
+        A frame is called by the id of its first template. It lacks what one of its templates lacks.
+        """
+        members = frame_places(self.templates, frame_of)
+        if len(members) == len(self.templates):
+            return self
+
+        def means(values: FloatArray) -> FloatArray:
+            return np.stack([values[..., places].mean(axis=-1) for places in members.values()], axis=-1)
+
+        coverage = means(self.coverage)
+        empty = np.stack([self.empty[:, places].any(axis=-1) for places in members.values()], axis=-1)
+        return replace(
+            self,
+            templates=tuple(members),
+            shares=means(self.shares),
+            masses=means(self.masses),
+            coverage=coverage,
+            empty=empty & ~np.isnan(coverage),
+            ends=None if self.ends is None else (means(self.ends[0]), means(self.ends[1])),
+        )
+
     def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
         """Return the block with only the jobs and templates named, in the order of names and ids."""
         kept, ids = sorted(jobs), sorted(templates)
@@ -254,6 +278,14 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     of_templates = np.where(seen, of_templates - shift, 0.0)
     of_jobs = np.where(known.any(axis=1), of_jobs + shift, np.nan)
     return np.where(empty, of_jobs[..., :, None] + of_templates[..., None, :], values)
+
+
+def frame_places(templates: Sequence[int], frame_of: Mapping[int, str]) -> dict[int, list[int]]:
+    """First template of each frame → the places of all templates of that frame, in order."""
+    members: dict[object, list[int]] = {}
+    for place, template in enumerate(templates):
+        members.setdefault(frame_of.get(template, template), []).append(place)
+    return {templates[places[0]]: places for places in members.values()}
 
 
 # --- which templates enter -------------------------------------------------------------------------

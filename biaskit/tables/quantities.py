@@ -26,8 +26,6 @@ The fourth pair of origins stands in text_transfer.csv alone: it makes no claim 
 """
 ALL_OCCUPATIONS = "all"
 """The occupation of a row of text_transfer.csv that is the mean over occupations."""
-OF_FACTORS = ("factors", "interactions")
-"""The contrasts between arms of a study with factors (docs/methods.md#factors)."""
 OUTCOME_SHARE = "outcome_share"
 TESTED_OUTCOMES = ("listed", "unknown", "both", "declines")
 """Outcomes of drawn answers that are held against each other between job groups and between models."""

@@ -44,7 +44,10 @@ def stated_keys(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names if given[name] is not None}
 
 
-_NAME_ONE = "Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or scripted:FILE."
+_NAME_ONE = (
+    "Name a model: demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL, inspect:PROVIDER/NAME or"
+    " scripted:FILE."
+)
 
 
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:

@@ -39,10 +39,7 @@ from biaskit.workflow.result import RunResult, table_property
 if TYPE_CHECKING:
     import pandas as pd
 
-_PRINTED = (
-    *("probe_groups", "probe_levels", "probe_next", "probe_outcomes"),
-    *("probe_factors", "probe_wording", "tests"),
-)
+_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
@@ -68,10 +65,6 @@ class ProbeResult(RunResult):
         "probe_outcomes", "What the drawn answers come to: shares with intervals, by job group and outcome."
     )
     levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
-    factors = table_property("probe_factors", "Shares in each framing of a study with factors.")
-    wording = table_property(
-        "probe_wording", "How much is wording: signs of paraphrases, components, its share of the variance."
-    )
 
     def document(self) -> Document:
         """The paper's tables with notes and signature, for a renderer."""

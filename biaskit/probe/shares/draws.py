@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numpy as np
+
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import wilson
 
@@ -21,11 +23,13 @@ def wilson_ends(count: int, n: int) -> tuple[float, float] | None:
     return wilson(count, n)
 
 
-def se_of_mean(shares: FloatArray, matched: FloatArray) -> tuple[float | None, str | None]:
+def se_of_mean(
+    shares: FloatArray, matched: FloatArray, weights: FloatArray | None = None
+) -> tuple[float | None, str | None]:
     """Standard error that the draws bring into a mean of cells' shares, and what it leaves out.
 
-    Formula: √(Σ p(1 − p)/(K − 1)) / cells, over the cells with K ≥ 2 matched draws.
-    Arguments: shares p and matched draws K of the cells, both of one shape.
+    Formula: √(Σ w² p(1 − p)/(K − 1)) / Σ w, over the cells with K ≥ 2 matched draws.
+    Arguments: shares p, matched draws K and weights w (1) of the cells, all of one shape.
     Returns: a standard error; it carries no direction. It is already inside the interval over jobs and
         templates.
     Missing or empty input: None without a cell of two matched draws; the reason counts the cells left out.
@@ -37,7 +41,8 @@ def se_of_mean(shares: FloatArray, matched: FloatArray) -> tuple[float | None, s
     if not n:
         return None, "no cell with two matched draws: no se_sampling" if left_out else None
     p, k = shares[enough], matched[enough]
-    se = math.sqrt(math.fsum(p * (1.0 - p) / (k - 1.0))) / n
+    w = np.ones(n) if weights is None else weights[enough]
+    se = math.sqrt(math.fsum(w**2 * p * (1.0 - p) / (k - 1.0))) / math.fsum(w)
     few = (
         f"se_sampling over {n} of {matched.size} cells, in the others one draw matched" if left_out else None
     )

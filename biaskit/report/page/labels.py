@@ -61,17 +61,6 @@ TITLES: Mapping[str, tuple[str, str]] = {
         "(docs/methods.md#outcomes).",
     ),
     "probe_levels": ("Shares by strength of instruction", "Mean share over the instructions of one level."),
-    "probe_factors": (
-        "Shares by framing",
-        "Mean share in each framing of the question, over the frames that are complete in all of them "
-        "(docs/methods.md#factors).",
-    ),
-    "probe_wording": (
-        "How much is wording",
-        "The difference between groups in each frame, from the paraphrase with the least to the one with the "
-        "greatest, in how many of them it has the sign that it has over all, and which share of the variance "
-        "between templates is wording (docs/methods.md#wording).",
-    ),
     "probe_templates": (
         "Shares by template",
         "The same shares for each wording of the question: how much depends on the labels.",
@@ -151,9 +140,7 @@ TITLES: Mapping[str, tuple[str, str]] = {
 }
 
 QUESTION_OF_TABLE: Mapping[str, QuestionId] = {
-    **dict.fromkeys(
-        ("probe_groups", "probe_jobs", "probe_templates", "probe_factors", "probe_wording"), "say"
-    ),
+    **dict.fromkeys(("probe_groups", "probe_jobs", "probe_templates"), "say"),
     **dict.fromkeys(("representation", "deciles", "association_validation"), "write"),
     **dict.fromkeys(("marked_words", "word_lists", "word_overlap", "word_methods", "text_transfer"), "how"),
     **dict.fromkeys(("group_lists", "group_words", "srb", "clusters", "silhouette"), "how"),
@@ -183,23 +170,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "model_new": ("newer model", ""),
     "bias_type": ("asked", "explicit: the gender is asked for; implicit: a pronoun is awaited"),
     "instruction_id": ("instruction", "0 is none"),
-    "instruction_a": ("instruction a", "number, level, or levels of factors; 0 is none"),
-    "instruction_b": ("instruction b", "number, level, or levels of factors; 0 is none"),
-    "arm": ("framing", "the level of each factor"),
-    "frame": ("frame", "what its paraphrases have in common; all: every frame"),
-    "n_frames": ("frames", "how many frames the number rests on"),
-    "mean": ("mean", "over the paraphrases"),
-    "least": ("least", "among the paraphrases"),
-    "greatest": ("greatest", "among the paraphrases"),
-    "n_wordings": ("paraphrases", "how many"),
-    "n_same_sign": ("same sign", "paraphrases with the sign of the mean over all"),
-    "same_sign_share": ("share of same sign", "with Wilson's 95 % interval"),
-    "var_frame": ("frames", "variance component of frames"),
-    "var_wording": ("wording", "variance component of paraphrases within a frame"),
-    "var_job_frame": ("occupations by frames", "variance component of their interaction"),
-    "wording_share": ("share of wording", "of the variance between templates"),
-    "wording_share_low": ("share of wording, 95 % from", ""),
-    "wording_share_high": ("share of wording, 95 % to", ""),
+    "instruction_a": ("instruction a", "number or level; 0 is none"),
+    "instruction_b": ("instruction b", "number or level; 0 is none"),
     "setting": ("setting", "plain, or after a dialogue"),
     "prompt_form": ("prompt form", "how the prompt was put to the model"),
     "estimator": ("estimator", "how the probability was obtained"),

@@ -20,7 +20,7 @@ BETWEEN = 0
 
 _ORDER = (
     *("gaps", "srb_change", "probe_groups", "probe_jobs", "probe_levels"),
-    *("probe_factors", "probe_wording", "representation", "srb", "tests"),
+    *("representation", "srb", "tests"),
     "text_transfer",
     *(
         "probe_outcomes",

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from fakes.api_cases import JOBS, MODEL, QUICK, cells, draws, generating, scoring
 from fakes.api_server import GENERATION, ApiServer, Behaviour
+from fakes.inspect_model import through_inspect
 
 from biaskit.errors import ModelError
 from biaskit.models.api.meter import Meter
@@ -36,7 +37,7 @@ class Case:
     estimator: str = ""  # "": texts
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1
-    scripted: bool = False
+    kind: str = "api"
 
     @contextmanager
     def opened(self, behaviour: Behaviour | None = None, **more: Any) -> Iterator[Opened]:
@@ -46,10 +47,12 @@ class Case:
             setattr(behaviour, name, value)
         with ExitStack() as stack:
             server = stack.enter_context(ApiServer(MODEL, behaviour))
-            if self.scripted and self.estimator:
+            if self.kind == "inspect":
+                backend: Any = stack.enter_context(through_inspect(self.estimator))
+            elif self.kind == "scripted" and self.estimator:
                 lines = [{"contains": job, "log_probs": {" He": -number}} for number, job in enumerate(JOBS)]
-                backend: Any = ScriptedScorer(lines, label="toy", spec="scripted:x", batch_size=2)
-            elif self.scripted:
+                backend = ScriptedScorer(lines, label="toy", spec="scripted:x", batch_size=2)
+            elif self.kind == "scripted":
                 lines = [{"contains": job, "texts": [f"{job} {i}" for i in range(20)]} for job in JOBS]
                 backend = ScriptedGenerator(lines, label="toy", spec="scripted:x", batch_size=2)
             elif self.estimator:
@@ -94,8 +97,10 @@ API = [
 ]
 EVERY = [
     *API,
-    Case("scripted scorer", "raw", "exact", scripted=True),
-    Case("scripted generator", "chat", scripted=True),
+    Case("scripted scorer", "raw", "exact", kind="scripted"),
+    Case("scripted generator", "chat", kind="scripted"),
+    Case("inspect, texts", "chat", kind="inspect"),
+    Case("inspect, sampling", "chat-continue", "sampling", kind="inspect"),
 ]
 every = pytest.mark.parametrize("case", EVERY, ids=lambda case: case.name)
 api = pytest.mark.parametrize("case", API, ids=lambda case: case.name)

@@ -1,0 +1,167 @@
+"""`inspect:PROVIDER/MODEL`: texts from every provider that Inspect knows (docs/apis.md#inspect)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from biaskit.errors import AskingStopped, ModelError, UsageError
+from biaskit.models.api.endpoint import clean, hide_urls
+from biaskit.models.api.meter import Meter
+from biaskit.models.api.options import ApiOptions
+from biaskit.models.api.stream import LoopThread
+from biaskit.models.conversation import messages_of
+from biaskit.models.options import Account
+from biaskit.provenance import digest
+from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model, ModelOutput
+
+AT_ONCE = 32
+"""Texts that are asked for at once; Inspect itself keeps to what a provider bears."""
+RETRIES = 8  # Inspect's, of one text
+FAILED_IN_A_ROW = 20  # texts without one answer between them: the provider is gone, or refuses the key
+FINISHES: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content_filter": "filter"}
+"""What ended a text; every other end may have cut it."""
+SWITCHED_OFF: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
+"""Providers that would draw from a part of the distribution (transformers: the 50 likeliest tokens)."""
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+
+
+def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account) -> InspectGenerator:
+    """The model behind `inspect:NAME`. Raises `ModelError` where Inspect, provider or key is missing."""
+    if options.max_cost is not None and options.price is None:
+        raise UsageError(f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT.")
+    try:
+        from inspect_ai.model import get_model
+    except ImportError:
+        raise ModelError(f"{label} is asked through Inspect: pip install 'biaskit[inspect]'.") from None
+    try:
+        model = get_model(name)
+    except (Exception, SystemExit) as error:  # whatever a provider's own package raises
+        raise ModelError(f"{label} cannot be opened through Inspect: {_said(error)}") from None
+    return InspectGenerator(model, name, label=label, options=options, account=account)
+
+
+class InspectGenerator:
+    """A model of Inspect as a `TextGenerator`; a batch is one text."""
+
+    whole_batches = False
+    batch_size = 1
+
+    def __init__(
+        self, model: Model, name: str, *, label: str, options: ApiOptions, account: Account = Account()
+    ) -> None:
+        self._model, self._name = model, name
+        self._provider = name.partition("/")[0]
+        self._meter = Meter(options.price, options.max_cost, account, purse=options.purse)
+        self._thread = LoopThread()
+        self._failed_in_a_row = 0
+        url = hide_urls(str(model.api.base_url or ""))
+        self.identity = ModelIdentity(
+            label=label,
+            spec=f"inspect:{name}",
+            fingerprint=digest({"inspect": name, "endpoint": options.endpoint_name or url}),
+            tuning="unknown",
+            where="api",
+            forms=("chat",),
+            takes_system=True,
+            details={"architecture": "api", "model": name, "endpoint": options.endpoint_name or url},
+        )
+
+    def rendered(self, prompt: Prompt) -> str:
+        """The messages as JSON, as those to any other server."""
+        return json.dumps(messages_of(prompt, takes_system=True), ensure_ascii=False)
+
+    def used(self) -> Mapping[str, float | None]:
+        """Calls, tokens and cost of this start; the cost of an unknown price is None."""
+        unknown = {} if self._meter.price is not None else {"cost": None, "cost_unsure": None}
+        return {**asdict(self._meter.spending), **unknown}
+
+    def close(self) -> None:
+        """End the loop in which Inspect asks."""
+        self._thread.close()
+
+    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+        """A request for each text; its tokens are reckoned from its length."""
+        lengths = {prompt: len(self.rendered(prompt)) // 4 for prompt in {r.prompt for r in requests}}
+        prompt_tokens = sum(lengths[request.prompt] for request in requests)
+        new_tokens = sum(request.sampling.max_new_tokens for request in requests)
+        price = self._meter.price
+        cost = price.cost(prompt_tokens, new_tokens) if price else None
+        batches = tuple((request,) for request in requests)
+        return Plan(batches, len(batches), prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
+
+    def estimate_seconds(self, n_new_tokens: int) -> float | None:
+        """Unknown: no provider says how fast it is."""
+        return None if n_new_tokens else 0.0
+
+    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+        """Answer each text as it comes."""
+        return self._thread.stream(batches, self._draw, lambda: AT_ONCE)
+
+    async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+        [request] = batch
+        shown = self.rendered(request.prompt)
+        reserved = await self._meter.reserve(len(shown.encode()) + 64, request.sampling.max_new_tokens)
+        self._meter.spending.calls += 1
+        used = None
+        try:
+            output = await self._generate(request)
+            if output.usage is not None:
+                used = (output.usage.input_tokens, output.usage.output_tokens)
+            if output.error or not output.choices:
+                raise RuntimeError(output.error or "an answer without a text")
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # each provider's package has dozens of its own
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row >= FAILED_IN_A_ROW:
+                raise AskingStopped(f"the provider gives no more answers ({_said(error)})") from None
+            return [Failed(request.key, _said(error))]
+        finally:
+            self._meter.settle(reserved, used, billed=True)
+        self._failed_in_a_row = 0
+        finish = FINISHES.get(str(output.stop_reason), "length")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        answered = Answered(clean(output.model or self._name), now, *(used or (None, None)))
+        # Which providers take a seed is not known, so no row claims that its own was used.
+        return [Draw(request.key, shown, output.completion, finish, answered, seeded=False)]
+
+    async def _generate(self, request: DrawRequest) -> ModelOutput:
+        from inspect_ai.model import (
+            ChatMessageAssistant,
+            ChatMessageSystem,
+            ChatMessageUser,
+            GenerateConfig,
+        )
+
+        kinds: Mapping[str, Any] = {
+            "system": ChatMessageSystem,
+            "user": ChatMessageUser,
+            "assistant": ChatMessageAssistant,
+        }
+        turns = messages_of(request.prompt, takes_system=True)
+        config = GenerateConfig(
+            temperature=request.sampling.temperature,
+            top_p=request.sampling.top_p,
+            max_tokens=request.sampling.max_new_tokens,
+            seed=request.seed,
+            max_retries=RETRIES,
+            **SWITCHED_OFF.get(self._provider, {}),
+        )
+        messages = [kinds[turn["role"]](content=turn["content"]) for turn in turns]
+        return await self._model.generate(messages, config=config, cache=False)
+
+
+def _said(error: BaseException) -> str:
+    """A provider's message on one line, without any secret of the environment."""
+    secrets = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) > 3]
+    return clean(error, tuple(sorted(secrets, key=len, reverse=True))) or type(error).__name__

@@ -1,0 +1,139 @@
+"""`inspect:PROVIDER/MODEL`, beside the contract of every backend (`api/test_api_contract.py`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.api_cases import cells, draws
+from fakes.inspect_model import NAME, SAID, answer, through_inspect
+from fakes.personas_runs import write_vectors
+
+import biaskit as bk
+from biaskit.errors import AskingStopped, ModelError, UsageError
+from biaskit.models.api.options import ApiOptions
+from biaskit.models.api.prices import parse_price
+from biaskit.models.options import ScoringOptions
+from biaskit.models.spec import open_generator, open_scorer
+from biaskit.records import Draw, Failed
+
+pytestmark = pytest.mark.slow  # importing inspect_ai takes seconds
+
+
+def generate(backend: Any, requests: Any) -> list[Any]:
+    batches = backend.plan_draws(requests).batches
+    return [text for group in backend.generate(batches) for text in group]
+
+
+def test_draws_are_asked_as_the_study_says_and_counted() -> None:
+    seeds: list[int] = []
+
+    def say(messages: Any, config: Any) -> Any:
+        assert (1.0, 1.0, 9) == (config.temperature, config.top_p, config.max_tokens)
+        assert ["user"] == [message.role for message in messages]
+        seeds.append(config.seed)
+        return answer(SAID[config.seed % 4])
+
+    with through_inspect("sampling", say) as scorer:
+        plan = scorer.plan_scores(cells(6, "chat-continue"))
+        scored = [cell for group in scorer.score(plan.batches) for cell in group]
+    assert 60 == len(set(seeds)) == plan.calls
+    said = [SAID[seed % 4] for seed in seeds]
+    for text, shown in (("He", " *He* was"), ("they", "they,")):
+        assert said.count(shown) == sum(cell.counts[text] for cell in scored)
+    assert all(10 == cell.draws and NAME in cell.answered.by for cell in scored)
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "finish"),
+    [
+        ("stop", "stop"),
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("unknown", "length"),
+        ("content_filter", "filter"),
+    ],
+)
+def test_what_ended_a_text(stop_reason: str, finish: str) -> None:
+    with through_inspect(say=lambda messages, config: answer("She", stop_reason)) as backend:
+        [drawn] = generate(backend, draws(1))
+    assert isinstance(drawn, Draw)
+    assert (finish, "She", False) == (drawn.finish, drawn.text, drawn.seeded)
+
+
+def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inspect_ai.model._providers.mockllm import MockLLM
+
+    async def usage(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(MockLLM, "default_output", "She is a nurse.")
+    monkeypatch.setattr(MockLLM, "_ensure_default_usage", usage)
+    asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "watcher": bk.Silent()}
+    run = bk.probe(f"m=inspect:{NAME}", **asked, draws=3, out=tmp_path / "probe")
+    assert {"sampling"} == set(run.table("probe_cells")["estimator"])
+    assert {1.0} == set(run.table("probe_cells")["female_share"])
+    again = bk.probe(f"m=inspect:{NAME}", **asked, draws=3, out=tmp_path / "probe")
+    assert 4 == len((again.path / "probe.jsonl").read_text().splitlines())
+    texts = bk.personas(
+        f"m=inspect:{NAME}",
+        study="gasp-pilot",
+        occupations="nurse",
+        per_gender=2,
+        settings={
+            "vectors": write_vectors(tmp_path / "v.txt"),
+            "permutations": 19,
+            "clusters": False,
+        },
+        out=tmp_path / "texts",
+        watcher=bk.Silent(),
+    )
+    rows = [json.loads(line) for line in (texts.path / "generations.jsonl").read_text().splitlines()]
+    assert {"She is a nurse."} == {row["text"] for row in rows}
+    assert all("seed" not in row or row["seed"] is None for row in rows)
+
+
+def test_a_provider_that_fails_says_why_without_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "acme-s3cret-value")
+
+    def say(messages: Any, config: Any) -> Any:
+        raise ValueError("bad key acme-s3cret-value\nof yours")
+
+    with through_inspect(say=say) as backend:
+        assert [Failed(draws(1)[0].key, "bad key [key] of yours")] == generate(backend, draws(1))
+        with pytest.raises(AskingStopped, match="gives no more answers"):
+            generate(backend, draws(100))
+        assert "s3cret" not in json.dumps(dict(backend.identity.details))
+
+
+def test_the_cap_holds() -> None:
+    options = ApiOptions(price=parse_price("1000,1000"), max_cost=0.5)
+    with through_inspect(options=options) as backend:
+        with pytest.raises(AskingStopped, match="--max-cost"):
+            generate(backend, draws(300))
+        used = backend.used()
+    assert used["calls"] > 10
+    assert used["calls"] * 0.007 == pytest.approx(used["cost"])
+    assert used["cost"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("spec", "how", "error", "said"),
+    [
+        ("inspect:nobody/model", {}, ModelError, "nobody"),
+        ("inspect:", {}, ModelError, "cannot be opened through Inspect"),
+        ("inspect:openai/gpt-4o", {}, ModelError, "OPENAI_API_KEY"),
+        (f"inspect:{NAME}", {"api": ApiOptions(max_cost=1.0)}, UsageError, "--price"),
+        (f"inspect:{NAME}", {"scoring": ScoringOptions("top-k")}, ModelError, "--estimator sampling"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(
+    spec: str, how: dict[str, Any], error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    opener: Any = open_scorer if "scoring" in how else open_generator
+    with pytest.raises(error, match=said) as told:
+        opener(spec, label="m", **how)
+    assert "\n" not in str(told.value)
