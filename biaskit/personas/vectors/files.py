@@ -37,10 +37,10 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
                 raise FileNotFoundError("there is no such file")
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
                 first, rest = file.readline(_HEAD), file.read(_HEAD)
-            words = first.split()
-            has_header = len(words) == 2 and words[0].isdigit() and words[1].isdigit()
+            parts = first.split()
+            has_header = len(parts) == 2 and parts[0].isdigit() and parts[1].isdigit()
             if not has_header:
-                np.array(words[1:], dtype=np.float32)[0]  # GloVe's first line is a word and its numbers
+                np.array(parts[1:], dtype=np.float32)[0]  # GloVe's first line is a word and its numbers
             vectors = KeyedVectors.load_word2vec_format(
                 str(path), binary=has_header and _is_binary(rest), no_header=not has_header
             )
