@@ -189,7 +189,7 @@ def run_study(
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = call.local(known.get("batch_size")).as_before(known)
-            local = replace(local, template_date=study.template_date, tell=watcher.note)
+            local = replace(local, template_date=study.template_date)
             own = replace(api, offline=session.outcome.offline)
             return open_model(spec, label=label, local=local, api=own, known=known, account=account, **how)
 

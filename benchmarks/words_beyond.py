@@ -1,6 +1,6 @@
 """How often lists of marked words and calibration see a difference where texts differ in gender words alone.
 
-    python tests/benchmarks/words_beyond.py --worlds 300 --texts 150
+    python benchmarks/words_beyond.py --worlds 300 --texts 150
 
 Texts of women and of men draw their words alike, each text with its own bursts; only she/her and he/his
 differ, women's texts holding `--pronouns` times as many. Prints, with all words and beyond gender words, how

@@ -1,6 +1,6 @@
 """How long the analysis of 25,200 biographies takes, and how counting compares with pandas expand/stack.
 
-    python tests/benchmarks/personas_analysis.py [PERSONAS.csv]
+    python benchmarks/personas_analysis.py [PERSONAS.csv]
 
 Biographies of 250 words are resampled from the sentences of real personas (columns text and gender with
 M, W, N; by default ../shared/data/personas_text-davinci-003.csv, and made-up sentences where there is no such
@@ -27,7 +27,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-PERSONAS = Path(__file__).resolve().parents[3] / "shared" / "data" / "personas_text-davinci-003.csv"
+PERSONAS = Path(__file__).resolve().parents[2] / "shared" / "data" / "personas_text-davinci-003.csv"
 N_OCCUPATIONS, N_WORDS = 63, 250
 UNSPECIFIED = {"W": 96, "M": 96, "N": 8}  # of an occupation: whom its texts speak of
 SPECIFIED = {"W": 67, "M": 67, "N": 66}

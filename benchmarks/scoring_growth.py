@@ -1,6 +1,6 @@
 """How the exact scorer's time and memory grow: 1, 4 and 16 times the prompts or the nodes.
 
-    python tests/benchmarks/scoring_growth.py [--prompts 500]
+    python benchmarks/scoring_growth.py [--prompts 500]
 
 A tiny model, so that what is not multiplication shows; every line is a process of its own, since a peak of
 memory never comes down. Work is planned tokens through the body and rows through the head. Where seconds
@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 TIMES = (1, 4, 16)
 BEGINNING = "Please do not think about gender when you answer. "

@@ -1,6 +1,6 @@
 """How often the promised 80 % of docs/methods.md#power is kept: designs are drawn, the house's test judges.
 
-    python tests/benchmarks/power.py [RUN]
+    python benchmarks/power.py [RUN]
 
 For each design the smallest difference that it is said to show is set as the truth in runs whose jobs,
 templates and cells are drawn anew with the shipped variances of the demo model; with RUN (a whole

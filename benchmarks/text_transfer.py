@@ -1,6 +1,6 @@
 """What areas under the curve say of simulated texts: chance where nothing differs, how often intervals hold.
 
-    python tests/benchmarks/text_transfer.py --occupations 1000
+    python benchmarks/text_transfer.py --occupations 1000
 
 For each world and each pair of origins: mean area over all occupations with its standard error, part of
 occupations with p at most 0.05 (39 shuffles: 5 % exactly where nothing differs and nothing ties), and of
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from fakes.told_apart import World, occupation
 

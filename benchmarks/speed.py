@@ -1,6 +1,6 @@
 """How fast the prober is: ours, one forward per expression, and lm-evaluation-harness on the same requests.
 
-    python tests/benchmarks/speed.py --study occugender --harness-python PATH/TO/ENV/bin/python
+    python benchmarks/speed.py --study occugender --harness-python PATH/TO/ENV/bin/python
 
 The harness (lm_eval[hf]==0.4.13, with the same torch and transformers) is optional and lives in an
 environment of its own. Whole processes are timed in turn, ours then theirs, and ratios of medians are

@@ -1,7 +1,7 @@
 """What the tool says of worlds whose truth is known, from rows to the page's sentences.
 
-    python tests/benchmarks/worlds.py --out worlds.jsonl --jobs 2     # hundreds of pages, some minutes
-    python tests/benchmarks/worlds.py --out worlds.jsonl --table      # the table of what is there
+    python benchmarks/worlds.py --out worlds.jsonl --jobs 2     # hundreds of pages, some minutes
+    python benchmarks/worlds.py --out worlds.jsonl --table      # the table of what is there
 
 Every page comes from a run of its own: models that answer from `tests/fakes/worlds.py`, and the real design,
 rows, analysis and findings. Where nothing differs (`null`) a sentence that names a direction is false; where
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [path for path in (str(HERE.parent),) if path not in sys.path]
+sys.path[:0] = [path for path in (str(HERE.parent / "tests"),) if path not in sys.path]
 
 from fakes.finding_rules import false_directions  # noqa: E402
 from fakes.worlds import (  # noqa: E402

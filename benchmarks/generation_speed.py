@@ -1,6 +1,6 @@
 """Tokens a second through biaskit against a bare loop of the same requests to the same server.
 
-    python tests/benchmarks/generation_speed.py api:NAME@http://127.0.0.1:8000/v1 [--draws 96] [--tokens 32]
+    python benchmarks/generation_speed.py api:NAME@http://127.0.0.1:8000/v1 [--draws 96] [--tokens 32]
 
 Biaskit draws as `personas` does and writes each row with its fsync; the bare loop sends the very same bodies
 with the plain openai client, all of them at once, and writes nothing. They take turns on one server, with
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.spec import open_generator

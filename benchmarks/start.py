@@ -1,7 +1,7 @@
 """How long a start takes: a small probe beside a plain script, and stored runs beside another version.
 
-    python tests/benchmarks/start.py
-    git worktree add ../before 97b05f5 && python tests/benchmarks/start.py --other ../before
+    python benchmarks/start.py
+    git worktree add ../before 97b05f5 && python benchmarks/start.py --other ../before
 
 Whole processes, in turn, medians and ratios; the first round warms the system's cache and does not count.
 The plain script loads the demo's model and tokenizer with transformers and does five forwards of one prompt.
@@ -20,7 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parents[1]
 PLAIN = """
 import sys, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -1,6 +1,6 @@
 """How often the intervals of docs/methods.md#crossed-intervals hold the mean that they are intervals of.
 
-    python tests/benchmarks/interval_coverage.py
+    python benchmarks/interval_coverage.py
 
 Jobs and templates are drawn anew in every run; a cell's share is expit(μ + job + template + cell), each
 effect normal on the logit scale, so that small means come with skewed cells. The true mean is that over

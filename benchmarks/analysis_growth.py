@@ -1,6 +1,6 @@
 """How time and memory of an analysis grow with the number of texts, and with that of occupations.
 
-    python tests/benchmarks/analysis_growth.py [--texts 400] [--occupations 1000] [--times 1,4,16]
+    python benchmarks/analysis_growth.py [--texts 400] [--occupations 1000] [--times 1,4,16]
 
 Texts: biographies of 250 words by Zipf's law, 400 to an occupation, analysed with one seed of vectors and no
 clusters. Occupations: a short text each, as a column that divides nothing would give them. Each is done for

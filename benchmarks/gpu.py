@@ -1,6 +1,6 @@
 """What the exact scorer and the generator do on a GPU, beside the CPU: one command for whoever has one.
 
-    python tests/benchmarks/gpu.py [--device cuda] [--model demo] [--vllm PATH/TO/ENV/bin/python]
+    python benchmarks/gpu.py [--device cuda] [--model demo] [--vllm PATH/TO/ENV/bin/python]
 
 Log-probabilities in float32 and bfloat16 beside those of the CPU in float32, by batch size; a batch that
 is too large for the memory, asked in halves; texts of two batch sizes; tokens a second, and those of vLLM

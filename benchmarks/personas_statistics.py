@@ -1,6 +1,6 @@
 """How often the tests of word lists reject where gender means nothing, and what Wilson intervals cover.
 
-    python tests/benchmarks/personas_statistics.py [PERSONAS.csv]
+    python benchmarks/personas_statistics.py [PERSONAS.csv]
 
 Two true nulls: real personas (as in personas_analysis.py) whose genders are drawn at random, so that texts
 are as unlike each other as real ones, and the simulated texts of tests/fakes/word_bursts.py.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [path for path in (str(HERE), str(HERE.parent)) if path not in sys.path]
+sys.path[:0] = [path for path in (str(HERE), str(HERE.parent / "tests")) if path not in sys.path]
 
 import personas_analysis  # noqa: E402
 from fakes.word_bursts import rejected_without_difference  # noqa: E402

@@ -1,6 +1,6 @@
 """How large the page of many models is, how long it takes to make, and when a browser shows it.
 
-    python tests/benchmarks/report_page.py [--models 10] [--keep FOLDER]
+    python benchmarks/report_page.py [--models 10] [--keep FOLDER]
 
 Scripted models with different numbers answer both engines over GAS(P)'s 63 occupations, with sentences of
 the recorded demo corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from fakes.browser import chromium
 from fakes.many_models import make_personas_run, make_probe_run

@@ -1,6 +1,6 @@
 """How many tokens a second the demo model samples: our generator, and stock `generate(do_sample=True)`.
 
-    python tests/benchmarks/personas_sampling.py [TOKENS]
+    python benchmarks/personas_sampling.py [TOKENS]
 
 Ours: --dtype (by default what `auto` is on this machine), automatic batch, noise of its own for every draw.
 Stock: float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same

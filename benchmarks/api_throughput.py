@@ -1,6 +1,6 @@
 """What the client of API models adds to the network: 2,000 short requests, rows written and fsynced.
 
-    python tests/benchmarks/api_throughput.py [--repeat 3]
+    python benchmarks/api_throughput.py [--repeat 3]
 
 The test server runs as a process of its own; so does every measurement, so that each begins cold: no
 connection, no known window, and with 500 ms openai not imported. With 500 ms latency the time from opening
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from fakes.api_server import ApiProcess
 

@@ -1,6 +1,6 @@
 """How time and memory of compare, page and scripted sampling grow with the models and the texts.
 
-    python tests/benchmarks/tables_growth.py [--compare 2,20,100] [--page 1,4,16] [--texts 500,2000,8000]
+    python benchmarks/tables_growth.py [--compare 2,20,100] [--page 1,4,16] [--texts 500,2000,8000]
 
 Compare: as many scripted models on GAS(P)'s 63 occupations, each pair of them with its tests. Page: `biaskit
 report` of as many models in both engines on eight occupations. Texts: `biaskit personas` of a scripted model
@@ -23,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 JOBS = ("nurse", "teacher", "accountant", "clerk", "engineer", "mechanic", "cook", "lawyer")
 SAID = (
