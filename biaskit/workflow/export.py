@@ -38,7 +38,7 @@ FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
         "every-eval-ever": (
             "biaskit.exchange.every_eval_ever:as_every_eval_ever",
-            "results and samples by Every Eval Ever's schema 0.3.0",
+            "results by Every Eval Ever's schema 0.3.0",
         ),
         "hf": ("biaskit.exchange.hub:as_hub", "results for a model's page on the hub (--dataset)"),
     }

@@ -77,6 +77,7 @@ def column(browser: Browser, n: int) -> list[str]:
 # --- from disk, alone -------------------------------------------------------------------------------------
 
 
+@pytest.mark.daily
 def test_ten_models_open_from_disk_and_ask_nobody(browser: Browser, ten: Path) -> None:
     browser.open(ten)
     assert [url for url in browser.requests if not url.startswith("data:")] == [ten.resolve().as_uri()]
