@@ -102,7 +102,8 @@ def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> 
     return contrast_row(
         **given, **names, engine="probe", family=f"probe/share/crossed/{contrast}", quantity="share",
         group_a=row["job_group"], group_b=row["job_group"], kind="crossed", unit="job", estimate=estimate,
-        ci_low=low, ci_high=high, n_a=row["n_jobs"], margin=0.05, instruction_b="0",
+        ci_low=low, ci_high=high, n_a=row["n_jobs"], margin=0.05,
+        p_value=estimate and 0.001, instruction_b="0",
         equivalent=None if estimate is None else abs(estimate) < 0.02,
     )  # fmt: skip
 

@@ -37,9 +37,9 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     for y, x in BETWEEN_ENGINES:
         notes = []
         for model in models:
-            shown, n = _relation(content, model, bias_type, relation(y, x))
-            notes.append(f"{cut(model, 12)}: {shown}" if len(models) > 1 else f"{shown}{n}")
-            said.append(f"{cut(model)}, {GAP_NAMES[y]} against {GAP_NAMES[x]}: {shown}{n}.")
+            shown, size = _relation(content, model, bias_type, relation(y, x))
+            notes.append(f"{cut(model, 12)}: {shown}" if len(models) > 1 else f"{shown}{size}")
+            said.append(f"{cut(model)}, {GAP_NAMES[y]} against {GAP_NAMES[x]}: {shown}{size}.")
         squares.append(_square(rows, marks, x, y, notes))
     n = len(distinct(rows, "occupation"))
     caption = (
@@ -61,12 +61,14 @@ def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, note
         for model, mark in marks.items()
     }
     every = [spot for of_model in spots.values() for spot in of_model]
-    axes = []
-    for name, values in ((x, [spot.x for spot in every]), (y, [spot.y for spot in every])):
-        low, high = min([-0.05, *values]), max([0.05, *values])
-        room = 0.06 * (high - low)
-        axes.append(Axis(GAP_NAMES[name], low - room, high + room, line=0))
-    return Square("", *axes, spots, notes=notes if every else [*notes, "no occupation has both"])
+    notes = notes if every else [*notes, "no occupation has both"]
+    return Square("", _axis(x, [s.x for s in every]), _axis(y, [s.y for s in every]), spots, notes=notes)
+
+
+def _axis(gap: str, values: Sequence[float]) -> Axis:
+    low, high = min([-0.05, *values]), max([0.05, *values])
+    room = 0.06 * (high - low)
+    return Axis(GAP_NAMES[gap], low - room, high + room, line=0)
 
 
 def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:

@@ -180,9 +180,11 @@ def _draw_dots(axes: Axes, dots: Dots, offset: float) -> None:
         ys, points = zip(*placed, strict=True)
         axes.hlines(ys, [p.low for p in points], [p.high for p in points], color=mark.colour, lw=0.9)
         axes.plot([p.x for p in points], ys, clip_on=False, zorder=3, **marker_style(mark, fill))
-        for y, point in placed:
+        for place, point in placed:
             if point.x != point.x:
-                axes.text(1.03, y, "–", transform=axes.get_yaxis_transform(), color=mark.colour, va="center")
+                axes.text(
+                    1.03, place, "–", transform=axes.get_yaxis_transform(), color=mark.colour, va="center"
+                )
 
 
 def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:

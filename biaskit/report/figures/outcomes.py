@@ -39,7 +39,7 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     groups = distinct(rows, "job_group")
     apart = [group for group in groups if group != EVERY_GROUP] or groups
     bars: dict[str, dict[str, Bar]] = {}
-    said = []
+    said: list[str] = []
     for (model, bias_type, group), own in list(grouped(rows, "model", "bias_type", "job_group").items()):
         if group not in apart or len(said) == _MOST_ROWS:
             continue

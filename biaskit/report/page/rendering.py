@@ -209,7 +209,8 @@ def _read_as(one: ExampleText) -> list[str]:
     """How a text was asked for, and what its words come to."""
     counts = Counter(span.counts_as for span in one.spans)
     counted = [f"{counts[kind]} {what}" for kind, (_, what) in labels.CLASSES.items() if counts[kind]]
-    why = f": {labels.RULES[one.rule_id]}" if one.rule_id in labels.RULES else ""
+    rule = labels.RULES.get(one.rule_id or "", "")
+    why = f": {rule}" if rule else ""
     read = (
         f"asked for {gender(one.specified_gender)}" if one.specified_gender else "gender not in the prompt",
         f"instruction {one.instruction_id}" if one.instruction_id else "",

@@ -69,10 +69,10 @@ def list_tables(content: Content) -> list[ListedTable]:
                 title = f"{what.capitalize()} of {part.study}"
                 tables.append(_listed(what, f"asked-{number}-{what}", question, title, "", rows, len(rows)))
     if content.words:
-        rows = _words_in_context(content)
+        words = _words_in_context(content)
         what = "Words of the marked-word lists and a sentence that holds each: shown as it is, it may offend."
         n = len(content.words)
-        tables.append(_listed("words", "words-in-context", "how", "Words in context", what, rows, n))
+        tables.append(_listed("words", "words-in-context", "how", "Words in context", what, words, n))
     return tables
 
 
