@@ -10,13 +10,11 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_price, with_tokenizer, with_verbose
 from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
-from biaskit.errors import UsageError
 from biaskit.report.render.data import render_csv
 from biaskit.report.render.document import Document, TitledTable
 
-_AGREEMENT = "Check top-k and sampling against the exact values of a local model, per bias type."
 _FORMS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
-_STUDY = "With --agreement or --forms: the study whose cells are used."
+_STUDY = "With --forms: the study whose cells are used."
 _KEY = "Environment variable with the key of an api: model. Never the key itself."
 
 
@@ -25,16 +23,14 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
     epilog=examples(
         "biaskit doctor api:NAME@http://127.0.0.1:8000/v1",
         "biaskit doctor openai:gpt-4o-mini-2024-07-18",
-        "biaskit doctor demo --agreement",
         "biaskit doctor hf:./my-chat-model --forms",
     ),
 )
 @click.argument("model")
-@option("--agreement", None, _AGREEMENT, is_flag=True)
 @option("--forms", None, _FORMS, is_flag=True)
 @option("--cells", "N", "With --forms: cells of each bias type.", type=click.IntRange(min=1))
 @option("--study", None, _STUDY, default="occugender", show_default=True)
-@option("--draws", "N", "With --agreement or --forms: texts drawn of each cell.", type=click.IntRange(min=2))
+@option("--draws", "N", "With --forms: texts drawn of each cell.", type=click.IntRange(min=2))
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
@@ -44,7 +40,6 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @with_format("How the result is printed.")
 def command(
     model: str,
-    agreement: bool,
     forms: bool,
     cells: int | None,
     study: str,
@@ -61,9 +56,7 @@ def command(
     """
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
         more = {"cells": cells, "draws": draws}
-        if agreement:
-            result = _agree(model, study, draws, watcher)
-        elif forms:
+        if forms:
             result = _try_forms(model, study, more, watcher, **chosen)
         else:
             result = _examine(model, watcher, **chosen)
@@ -94,13 +87,3 @@ def _try_forms(model: str, study: str, more: dict[str, Any], watcher: TerminalWa
 
     stated = {name: value for name, value in more.items() if value is not None}
     return forms(model, study=study, watcher=watcher, **stated, **chosen)
-
-
-def _agree(model: str, study: str, draws: int | None, watcher: TerminalWatcher) -> Any:
-    from biaskit.models.spec import is_api, split_label
-    from biaskit.workflow.agreement import agreement
-
-    if is_api(split_label(model)[1]):
-        raise UsageError("--agreement needs exact values to compare with: name a local model, such as demo.")
-    chosen: dict[str, Any] = {} if draws is None else {"draws": draws}
-    return agreement(model, study=study, watcher=watcher, **chosen)

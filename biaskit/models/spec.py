@@ -142,7 +142,7 @@ def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
 def named_tokenizer(name: str) -> LocalTokenizer:
     """What `--tokenizer` names: hf:ORG/NAME[@revision] or a folder; it is fetched where it is missing."""
     from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.tokenizing import open_tokenizer
+    from biaskit.models.huggingface.loading import open_tokenizer
 
     return LocalTokenizer(name, open_tokenizer(name, offline=False), required=True)
 
@@ -150,7 +150,7 @@ def named_tokenizer(name: str) -> LocalTokenizer:
 def _cached_tokenizer(root: str) -> LocalTokenizer:
     """The tokenizer at the place where a server says that its model lies, as far as this machine has it."""
     from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.tokenizing import open_tokenizer
+    from biaskit.models.huggingface.loading import open_tokenizer
 
     return LocalTokenizer(root, open_tokenizer(root, offline=True))
 
