@@ -187,8 +187,6 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
-        divided=range(design.n_cells),
-        unit_of_shards="cell",
         result=ProbeResult,
     )
 
