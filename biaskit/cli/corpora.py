@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import islice
 from typing import Any
 
 import click
+from pydantic import BaseModel
 
 from biaskit.cli.options import with_format
 from biaskit.cli.output import listed_table, print_document
@@ -74,7 +75,7 @@ def _print_overview(corpora: list[Corpus], studies: dict[str, str], output_forma
     """`studies`: name → what it lays out."""
     if output_format == "json":
         listed = [{"name": name, "summary": summary} for name, summary in studies.items()]
-        emit_json({"corpora": [asdict(corpus) for corpus in corpora], "studies": listed})
+        emit_json({"corpora": [corpus.model_dump(mode="json") for corpus in corpora], "studies": listed})
     elif output_format == "csv":
         rows = [("corpus", c.name, str(c.year), c.title) for c in corpora]
         rows += [("study", name, "", summary) for name, summary in studies.items()]
@@ -89,7 +90,7 @@ def _print_overview(corpora: list[Corpus], studies: dict[str, str], output_forma
 
 def _corpus_json(corpus: Corpus) -> dict[str, Any]:
     """A corpus with every entry of its files; of recorded texts the command that reads them."""
-    about = asdict(corpus)
+    about = corpus.model_dump(mode="json")
     for file in about["files"]:
         load, _ = _KINDS[file["kind"]]
         content = load(f"corpus:{corpus.name}/{file['path']}")
@@ -101,6 +102,8 @@ def _plain(value: Any) -> Any:
     """Records, tuples and mappings as JSON has them."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, tuple | list):
@@ -211,7 +214,7 @@ def _prices(prices: Sequence[PricedModel]) -> Iterator[str]:
 
 def _variances(variances: Sequence[CellVariance | TextVariance]) -> Iterator[str]:
     for variance in variances:
-        known = asdict(variance).items()
+        known = variance.model_dump().items()
         yield ", ".join(str(x) if isinstance(x, str) else f"{name} {x:.4g}" for name, x in known)
 
 
