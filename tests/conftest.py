@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,7 @@ def _vectors_of_this_session(
 ) -> None:
     """Vectors that tests train are kept for as long as they run, and the user's are left alone."""
     kept = tmp_path_factory.getbasetemp() / "vectors"
-    monkeypatch.setattr("biaskit.vectors.kept.folder", lambda: kept)
+    monkeypatch.setattr(import_module("biaskit.personas.vectors.kept"), "folder", lambda: kept)
 
 
 # --- the command line ------------------------------------------------------------------------------------

@@ -197,10 +197,10 @@ def test_without_a_home_the_cache_says_what_to_set(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("c_topic=1e308", "1,000,000 or less"),
+        ("c_topic=1e308", "1000000"),
         ("alpha=nan", "finite"),
         ("margin.represented_share=inf", "finite"),
-        ("seed=99999999999", "4,294,967,295 or less"),
+        ("seed=99999999999", "4294967295"),
         ("engine=[1]", "engine"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Word → vector: trained on a run's texts, or read from a pretrained file (docs/methods.md#word-vectors).
+"""Word → vector, trained on a run's texts (docs/methods.md#word-vectors).
 
 A trained vector depends on the texts, their order, the seed and the epochs alone: gensim with one worker
 gives the same vectors for every hash seed and number of threads.
@@ -12,24 +12,15 @@ import itertools
 import json
 import logging
 import math
-import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biaskit.inputs import expanded
-from biaskit.vectors.files import read_vectors
-
 FloatMatrix = NDArray[np.floating[Any]]
-Sentences = Callable[[], Iterator[list[str]]]
-"""Gives the sentences anew at each call: training passes over them once for each epoch, and once before."""
-TrainingProgress = Callable[[int, int], None]
-"""Told how many epochs of how many are done, all seeds together; always in the caller's own thread."""
 
 VECTOR_SIZE = 100
 WINDOW = 5
@@ -115,39 +106,20 @@ def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
     }
 
 
-def train(
-    sentences: Sentences,
-    *,
-    n_tokens: int,
-    seed: int,
-    workers: int = 1,
-    epochs: int | None = None,
-    progress: TrainingProgress | None = None,
-) -> Vectors:
+def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: int = 1) -> Vectors:
     """Train word2vec: CBOW, 100 dimensions, window 5, every word, 5 negative samples, else gensim's defaults.
 
-    Arguments: sentences, none longer than `LONGEST_SENTENCE`; n_tokens, what they hold together; epochs,
-        by default `n_epochs(n_tokens)`; workers, threads of gensim: more than one is not repeatable.
-    Returns: vectors of all words, in alphabetical order; without tokens, none.
-    Errors: whatever `sentences` or `progress` raises.
+    Arguments: sentences that can be gone through again, none longer than `LONGEST_SENTENCE`; workers, threads
+        of gensim: more than one is not repeatable.
+    Returns: vectors of all words, in alphabetical order; without words, none.
     Reference: docs/methods.md#word-vectors; gensim does the arithmetic.
     """
-    if not n_tokens:
+    if next(iter(sentences), None) is None:
         return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
-    passes = _Passes(sentences)
     with _silent_gensim():
         from gensim.models import Word2Vec
 
-        # The time is in gensim's C loop: its `corpus_file`, or calling that loop ourselves, is no faster.
-        model = Word2Vec(
-            passes,
-            **settings(n_epochs(n_tokens) if epochs is None else epochs),
-            workers=workers,
-            seed=seed,
-            callbacks=[_epoch_counter(progress)] if progress else (),
-        )
-    if passes.error is not None:
-        raise passes.error
+        model = Word2Vec(sentences, **settings(epochs), workers=workers, seed=seed)
     words = sorted(model.wv.key_to_index)
     return Vectors.of(words, model.wv.vectors[[model.wv.key_to_index[word] for word in words]])
 
@@ -159,44 +131,7 @@ def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
         associated men, words by z descending. Not repeatable, and nearly untrained
         (docs/methods.md#word-vectors).
     """
-    sentences = [list(words) for words in lists if words]
-    n_tokens = sum(map(len, sentences))
-    return train(lambda: iter(sentences), n_tokens=n_tokens, seed=1, workers=3, epochs=FEWEST_EPOCHS)
-
-
-class _Passes:
-    """Sentences that can be gone through again; keeps an error that gensim's thread would wait behind.
-
-    gensim reads in a thread of its own, and when that dies its workers wait for ever.
-    """
-
-    def __init__(self, sentences: Sentences) -> None:
-        self.sentences = sentences
-        self.error: BaseException | None = None
-        self._own_thread = threading.get_ident()
-
-    def __iter__(self) -> Iterator[list[str]]:
-        if self.error is not None:
-            return
-        try:
-            yield from self.sentences()
-        except BaseException as error:
-            if threading.get_ident() == self._own_thread:
-                raise
-            self.error = error
-
-
-def _epoch_counter(progress: TrainingProgress) -> Any:
-    from gensim.models.callbacks import CallbackAny2Vec
-
-    class EpochCounter(CallbackAny2Vec):  # type: ignore[misc]
-        done = 0
-
-        def on_epoch_end(self, model: Any) -> None:
-            self.done += 1
-            progress(self.done, model.epochs)
-
-    return EpochCounter()
+    return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
 
 
 @contextlib.contextmanager
@@ -250,39 +185,9 @@ class TrainingTexts:
             found.update(np.ascontiguousarray(numbers, dtype=kind).data)
         return found.hexdigest()
 
-    def sentences(self, limit: int = LONGEST_SENTENCE) -> Iterator[list[str]]:
-        """One list of words for each text; a text of more than `limit` words comes in pieces."""
+    def __iter__(self) -> Iterator[list[str]]:
+        """One list of words for each text; a text of more than `LONGEST_SENTENCE` words comes in pieces."""
         word = self.words.__getitem__
         for start, end in itertools.pairwise(self.starts.tolist()):
-            for piece in range(start, end, limit):
-                yield list(map(word, self.ids[piece : min(piece + limit, end)].tolist()))
-
-    def save(self, folder: Path) -> None:
-        """Write the corpus for another process, which maps the numbers instead of reading them."""
-        np.save(folder / "ids.npy", self.ids)
-        np.save(folder / "starts.npy", self.starts)
-        (folder / "words.json").write_text(json.dumps(list(self.words)), encoding="ascii")
-
-    @classmethod
-    def load(cls, folder: Path) -> TrainingTexts:
-        """Read what `save` wrote."""
-        words = json.loads((folder / "words.json").read_text(encoding="ascii"))
-        return cls(words, np.load(folder / "ids.npy", mmap_mode="r"), np.load(folder / "starts.npy"))
-
-
-# --- pretrained ----------------------------------------------------------------------------------
-
-
-def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
-    """Vectors of the wanted words from a file in word2vec's or GloVe's format.
-
-    Arguments: path of a text or binary file, also as .gz; wanted, the words to keep, spelt as in the file.
-    Returns: the words that the file has, in alphabetical order, with the file's digest; a word whose
-        vector is all zeros has none.
-    Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
-    Reference: docs/methods.md#word-vectors; `biaskit.vectors.files`.
-    """
-    found, digest = read_vectors(expanded(path), wanted)
-    words = sorted(found)
-    matrix = np.array([found[word] for word in words]) if words else np.empty((0, 1), dtype=np.float32)
-    return Vectors.of(words, matrix, digest)
+            for piece in range(start, end, LONGEST_SENTENCE):
+                yield list(map(word, self.ids[piece : min(piece + LONGEST_SENTENCE, end)].tolist()))
