@@ -13,8 +13,8 @@ from biaskit.arguments import PATH, checked
 from biaskit.corpora.variance import CellVariance, TextVariance, load_cell_variance, load_text_variance
 from biaskit.errors import UsageError
 from biaskit.foreign import visible
-from biaskit.models.api.endpoint import model_and_hosts
-from biaskit.models.api.prices import Price, find_dearest, parse_price
+from biaskit.models.api.endpoint import model_and_host
+from biaskit.models.api.prices import Price, find_price, parse_price
 from biaskit.models.counting import tokens_for
 from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.personas import power as of_texts
@@ -175,8 +175,8 @@ class _Asked:
         label, spec = (model, str(known[model]["spec"])) if model in known else split_label(model)
         if not is_api(spec):
             return cls(label, api=False, demo=spec == "demo", price=given or Price(0.0, 0.0, "local", ""))
-        name, hosts = model_and_hosts(full_spec(spec))
-        return cls(label, True, False, given or find_dearest([host.name for host in hosts], name))
+        name, host = model_and_host(full_spec(spec))
+        return cls(label, True, False, given or find_price(host.name, name))
 
     @property
     def note(self) -> str | None:
