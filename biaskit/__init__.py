@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from biaskit.workflow.imported import analyze_texts
     from biaskit.workflow.marked_words import marked_words
     from biaskit.workflow.personas import PersonasResult, personas
-    from biaskit.workflow.plan import plan
     from biaskit.workflow.probe import ProbeResult, probe, score_continuations
     from biaskit.workflow.report import report
     from biaskit.workflow.verify import verify
@@ -61,7 +60,6 @@ _FACE = {
     "load": "biaskit.workflow.analyze",
     "marked_words": "biaskit.workflow.marked_words",
     "personas": "biaskit.workflow.personas",
-    "plan": "biaskit.workflow.plan",
     "probe": "biaskit.workflow.probe",
     "report": "biaskit.workflow.report",
     "score_continuations": "biaskit.workflow.probe",
@@ -88,7 +86,6 @@ __all__ = [
     "load",
     "marked_words",
     "personas",
-    "plan",
     "probe",
     "report",
     "score_continuations",

@@ -69,37 +69,6 @@ class Interrupted(BiaskitError):
     exit_code = 130
 
 
-_NO_MEMORY = (
-    "can't allocate memory",  # torch
-    "cannot allocate memory",
-    "not enough memory",
-    "out of memory",
-    "can't start new thread",
-    "failed to map segment",  # a library that is loaded
-    "std::bad_alloc",
-    "resource temporarily unavailable",
-    "error return without exception set",  # Python itself, where it cannot allocate the exception
-)
-
-
-def out_of_memory(error: BaseException) -> str | None:
-    """The line for an error by which Python or a library says that memory ran out; None for any other."""
-    found: BaseException | None = error
-    while found is not None:
-        said = " ".join(str(found).split())
-        sign = next((sign for sign in _NO_MEMORY if sign in said.lower()), "")
-        if isinstance(found, MemoryError) or sign:
-            # Some libraries write a page about it.
-            short = said if len(said) <= 150 else sign
-            shown = f" ({short.rstrip('.')})" if short else ""
-            return (
-                f"Memory or threads ran out{shown}. Raise the limit (ulimit, or the container's), or take a"
-                " smaller --batch-size. Rows that are stored stay."
-            )
-        found = found.__cause__ or found.__context__
-    return None
-
-
 def nearest(word: object, known: Iterable[str]) -> str:
     """`" Did you mean 'x'?"`, or the empty string when nothing known is near."""
     found = difflib.get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)

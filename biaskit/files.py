@@ -11,27 +11,27 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from filelock import FileLock
+
 from biaskit.errors import RunError, UsageError
-from biaskit.inputs import Inputs, digest_of_file, opened
+from biaskit.inputs import Inputs, digest_of_file
 
 _HERE = Path(__file__).resolve().parent
 
 FILES = "files"
 """In the record of a set: name → SHA-256 of the file as it was written."""
-_RECORD = Inputs(RunError, most=64 * 2**20)
 SUM = "sum"
 """In the record of a set: SHA-256 of all else that stands in it."""
-
-_IN_PLACE = Inputs(RunError, most=2**30, remedy="Choose another --out.")
+LOCK = ".lock"
 LOCKED_S = 30.0
 """How long another process may hold a folder before its lock is passed over; it writes for milliseconds."""
+_RECORD = Inputs(RunError, most=64 * 2**20)
+_IN_PLACE = Inputs(RunError, most=2**30, remedy="Choose another --out.")
 _TEMPORARY, _JOURNAL = "tmp", "set"
 
 
@@ -93,15 +93,13 @@ def check_replaceable(
     """
     if path.suffix.lower() not in suffixes:
         raise RunError(f"{path} is no name for a {what}: let it end in {' or '.join(suffixes)}.")
-    refuse_link(path)
+    _check_target(path)
     try:
-        status = path.stat()
+        path.stat()
     except FileNotFoundError:
         return
     except OSError as error:
         raise _cannot_write(path, error) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise RunError(f"{path} is no file that a {what} could replace: choose another --out.")
     if not is_ours(_IN_PLACE.content(path)):
         raise RunError(f"{path} is there and is no {what} of biaskit's, so it stays: choose another --out.")
 
@@ -123,12 +121,9 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write beside `path`, fsync, rename: a reader sees the old file or the new one, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _check_target(path)
-    with _locked(path.parent) as alone:
-        if alone:
-            _remove_abandoned(path.parent, _TEMPORARY)
-        with _written(path, content) as temporary:
-            temporary.replace(path)
-        sync_directory(path.parent)
+    with _written(path, content) as temporary:
+        temporary.replace(path)
+    sync_directory(path.parent)
 
 
 def write_or_refuse(path: Path, content: bytes) -> None:
@@ -183,17 +178,9 @@ def _finish(temporary: Path, file: BinaryIO) -> None:
     os.fsync(file.fileno())
     file.close()  # some systems rename no open file
     # mkstemp makes files for the owner alone; a result is as readable as any other file.
-    temporary.chmod(0o666 & ~_umask())
-
-
-def _abandoned(folder: Path, kind: str) -> list[Path]:
-    """What killed processes left: whoever writes here holds the folder's lock, and the caller has it now."""
-    return sorted(folder.glob(f".*.biaskit-????????.{kind}"))
-
-
-def _remove_abandoned(folder: Path, *kinds: str) -> None:
-    for path in (path for kind in kinds for path in _abandoned(folder, kind)):
-        path.unlink(missing_ok=True)
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o666 & ~mask)
 
 
 def sync_directory(path: Path) -> None:
@@ -206,12 +193,6 @@ def sync_directory(path: Path) -> None:
             os.close(descriptor)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 # --- several files that belong together ------------------------------------------------------------------
 
 
@@ -222,18 +203,16 @@ def write_set(
     about: Mapping[str, object],
     *,
     gone: Collection[str] = (),
-    ours: bool = False,
 ) -> list[str]:
     """Put files of one folder in place together, with a record that names each by its digest.
 
     All are written and synced beside their places before the first is renamed, and the record comes last:
-    after a kill at any moment `read_set` finds the old set, the new one, or says that the files do not fit.
+    after a kill at any moment `read_together` finds the old set, the new one, or files that do not fit.
 
     Args:
         files: name → content. about: what else the record holds.
         record: the record's name; a JSON file.
         gone: names that are removed unless they are among the files.
-        ours: where there is no record, whether files of these names are biaskit's own all the same.
 
     Returns what stands where of files that somebody else changed or put there: none is replaced, each is
     kept as `NAME.changed-N`. Raises `RunError` for links, `OSError` where nothing can be written.
@@ -243,55 +222,36 @@ def write_set(
     for name in (*files, record):
         _check_target(folder / name)
     with _locked(folder) as alone, contextlib.ExitStack() as stack:
-        known = _known_digests(folder, record, ours=ours)
-        digests = _kept_entries(folder / record, {*files, *gone})
+        # A set that a kill interrupted has its record beside its place still: its files are ours too.
+        journals = sorted(folder.glob(f".*.biaskit-????????.{_JOURNAL}"))
+        last = read_record(folder / record) or {}
+        known = {d for one in (last, *map(read_record, journals)) for d in files_of(one or {}).values()}
+        digests = {name: d for name, d in files_of(last).items() if name not in {*files, *gone}}
         digests |= {name: _digest(content) for name, content in files.items()}
         temporaries = {
             name: stack.enter_context(_written(folder / name, content)) for name, content in files.items()
         }
         journal = _written(folder / record, _as_record({**about, FILES: digests}), _JOURNAL)
-        last = stack.enter_context(journal)
+        next_record = stack.enter_context(journal)
         kept = []
         for name in (*files, *(name for name in gone if name not in files)):
             target = folder / name
-            if not os.path.lexists(target):
-                pass
-            elif known is not None and digest_of_file(target) not in {*known, digests.get(name)}:
-                kept.append(_keep(target))
-            elif name not in files:
-                target.unlink()
+            if os.path.lexists(target):
+                if digest_of_file(target) not in {*known, digests.get(name)}:
+                    kept.append(_keep(target))
+                elif name not in files:
+                    target.unlink()
             if name in files:
                 temporaries[name].replace(target)
         sync_directory(folder)
-        if (folder / record).exists() and not ((now := read_record(folder / record)) and is_intact(now)):
+        if (folder / record).exists() and not is_intact(last):
             kept.append(_keep(folder / record))
-        last.replace(folder / record)
+        next_record.replace(folder / record)
         sync_directory(folder)
-        if alone:
-            _remove_abandoned(folder, _TEMPORARY, _JOURNAL)
+        if alone:  # what is left here is of processes that were killed
+            for path in (*journals, *folder.glob(f".*.biaskit-????????.{_TEMPORARY}")):
+                path.unlink(missing_ok=True)
     return kept
-
-
-def _known_digests(folder: Path, record: str, *, ours: bool) -> set[str] | None:
-    """Digests of what biaskit wrote here; None where everything counts as that.
-
-    A record of before there were digests says so too. The record of a set that a kill interrupted lies
-    beside its place still, so that its files are known.
-    """
-    places = [folder / record, *_abandoned(folder, _JOURNAL)]
-    records = [read_record(path) for path in places if path.is_file()]
-    if not records:
-        return None if ours else set()
-    found = [files_of(one) for one in records if one is not None]
-    if found and found[0] is None:
-        return None
-    return {digest for files in found for digest in (files or {}).values()}
-
-
-def _kept_entries(record: Path, decided: Collection[str]) -> dict[str, str]:
-    """What the last record says of files that this set neither replaces nor removes: they stay ours."""
-    stated = (read_record(record) or {}) if record.is_file() else {}
-    return {name: digest for name, digest in (files_of(stated) or {}).items() if name not in decided}
 
 
 def _keep(path: Path) -> str:
@@ -315,7 +275,7 @@ def _sum(content: Mapping[str, object]) -> str:
 
 
 def read_record(path: Path) -> dict[str, object] | None:
-    """A record as it stands in its file; None where that holds none."""
+    """A record as it stands in its file; None where there is none."""
     try:
         content = _RECORD.json(path)
     except RunError:
@@ -323,34 +283,21 @@ def read_record(path: Path) -> dict[str, object] | None:
     return content if isinstance(content, dict) else None
 
 
-def files_of(record: Mapping[str, object]) -> dict[str, str] | None:
-    """Name → digest, as a record names the files of its set; None in a record of an older biaskit."""
+def files_of(record: Mapping[str, object]) -> dict[str, str]:
+    """Name → digest, as a record names the files of its set."""
     files = record.get(FILES)
-    if SUM not in record and files is None:
-        return None
     return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
 
 
 def is_intact(record: Mapping[str, object]) -> bool:
-    """Whether a record is as biaskit wrote it; one of before there were sums counts as that."""
-    return files_of(record) is None or record.get(SUM) == _sum(record)
+    """Whether a record is as biaskit wrote it."""
+    return record.get(SUM) == _sum(record)
 
 
-@contextlib.contextmanager
-def opened_together(folder: Path, names: Collection[str]) -> Iterator[dict[str, Callable[[], bytes | None]]]:
-    """Files of one folder as they stand at one moment: name → what reads it, None where it is not there.
-
-    They are opened together while nobody writes here; what is renamed over them later changes nothing.
-    """
-    with contextlib.ExitStack() as stack:
-        found: dict[str, Callable[[], bytes | None]] = {}
-        with _locked(folder, shared=True):
-            for name in names:
-                try:
-                    found[name] = stack.enter_context(opened(folder / name)).read
-                except FileNotFoundError:
-                    found[name] = lambda: None
-        yield found
+def read_together(folder: Path, names: Collection[str]) -> dict[str, bytes | None]:
+    """Files of one folder as they stand at one moment: name → content, None where it is not there."""
+    with _locked(folder):
+        return {name: (folder / name).read_bytes() if (folder / name).is_file() else None for name in names}
 
 
 def digest_of(content: bytes | None) -> str | None:
@@ -363,40 +310,14 @@ def _digest(content: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, *, shared: bool = False) -> Iterator[bool]:
-    """Hold a folder for the moment of a write, or with others of a reading; whether that was possible.
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold a folder for the moment of a write or a reading; whether that was possible.
 
-    The lock is the operating system's, on the folder itself: it leaves no file and dies with the process.
-    Where there is none (another system, another file system) digests alone tell a mixture.
+    Where it is not (a folder that others own, a file system without locks) digests alone tell a mixture.
     """
-    try:
-        import fcntl
-
-        descriptor = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):
-        yield False
-        return
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    try:
-        limit = time.monotonic() + LOCKED_S
-        while (taken := _try_lock(descriptor, kind | fcntl.LOCK_NB)) is None and time.monotonic() < limit:
-            time.sleep(0.005)
-        yield bool(taken)
-    finally:
-        # Said aloud: a child process that was made meanwhile would hold on to a descriptor just closed.
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
-
-
-def _try_lock(descriptor: int, kind: int) -> bool | None:
-    """Whether it was taken; None while somebody else has it, False on a file system without locks."""
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, kind)
-    except BlockingIOError:
-        return None
-    except OSError:
-        return False
-    return True
+    lock = FileLock(folder / LOCK, fallback_to_soft=False)
+    with contextlib.ExitStack() as stack:
+        if may_write(folder):
+            with contextlib.suppress(OSError):
+                stack.enter_context(lock.acquire(timeout=LOCKED_S, poll_interval=0.005))
+        yield lock.is_locked

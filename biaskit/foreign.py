@@ -13,8 +13,8 @@ HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Categories without a shape of their own: control characters, bidirectional overrides, lone surrogates, …"""
 JOINERS = "\u200c\u200d"
 """Hidden too, but they belong to scripts and shape their letters."""
-FORMULA_SIGNS, FORMULA_STARTS = "=+-@", ("\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula, in any width; and where it may look for one."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
 
 _MARKUP = frozenset("\\`*_{}[]<>#+|~&$@")
 """What Markdown may read as its own; a bracket that is round does nothing after one that was escaped."""
@@ -75,14 +75,5 @@ def fenced(text: str) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may run a cell that holds this text.
-
-    Full-width signs count, which some programs read as the plain ones, and so do signs after characters that
-    show nothing, which some leave out.
-    """
-    if text[:1].isascii() and text[:1].isalnum():
-        return False
-    if text.startswith(FORMULA_STARTS):
-        return True
-    shown = next((c for c in text if not c.isspace() and unicodedata.category(c) not in HIDDEN), "")
-    return bool(shown) and unicodedata.normalize("NFKC", shown)[0] in FORMULA_SIGNS
+    """Whether a spreadsheet may run a cell that holds this text."""
+    return text.startswith(FORMULA_STARTS)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
-import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,11 +16,8 @@ from biaskit.foreign import visible
 from biaskit.records import PromptForm
 from biaskit.wording import first_words
 
-QUIET_S = 300
-"""After so long without an answer a line says what is waited for."""
 BETWEEN_LINES_S = 10
 FIRST_SIGN_S = 1.0
-REDRAWN_S = 0.1
 DAY_S = 24 * 3600
 
 
@@ -103,23 +99,18 @@ class Silent:
 class LineWatcher(Silent):
     """Plan, notes and progress in lines on stderr; nothing is asked, since calling from Python is a yes.
 
-    On a terminal the line of progress is written over; elsewhere, as in a notebook or a log, there is a line
-    every ten seconds and one at the end. Details are left to `biaskit ... --verbose`.
+    There is a line of progress every ten seconds and one at the end; details are for `biaskit ... --verbose`.
     """
 
     def __init__(self) -> None:
         self._run: Path | None = None
         self._shows = ""
         self._label = ""
-        self._last = 0.0
-        self._started = 0.0
+        self._started = self._last = 0.0
         self._before = 0
-        self._open_line = False
-        self._alarm = _Alarm()
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:  # noqa: ARG002 (part of the protocol)
         """Show the run's folder, once, a model's plan, and what it can show where the last did not say it."""
-        self.close()
         if plan.run != self._run:
             self._run = plan.run
             self._say(f"Run folder: {plan.run}")
@@ -133,46 +124,25 @@ class LineWatcher(Silent):
         self.note(text)
 
     def note(self, text: str) -> None:
-        """A line of its own above the progress."""
-        self.close()
+        """A line of its own."""
         self._say(f"biaskit: {text}")
 
     def progress(self, label: str, done: int, total: int) -> None:
         """So many of those missing are stored, with rate and time left."""
         if done == 0 or label != self._label:
-            self.close()
-            self._label, self._started, self._last = label, time.monotonic(), time.monotonic()
-            self._before = done  # made beside something else, in no time that is counted here
-        self._show(label, done, total)
-        if done == total:
-            self.close()
-        else:
-            self._expect_within(QUIET_S, f"{label}: still at {done:,} of {total:,}, waiting for the model")
+            self._begin(label, done)
+        now = time.monotonic()
+        if done == total or now - self._last >= BETWEEN_LINES_S:
+            self._last = now
+            self._say(f"  {label}: {done:,} of {total:,}, {self._rate(done, total)}")
 
-    def close(self) -> None:
-        """Give the line back, and wait for nothing any more."""
-        self._disarm()
-        self._erase()
-
-    def _erase(self) -> None:
-        if self._open_line:
-            self._open_line = False
-            tell(f"\r{' ' * _width()}\r")
+    def _begin(self, label: str, done: int) -> None:
+        self._label = label
+        self._started = self._last = time.monotonic()
+        self._before = done  # made beside something else, in no time that is counted here
 
     def _say(self, line: str) -> None:
         tell(visible(line) + "\n")
-
-    def _show(self, label: str, done: int, total: int) -> None:
-        line = f"  {label}: {done:,} of {total:,}, {self._rate(done, total)}"
-        now = time.monotonic()
-        if on_terminal() and done < total:
-            if not done or now - self._last >= REDRAWN_S:
-                self._last, self._open_line = now, True
-                tell(f"\r{visible(line)[: _width()].ljust(_width())}")
-        elif done == total or now - self._last >= BETWEEN_LINES_S:
-            self._erase()
-            self._last = now
-            self._say(line)
 
     def _rate(self, done: int, total: int) -> str:
         taken = max(1e-6, time.monotonic() - self._started)
@@ -184,72 +154,11 @@ class LineWatcher(Silent):
         pace = f"{rate:.1f} a second" if rate >= 1 else f"{duration(1 / rate)} each"
         return f"{pace}, {duration((total - done) / rate)} left"
 
-    def _expect_within(self, seconds: float, said: str) -> None:
-        """Say what is waited for when nothing has come for a while, and again after as long."""
-
-        def complain() -> None:
-            self._erase()
-            self._say(f"{said} (nothing for {duration(seconds)})")
-            self._expect_within(seconds, said)
-
-        self._alarm.set(seconds, complain)
-
-    def _disarm(self) -> None:
-        self._alarm.off()
-
-
-class _Alarm:
-    """Calls something when a while has passed, unless it is set again or called off before.
-
-    No `threading.Timer`: its thread may run out of memory inside a lock, and calling it off then waits for
-    that lock forever. Nothing here waits for the thread, which looks at what is due once in a tick.
-    """
-
-    TICK_S = 0.5
-
-    def __init__(self) -> None:
-        self._due: tuple[float, Callable[[], None]] | None = None
-        self._thread: object = None  # whose turn it is; a thread that is not meant ends
-
-    def set(self, seconds: float, call: Callable[[], None]) -> None:
-        self._due = (time.monotonic() + seconds, call)
-        if self._thread is None:
-            self._thread = object()
-            with contextlib.suppress(RuntimeError, MemoryError):  # nothing depends on this thread
-                _thread.start_new_thread(self._watch, (self._thread,))
-
-    def off(self) -> None:
-        self._due = self._thread = None
-
-    def _watch(self, me: object) -> None:
-        with contextlib.suppress(MemoryError):
-            while self._thread is me and (due := self._due) is not None:
-                if (left := due[0] - time.monotonic()) > 0:
-                    time.sleep(min(left, self.TICK_S))
-                elif self._due is due:
-                    self._due = None
-                    due[1]()
-                    if self._due is None and self._thread is me:
-                        self._thread = None
-
 
 @contextmanager
 def watching(watcher: Watcher | None) -> Iterator[Watcher]:
     """The watcher of a call from Python: the one given, else a `LineWatcher` while the call lasts."""
-    if watcher is not None:
-        yield watcher
-        return
-    with closing(LineWatcher()) as lines:
-        yield lines
-
-
-def on_terminal() -> bool:
-    """Whether stderr is a terminal, where a line can be written over."""
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns - 1
+    yield LineWatcher() if watcher is None else watcher
 
 
 def tell(text: str) -> None:
@@ -264,8 +173,6 @@ def tell(text: str) -> None:
 
 
 class _Told:
-    """Whether anything was told yet. A plain flag, for an event has a lock that a dying thread may keep."""
-
     something = False
 
 
@@ -278,12 +185,13 @@ def sign_of_life(text: str) -> Iterator[None]:
         if not _Told.something:
             tell(text)
 
-    alarm = _Alarm()
-    alarm.set(FIRST_SIGN_S, sign)
+    timer = threading.Timer(FIRST_SIGN_S, sign)
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        alarm.off()
+        timer.cancel()
 
 
 def plan_line(plan: ModelPlan) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import signal
 import sys
 from importlib import import_module
@@ -10,16 +12,13 @@ from typing import Any, NoReturn
 
 import click
 
-from biaskit.cli.limits import check_memory_limit
-from biaskit.cli.streams import flush, open_closed_streams
-from biaskit.errors import BiaskitError, out_of_memory
+from biaskit.errors import BiaskitError
 from biaskit.foreign import visible
 from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {
     "probe": "measure the probability that a model says he, she or they of a job",
     "personas": "see whom a model writes about when the prompt names no gender, and how",
-    "plan": "see which differences a design would show, and what it takes to show one",
     "analyze": "rebuild every table from stored rows, or analyze your own texts",
     "compare": "set models side by side, with tests between them",
     "gate": "hold runs against a policy: exit code 4 unless all of it holds",
@@ -89,18 +88,22 @@ def cli(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """Run a command; the only place where an error becomes a line and an exit code."""
     signal.signal(signal.SIGTERM, _as_interrupt)
-    open_closed_streams()
     with sign_of_life(f"biaskit {' '.join(sys.argv[1:2])}: starting ...\n"):
         status = _run()
-    if (error := flush()) is not None and not status and error.errno != errno.EPIPE:
-        status = _say(f"Standard output cannot be written: {error.strerror or error}.", 1)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again at its end, complain, and change the exit code.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not status and error.errno != errno.EPIPE:
+            status = _say(f"Standard output cannot be written: {error.strerror or error}.", 1)
     sys.exit(status)
 
 
 def _run() -> int:
     stdout = sys.stdout
     try:
-        check_memory_limit()
         status = cli.main(standalone_mode=False)
     except BiaskitError as error:
         status = _say(str(error), error.exit_code)
@@ -114,14 +117,11 @@ def _run() -> int:
     except SystemExit as error:
         # click meets `| head` by replacing stdout and leaving with 1; a reader that has enough is no failure.
         status = error.code if sys.stdout is stdout else 0
-    except (MemoryError, OSError, RuntimeError, ImportError, SystemError) as error:
-        if (what := out_of_memory(error)) is not None:
-            status = _say(what, 1)
-        elif isinstance(error, OSError):
-            # A refusal that no room foresaw is still no bug of the user's to read a traceback of.
-            status = _say(f"{error.filename or 'The system'}: {error.strerror or error}.", 1)
-        else:
-            raise
+    except MemoryError:
+        status = _say("Memory ran out: take a smaller --batch-size. Rows that are stored stay.", 1)
+    except OSError as error:
+        # A refusal that no room foresaw is still no bug of the user's to read a traceback of.
+        status = _say(f"{error.filename or 'Output'} failed: {error.strerror or error}.", 1)
     return status if isinstance(status, int) else 0
 
 
@@ -141,6 +141,5 @@ def _as_interrupt(number: int, frame: Any) -> NoReturn:
 
 
 def _say(message: str, status: int) -> int:
-    # Not with cli.terminal: it loads more than there may be memory for.
     tell(visible(f"biaskit: {message}\n", keep="\n"))
     return status

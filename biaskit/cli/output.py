@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from biaskit.cli.streams import refuse_unwritten
 from biaskit.cli.terminal import emit, emit_json, emit_notes, takes_blocks, width
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document, Heading, TitledTable
@@ -107,8 +106,5 @@ def _print_csv(path: Path) -> None:
     if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
         emit(content.decode("utf-8", errors="surrogatepass"))
     else:
-        try:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(content)
-        except OSError as error:
-            refuse_unwritten(error)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)

@@ -8,14 +8,14 @@ import select
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from biaskit.cli.streams import refuse_unwritten
 from biaskit.errors import Interrupted, UsageError
 from biaskit.foreign import visible
-from biaskit.progress import LineWatcher, ModelPlan, on_terminal, tell
+from biaskit.progress import LineWatcher, ModelPlan, tell
 from biaskit.report.render.text import WIDTH, render_notes
 
 LONG_RUN_S = 3600
@@ -28,16 +28,13 @@ def printable(text: str) -> str:
 
 
 def emit(text: str, *, err: bool = False) -> None:
-    """Print foreign text; no markup is read. Raises `BiaskitError` where stdout does not take it."""
+    """Print foreign text; no markup is read."""
     shown = printable(text)
     if err:
         tell(shown)
         return
     encoding = sys.stdout.encoding or "utf-8"
-    try:
-        click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False)
-    except OSError as error:
-        refuse_unwritten(error)
+    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), nl=False)
 
 
 def emit_json(content: object) -> None:
@@ -72,8 +69,8 @@ class TerminalWatcher(LineWatcher):
         super().__init__()
         self._assume_yes = assume_yes
         self._verbose = verbose
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """Show a model's plan; ask before more than an hour of work."""
@@ -88,7 +85,6 @@ class TerminalWatcher(LineWatcher):
 
     def confirm(self, text: str) -> None:
         """Ask for a typed yes; --yes is one, and without a terminal there is nobody to ask."""
-        self.close()
         if self._assume_yes:
             return
         if not sys.stdin.isatty():
@@ -102,23 +98,14 @@ class TerminalWatcher(LineWatcher):
         if self._verbose:
             self._say(f"biaskit: {text}")
 
-    def close(self) -> None:
-        """Give the line back."""
-        super().close()
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def _say(self, line: str) -> None:
-        emit(line + "\n", err=True)
-
-    def _show(self, label: str, done: int, total: int) -> None:
-        if not on_terminal():
-            super()._show(label, done, total)
+    def progress(self, label: str, done: int, total: int) -> None:
+        """A bar where stderr is a terminal, else a line."""
+        if not sys.stderr.isatty():
+            super().progress(label, done, total)
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+        if done == 0 or label != self._label:
+            self.close()
+            self._begin(label, done)
         if self._bar is None:
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False),
@@ -132,6 +119,18 @@ class TerminalWatcher(LineWatcher):
             self._bar.start()
             self._task = self._bar.add_task(printable(label), total=total, rate="")
         self._bar.update(self._task, completed=done, rate=self._rate(done, total).split(",")[0])
+        if done == total:
+            self.close()
+
+    def close(self) -> None:
+        """Give the line back."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _say(self, line: str) -> None:
+        self.close()
+        emit(line + "\n", err=True)
 
 
 def _typed(question: str) -> str:

@@ -35,7 +35,7 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
     "verify",
     epilog=examples(
         "biaskit verify RUN",
-        "biaskit verify RUN --cells 200 --seed 7 --by 'A. Reader'",
+        "biaskit verify RUN --cells 200 --seed 7",
         "biaskit verify /media/their-run --out verification.json",
         "biaskit verify RUN --no-model",
     ),
@@ -48,7 +48,6 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @option("--seed", "N", "Of the random draw; by default another each time.", type=click.IntRange(min=0))
 @option("--no-model ask", None, "Ask no model.", is_flag=True, flag_value=False, default=True)
 @option("--model", "MODEL", _MODEL, multiple=True)
-@option("--by", "NAME", "Who verifies, for verification.json; otherwise it names nobody.", default="")
 @option("--out", "FILE", "Where verification.json goes; by default into the run's folder.")
 @option("--device", None, "cpu, cuda, cuda:N, mps, or map.", default="auto", show_default=True)
 @option("--dtype", None, "By default the run's own.", type=_DTYPES, default="auto", show_default=True)
@@ -71,7 +70,7 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
         found = verify(path, watcher=watcher, **chosen)
     if output_format == "json":
-        emit_json(found.as_json())
+        emit_json(found.model_dump())
     else:
         emit(_lines(found))
     sys.exit(EXIT_CODES[found.outcome])
@@ -79,11 +78,9 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
 
 def _lines(found: Verification) -> str:
     """A line for each check, then the verdict."""
-    names = [f"{one.name}{f', {one.model}' if one.model else ''}" for one in found.checks]
-    said, named = max(map(len, _SAID.values())), max(map(len, names))
     lines: list[str] = []
-    for name, one in zip(names, found.checks, strict=True):
-        first = f"{_SAID[one.outcome]:{said}}  {name:{named}}  "
-        lines += fold(one.text, width(), first=first, then=" " * len(first))
+    for check in found.checks:
+        first = f"{_SAID[check.outcome]:11}  {f'{check.name} {check.model}'.strip():12}  "
+        lines += fold(check.text, width(), first=first, then=" " * len(first))
     lines += fold(f"{_VERDICT[found.outcome]} (seed {found.seed}).", width())
     return "\n".join(lines) + "\n"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from biaskit.corpora.sources import (
-    LISTS,
     SHIPPED,
     SourceRow,
     check_keys,
@@ -21,7 +20,7 @@ from biaskit.corpora.sources import (
     unlimited_fields,
 )
 from biaskit.errors import CorpusError, nearest
-from biaskit.inputs import expanded, one_line, opened
+from biaskit.inputs import expanded, one_line
 from biaskit.sheets import XLSX, is_sheet, open_sheet, split_sheet
 
 
@@ -119,8 +118,7 @@ def _sheet_rows(source: str, layout: SourceLayout) -> tuple[str, Iterator[Source
     """How messages name a workbook, and the rows of its sheet; of several one must be named."""
     name, wanted = split_sheet(source)
     path, where = expanded(name), one_line(name)
-    with LISTS.saying(where), opened(path):  # a regular file, else a line that says so
-        found = open_sheet(path, where, wanted)
+    found = open_sheet(path, where, wanted)
     if wanted is None and found.others:
         sheets = ", ".join(map(shown, (found.name, *found.others[:8])))
         raise CorpusError(f"{where} has several sheets: {sheets}. Name one, as in {where}#{found.name}.")

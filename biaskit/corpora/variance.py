@@ -43,7 +43,7 @@ class CellVariance:
     var_job: float
     var_template: float
     var_residual: float  # without the noise of draws
-    var_difference: float | None  # between templates, of the first minus the second group's share
+    var_difference: float  # between templates, of the first minus the second group's share
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def _readme(content: Content, runs: Sequence[RunEvidence], *, verified: bool) ->
     yield "| results/ | every table, and how it was made (analysis.json) |"
     yield "| limits.md, deviations.md | what the numbers cannot show; other definitions than the papers’ |"
     if verified:
-        yield "| verification/ | what `biaskit verify` found: cells asked again, checks, machine, versions |"
+        yield "| verification/ | what `biaskit verify` found: cells asked again, checks, versions |"
     yield "| versions.json | of the packages that measured and that made this folder |"
     yield "| crosswalk.md | which question of which document this may help to answer |"
     yield "| SHA256SUMS | of every file: `sha256sum -c SHA256SUMS` |"

@@ -11,13 +11,13 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
-from biaskit.probe.believed import why_not
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
+from biaskit.probe.rows import fault_of
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.probe.ways import LOW, mean_coverage
@@ -168,7 +168,7 @@ def _why_not(
     """Why a row cannot be the answer of its cell; None where it can."""
     if found is not None or (drawn and row.get("round", 0) in drawn):
         return "another row answers the same cell"
-    return why_not(row, design.expressions[cell.bias_type, cell.template_id])
+    return fault_of(row, design.expressions[cell.bias_type, cell.template_id])
 
 
 _ANSWERED = ("k", "listed", "listed_next", "draws", "counts")

@@ -15,11 +15,10 @@ from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
-from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign, model_key
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import Rounds
-from biaskit.probe.rows import row_of
+from biaskit.probe.rows import fault_of, row_of
 from biaskit.probe.scoring import hold_prompts
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
@@ -242,7 +241,7 @@ def read_continuations(
         n_unused += not own
         if not own:
             continue
-        why = why_not(row, design.expressions[cells[own[0]].bias_type, cells[own[0]].template_id])
+        why = fault_of(row, design.expressions[cells[own[0]].bias_type, cells[own[0]].template_id])
         if why is None and (own[0], row["round"]) in seen:
             why = "another row answers the same cell"
         if why is not None:

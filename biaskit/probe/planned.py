@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from biaskit.probe.design import Placed, ProbeDesign, build_prompt, cell_at, key_maker, model_key
+from biaskit.probe.rounds import Rounds
 from biaskit.records import (
     NO_INSTRUCTION,
     Cell,
@@ -16,6 +17,7 @@ from biaskit.records import (
     ScoreRequest,
     Template,
 )
+from biaskit.runs.manifest import draws_of
 from biaskit.runs.shards import WHOLE, Shard
 from biaskit.sequences import Computed
 
@@ -85,3 +87,23 @@ class _Places:
         place = place * len(self._settings) + self._settings[row["setting"]]
         place = place * len(self._instructions) + self._instructions[row["instruction_id"]]
         return place * len(self._items) + self._items[row["job"]]
+
+
+def cell_finder(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
+    """From a stored row to the model and the request that it answers; None where the run has no such cell."""
+    of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
+    for label, entry in manifest["models"].items():
+        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], entry["estimator"])
+        rounds = Rounds.of(draws_of(entry), design.study.max_draws_per_cell)
+        of_model.setdefault(cells.model_key, (label, cells, rounds))
+
+    def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
+        try:
+            label, cells, rounds = of_model[row["model_key"]]
+            return label, rounds.request(cells.requests[cells.place_of(row)], int(row.get("round", 0)))
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    return find

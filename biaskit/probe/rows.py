@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdapter, ValidationError
 
 from biaskit.probe.shares.cells import as_json
 from biaskit.records import Cell, Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, as_record
@@ -62,3 +64,74 @@ def _finite(log_prob: float | None) -> float | None:
 def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:
     """Group → texts as expressions, in order."""
     return tuple(Expression(group, text) for group, listed in texts.items() for text in listed)
+
+
+# --- whether a stored row fits its study ------------------------------------------------------------------
+
+_Whole = Annotated[int, Field(ge=0)]
+_LogProb = Annotated[FiniteFloat, Field(le=1e-6)]
+"""At most 0, but for rounding."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Expression(_Stored):
+    group: str
+    text: str
+    log_prob: _LogProb | None
+    token_ids: list[int] | None = None
+    tokens: list[str] | None = None
+
+
+class _Points(_Stored):
+    estimator: Literal["exact", "selected-ids", "echo"]
+    prompt: str
+    expressions: list[_Expression]
+    listed_next: list[Annotated[tuple[str, _LogProb, int], Strict(False)]] = []
+
+
+class _Lists(_Points):
+    estimator: Literal["top-k"]  # type: ignore[assignment]
+    k: Annotated[int, Field(ge=1)]
+    listed: dict[str, list[Annotated[tuple[str, FiniteFloat], Strict(False)]]]
+
+
+class _Counts(_Points):
+    estimator: Literal["sampling"]  # type: ignore[assignment]
+    round: _Whole = 0
+    draws: Annotated[int, Field(ge=1)]
+    counts: dict[str, _Whole]
+    answers: list[Annotated[tuple[str, str], Strict(False)]] = []
+
+
+_ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(
+    Annotated[_Points | _Lists | _Counts, Field(discriminator="estimator")]
+)
+
+
+def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | None:
+    """What is wrong with a row of a cell whose study has these expressions; None where nothing is.
+
+    A checksum shows that nobody changed a row; it does not show that a row fits.
+    """
+    try:
+        stored = _ROW.validate_python(row)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(part) for part in first['loc']) or 'estimator'}: {first['msg']}"
+    have = sorted((e.group, e.text) for e in stored.expressions)
+    # Each form once, after the word boundary, without it, or both (models/conversation.py).
+    spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in have]
+    if not spaces or have != sorted((e.group, space + e.text) for e in expected for space in spaces):
+        return "its expressions are not those of the study"
+    if isinstance(stored, _Lists) and "" not in stored.listed:
+        return "it has no list of tokens"
+    if isinstance(stored, _Counts):
+        if stored.answers and len(stored.answers) != stored.draws:
+            return "it has not one answer for each draw"
+        texts = {text for _, text in have}
+        if not stored.counts.keys() <= texts or sum(stored.counts.values()) > stored.draws:
+            return "its counts are not those of its draws"
+    return None

@@ -12,12 +12,11 @@ from typing import Any
 
 from biaskit.errors import BiaskitError, ModelError, RunError, StudyError, TokenizationError
 from biaskit.models.base import ContinuationScorer, closing_stream
-from biaskit.probe.believed import why_not
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.power import plan_sentence
 from biaskit.probe.rounds import OpenCells, Rounds
-from biaskit.probe.rows import columns_of, row_of
+from biaskit.probe.rows import columns_of, fault_of, row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature
 from biaskit.progress import ModelPlan
@@ -362,7 +361,7 @@ def _matched_draws(
             return None
         if row["estimator"] != estimator.name or not isinstance(row["prompt"], str):
             return None
-        if why_not(row, request.expressions) or not same.holds(row, request.prompt, run):
+        if fault_of(row, request.expressions) or not same.holds(row, request.prompt, run):
             return None
         cell_shares(cell, row, design.groups, word_boundary=design.study.word_boundary)
         return int(sum(row.get("counts", {}).values()))

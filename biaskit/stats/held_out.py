@@ -1,18 +1,17 @@
 """How well two groups of documents can be told apart by their words: a size, not evidence.
 
-A document is judged by what other documents teach: within a sample each pair of one document of either group
-by all the others (leave-pair-out), across two samples by the whole of the other (docs/methods.md#transfer).
+scikit-learn learns and predicts; a document is judged by what other documents teach: within a sample by
+cross-validation, across two samples by the whole of the other (docs/methods.md#transfer).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import share_interval
@@ -23,34 +22,22 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 CHANCE = 0.5
+FOLDS, REPEATS = 5, 2
+PENALTY = 1.0
+"""Of the ridge regression."""
 PRIOR_WORDS = 5.0
 """Occurrences added to every word: a rare word's weight is a quotient of two small numbers."""
-_SAME = 1e-9  # of the largest score: what is nearer is a tie, whatever rounding made of it
+_DIGITS = 9
+"""Scores that agree in so many decimal places are a tie, whatever rounding made of them."""
 
 
-def area_under_curve(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Area under the ROC curve: how often a score of `first` lies above one of `second`.
-
-    Formula: (number of pairs with a > b + half the number with a = b) / number of pairs.
-    Arguments: first `[n]`, second `[m]`: scores.
-    Returns: in [0, 1]; 0.5 where the scores tell nothing.
-    Missing or empty input: None without a pair.
-    Reference: docs/methods.md#transfer; Hanley and McNeil 1982; checked against a loop over all pairs.
-    """
-    a, b = (np.asarray(scores, dtype=np.float64).ravel() for scores in (first, second))
-    if not a.size or not b.size:
-        return None
-    labels = np.concatenate([np.ones(a.size, dtype=np.bool_), np.zeros(b.size, dtype=np.bool_)])
-    return float(_wins(np.concatenate([a, b])[:, None], labels[:, None])[0]) / (a.size * b.size)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Sample:
     """Documents of two groups in strata, with shuffled labels: column 0 of `labels` is as observed."""
 
     counts: csr_matrix  # [documents, W], of the words that may be used
     labels: BoolArray  # [documents, 1 + shuffles]: whether of the first group
-    strata: tuple[str, ...]  # [documents]
+    strata: NDArray[np.str_]  # [documents]
 
     @classmethod
     def shuffled(
@@ -61,51 +48,33 @@ class Sample:
         rng: np.random.Generator,
         n_shuffles: int,
     ) -> Sample:
-        """Documents with their labels, and the labels shuffled within strata `n_shuffles` times."""
-        observed = np.asarray(is_first, dtype=np.bool_)
-        labels = np.tile(observed[:, None], (1, 1 + n_shuffles))
-        names = np.asarray(strata, dtype=object)
-        for stratum in sorted(set(strata)):
+        """Shuffle the labels of documents within their strata `n_shuffles` times."""
+        labels = np.tile(np.asarray(is_first, dtype=np.bool_)[:, None], (1, 1 + n_shuffles))
+        names = np.asarray(strata, dtype=np.str_)
+        for stratum in np.unique(names):
             members = np.flatnonzero(names == stratum)
             labels[members, 1:] = rng.permuted(labels[members, 1:], axis=0)
-        return cls(counts, labels, tuple(strata))
+        return cls(counts, labels, names)
 
-    @cached_property
-    def shares(self) -> csr_matrix:
-        """Each word's share of its document, so that a document's length has no part in its score."""
-        from scipy.sparse import csr_matrix, diags_array
+    def shares(self, teaching: Sample) -> csr_matrix:
+        """Each word's share of its document over the root of its mean share: length has no part in it.
 
-        counts = csr_matrix(self.counts, dtype=np.float64)
-        lengths = np.asarray(counts.sum(axis=1)).ravel()
-        return csr_matrix(diags_array(1.0 / np.maximum(lengths, 1.0)) @ counts)
+        The mean is that of the documents that teach, five occurrences added, blind to their labels.
+        """
+        from scipy.sparse import csr_matrix
+        from sklearn.preprocessing import normalize
 
-    @cached_property
-    def scale(self) -> FloatArray:
-        """1 / (mean share + prior) of each word of these documents, `[W]`; blind to their labels."""
-        n_words = max(float(self.counts.sum()), 1.0)
-        mean = np.asarray(self.shares.mean(axis=0)).ravel()
-        scale: FloatArray = np.where(mean > 0, 1.0 / (mean + PRIOR_WORDS / n_words), 0.0)
-        return scale
+        mean = np.asarray(normalize(teaching.counts, "l1").mean(axis=0)).ravel()
+        prior = PRIOR_WORDS / max(float(teaching.counts.sum()), 1.0)
+        weights = np.where(mean > 0, 1.0 / np.sqrt(mean + prior), 0.0)
+        return csr_matrix(normalize(self.counts, "l1").multiply(weights))
 
-    @cached_property
-    def members(self) -> tuple[np.ndarray, ...]:
-        """Places of the documents of each stratum."""
-        names = np.asarray(self.strata, dtype=object)
-        return tuple(np.flatnonzero(names == stratum) for stratum in sorted(set(self.strata)))
-
-    @cached_property
-    def coefficients(self) -> FloatArray:
-        """Of each document in the weights, `[documents, 1 + shuffles]`: sums to 0 within a stratum."""
-        found = self.labels.astype(np.float64)
-        for own in self.members:
-            found[own] -= found[own].mean(axis=0)
-        return found
-
-    @property
-    def n_pairs(self) -> int:
-        """Pairs of one document of either group within a stratum."""
-        first = [int(self.labels[own, 0].sum()) for own in self.members]
-        return sum(n * (len(own) - n) for n, own in zip(first, self.members, strict=True))
+    def targets(self) -> FloatArray:
+        """What is learnt, `[documents, 1 + shuffles]`: the label less its mean over the stratum."""
+        targets = self.labels.astype(np.float64)
+        for stratum in np.unique(self.strata):
+            targets[self.strata == stratum] -= targets[self.strata == stratum].mean(axis=0)
+        return targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,82 +87,70 @@ class HeldOut:
 
     @property
     def p_value(self) -> float:
-        """Two-sided permutation p: see `p_of_area`."""
-        return p_of_area(self.area, self.taught, self.judged)
+        """The larger two-sided p of two shuffles, of the labels taught and of those judged.
+
+        Formula: max over the two of (1 + number with |area_b − 0.5| ≥ |area − 0.5|) / (1 + shuffles).
+        Where one sample tells the groups apart by words that say nothing in the other, weights learnt
+            from noise still lean on them: shuffling the judged labels alone would call that a transfer.
+        """
+        far = [np.abs(null - CHANCE) for null in (self.taught, self.judged)]
+        n_reaching = max(int(reaches(null, abs(self.area - CHANCE)).sum()) for null in far)
+        return (1 + n_reaching) / (1 + self.taught.size)
 
 
-def p_of_area(area: float, taught: FloatArray, judged: FloatArray) -> float:
-    """The larger p of two shuffles, of the labels taught and of those judged.
+def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
+    """Area under the curve by cross-validation: five folds, cut anew twice.
 
-    Formula: max over the two of (1 + number with |area_b − 0.5| ≥ |area − 0.5|) / (1 + shuffles).
-    Where one sample tells the groups apart by words that say nothing in the other, weights that are learnt
-        from noise still lean on them: shuffling the judged labels alone would call that a transfer.
-    Reference: docs/methods.md#transfer.
+    Formula: share of pairs of one document of either group, of one stratum and fold, in which the first
+        group's scores higher, ties half; scores by ridge regression, learnt from the other folds.
+    Arguments: sample; rng of the folds, which do not know the labels.
+    Returns: 0.5 in expectation where labels mean nothing, whatever the lengths and the sizes of the groups:
+        the two documents of a pair teach nothing and can change places.
+    Reference: docs/methods.md#transfer; checked against a loop over pairs that learns anew for each.
     """
-    observed = abs(area - CHANCE)
-    n_reaching = [int(reaches(np.abs(null - CHANCE), observed).sum()) for null in (taught, judged)]
-    return (1 + max(n_reaching)) / (1 + taught.size)
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-
-def within(sample: Sample) -> HeldOut:
-    """Area under the curve of each pair's difference when all other documents teach (leave-pair-out).
-
-    Formula: weight of a word = scale · Σ over strata of (k m / (k + m)) (mean share in the first group −
-        mean share in the second), of the k and m documents left when the pair is out; a document's score is
-        Σ share · weight; the area is over the pairs of one stratum, ties half.
-    Returns: in expectation 0.5 where labels mean nothing, whatever the lengths and the sizes of the groups:
-        the pair can change places given all others.
-    Reference: docs/methods.md#transfer; Airola et al. 2011 for leave-pair-out; checked against fitting anew
-        for every pair.
-    """
-    from scipy.sparse import csr_matrix, diags_array
-
-    scaled = csr_matrix(sample.shares @ diags_array(np.sqrt(sample.scale)))
-    weights = scaled.T @ sample.coefficients  # [W, 1 + shuffles]
-    wins = np.zeros(sample.labels.shape[1])
-    for own in sample.members:
-        n_first = int(sample.labels[own, 0].sum())
-        if 0 < n_first < len(own):
-            wins += _wins_left_out(scaled[own], weights, sample, own, n_first)
-    areas = wins / sample.n_pairs
+    words = sample.shares(sample)
+    similarity, targets = (words @ words.T).toarray(), sample.targets()
+    wins, pairs = np.zeros(targets.shape[1]), np.zeros(targets.shape[1])
+    for _ in range(REPEATS):
+        fold = folds(sample.strata, rng)
+        learner = KernelRidge(kernel="precomputed", alpha=PENALTY)
+        scores = cross_val_predict(learner, similarity, targets, cv=PredefinedSplit(fold))
+        for group in _groups(sample.strata, fold):
+            won, compared = _wins(scores[group], sample.labels[group])
+            wins, pairs = wins + won, pairs + compared
+    areas = np.divide(wins, pairs, out=np.full(wins.shape, CHANCE), where=pairs > 0)
     return HeldOut(float(areas[0]), areas[1:], areas[1:])
-
-
-def _wins_left_out(
-    scaled: csr_matrix, weights: FloatArray, sample: Sample, own: np.ndarray, n_first: int
-) -> FloatArray:
-    """Pairs of a stratum in which the document of the first group scores higher, of each shuffle."""
-    labels, gram = sample.labels[own], (scaled @ scaled.T).toarray()
-    left = len(own) - 2
-    share = (n_first - 1) / left if left else CHANCE  # of the first group among those left
-    # The stratum's own part of the weights as its coefficients are without the pair, the pair still in it.
-    scores = scaled @ weights + gram @ (labels - share - sample.coefficients[own])
-    diagonal = gram.diagonal()
-    tie = _SAME * (np.abs(scores).max() + diagonal.max())
-    wins = np.empty(labels.shape[1])
-    for b in range(labels.shape[1]):
-        first, second = np.flatnonzero(labels[:, b]), np.flatnonzero(~labels[:, b])
-        above = scores[first, b] - (1.0 - share) * diagonal[first]
-        below = scores[second, b] + share * diagonal[second]
-        difference = above[:, None] - below[None, :] + gram[np.ix_(first, second)]
-        wins[b] = np.count_nonzero(difference > tie) + np.count_nonzero(difference >= -tie)
-    return wins / 2.0
 
 
 def across(teaching: Sample, judged: Sample) -> HeldOut:
     """Area under the curve of documents of one sample, by weights learnt from all of another.
 
-    Words that the teaching sample lacks have no weight. Samples have the same columns.
+    Samples have the same columns; words that the teaching sample lacks have no weight.
     """
-    weights = teaching.scale[:, None] * (teaching.shares.T @ teaching.coefficients)
-    scores = judged.shares @ weights  # [documents, 1 + shuffles]
-    wins = np.zeros((2, teaching.labels.shape[1]))
-    for own in judged.members:
-        observed, shuffled = judged.labels[own, :1], judged.labels[own]
-        of = _rounded(scores[own])
-        wins += [_wins(of, observed), _wins(of[:, :1], shuffled)]
-    areas = wins / judged.n_pairs
-    return HeldOut(float(areas[0, 0]), areas[0, 1:], areas[1, 1:])
+    from sklearn.kernel_ridge import KernelRidge
+
+    learner = KernelRidge(alpha=PENALTY).fit(teaching.shares(teaching), teaching.targets())
+    scores = learner.predict(judged.shares(teaching))  # [documents, 1 + shuffles]
+    of_taught, of_judged, n_pairs = np.zeros(scores.shape[1]), np.zeros(scores.shape[1]), 0.0
+    for group in _groups(judged.strata):
+        won, pairs = _wins(scores[group], judged.labels[group, :1])
+        of_taught, n_pairs = of_taught + won, n_pairs + float(pairs[0])
+        of_judged += _wins(scores[group, :1], judged.labels[group])[0]
+    return HeldOut(float(of_taught[0] / n_pairs), of_taught[1:] / n_pairs, of_judged[1:] / n_pairs)
+
+
+def folds(strata: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The fold of each document, blind to labels: two by two from each shuffled stratum, in turn."""
+    fold, n_twos = np.empty(len(strata), dtype=np.int64), 0
+    for stratum in np.unique(strata):
+        members = rng.permutation(np.flatnonzero(strata == stratum))
+        twos = n_twos + np.arange(len(members)) // 2
+        fold[members] = twos % FOLDS
+        n_twos = int(twos[-1]) + 1
+    return fold
 
 
 def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
@@ -204,7 +161,7 @@ def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, floa
     Returns: lower and upper end, in [0, 1].
     Missing or empty input: None with fewer than two occupations, or areas that do not vary.
     Reference: docs/methods.md#transfer; in simulation it covers better than the plain t interval, which
-        is as good near 0.5 (`tests/benchmarks/text_transfer.py`).
+        is as good near 0.5.
     """
     values = np.asarray(areas, dtype=np.float64)
     if values.size < 2 or not varies(values, values):
@@ -214,26 +171,17 @@ def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, floa
     return float(low), float(high)
 
 
-def _rounded(scores: FloatArray) -> FloatArray:
-    """Scores of documents with the same words are the same, whatever rounding made of them."""
-    unit = _SAME * np.maximum(np.abs(scores).max(axis=0), np.finfo(np.float64).tiny)
-    rounded: FloatArray = np.rint(scores / unit)
-    return rounded
+def _groups(*keys: NDArray[np.str_] | NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Places of the documents that agree in every key."""
+    number = np.unique(np.rec.fromarrays(keys), return_inverse=True)[1]
+    return [np.flatnonzero(number == one) for one in range(number.max() + 1)]
 
 
-def _wins(scores: FloatArray, is_first: BoolArray) -> FloatArray:
-    """Pairs in which the first group scores higher, ties half: of each column, broadcast."""
+def _wins(scores: FloatArray, is_first: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Pairs in which the first group scores higher, ties half, and all pairs: of each column, broadcast."""
     from scipy.stats import rankdata
 
-    n = is_first.sum(axis=0)
-    ranks: FloatArray = rankdata(scores, axis=0)
-    wins: FloatArray = (ranks * is_first).sum(axis=0) - n * (n + 1) / 2.0
-    return wins
-
-
-def strata_with_both(is_first: Sequence[bool], strata: Sequence[str]) -> Iterator[int]:
-    """Places of the documents whose stratum has both groups: others teach and show nothing."""
-    found: dict[str, set[bool]] = {}
-    for one, stratum in zip(is_first, strata, strict=True):
-        found.setdefault(stratum, set()).add(bool(one))
-    return (i for i, stratum in enumerate(strata) if len(found[stratum]) == 2)
+    n_first, n = is_first.sum(axis=0), len(is_first)
+    ranks = rankdata(np.round(scores, _DIGITS), axis=0)
+    wins = (ranks * is_first).sum(axis=0) - n_first * (n_first + 1) / 2.0
+    return wins, np.asarray(n_first * (n - n_first), dtype=np.float64)

@@ -6,7 +6,6 @@ See docs/methods.md#power.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -53,50 +52,51 @@ class Design:
         return sum(self.parts().values())
 
 
-def power(design: Design, difference: float, *, level: float = LEVEL) -> float:
+def power(design: Design, difference: float) -> float:
     """In which share of runs a true difference is found by the crossed test of docs/methods.md#power.
 
     Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
         makes them of mean squares that are chi-squared about their expectations.
-    Arguments: δ in the units of the shares; level two-sided, of this contrast alone.
+    Arguments: δ in the units of the shares; level 5 %, two-sided, of this contrast alone.
     Returns: a share of runs.
     Missing or empty input: a side of one job, and one template, drop their terms; without any term the
         test does not exist: 0.
     Reference: docs/methods.md#power; `tests/stats/test_power.py` runs the test on simulated designs.
     """
+    return _power(design, _reach(design), difference)
+
+
+def smallest_difference(design: Design) -> float | None:
+    """Solve for the smallest true difference that is found in 80 % of runs.
+
+    Returns: a difference in the units of the shares; None where no difference up to 1 is.
+    """
+    reach = _reach(design)
+    low, high = 0.0, 1.0
+    if _power(design, reach, high) < POWER:
+        return None
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if _power(design, reach, middle) >= POWER else (middle, high)
+    return high
+
+
+def _power(design: Design, reach: FloatArray | None, difference: float) -> float:
     from scipy.special import ndtr
 
-    reach = _reach(design, level)
-    if reach is None:
-        return 0.0
     scale = float(np.sqrt(design.variance()))
-    if scale == 0.0:
-        return 1.0 if difference else 0.0
+    if reach is None or scale == 0.0:
+        return 0.0 if reach is None or not difference else 1.0
     d = abs(difference) / scale
     return float(np.mean(ndtr(d - reach / scale) + ndtr(-d - reach / scale)))
 
 
-def smallest_difference(design: Design, *, wanted: float = POWER, level: float = LEVEL) -> float | None:
-    """Solve for the smallest true difference that is found in the wanted share of runs.
-
-    Returns: a difference in the units of the shares; None where no difference up to 1 is.
-    """
-    low, high = 0.0, 1.0
-    if power(design, high, level=level) < wanted:
-        return None
-    for _ in range(30):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if power(design, middle, level=level) >= wanted else (middle, high)
-    return high
-
-
-@lru_cache(maxsize=512)
-def _reach(design: Design, level: float) -> FloatArray | None:
+def _reach(design: Design) -> FloatArray | None:
     """How far from 0 the estimate must lie in each run: `[N_RUNS]`; None where nothing is tested."""
     from scipy.special import stdtrit
 
     rng = np.random.default_rng(0)
-    n_templates = design.n_templates
+    n_templates, parts = design.n_templates, design.parts()
 
     def drawn(expected: float, dof: int) -> Term:
         return expected * rng.chisquare(dof, N_RUNS) / dof, dof
@@ -108,10 +108,8 @@ def _reach(design: Design, level: float) -> FloatArray | None:
             jobs.append(drawn(side.job / side.n_jobs + cells, side.n_jobs - 1))
         if side.n_jobs > 1 and n_templates > 1:
             residual.append(drawn(cells, (side.n_jobs - 1) * (n_templates - 1)))
-    templates = None
-    if n_templates > 1:
-        templates = drawn(design.parts()["templates"] + design.parts()["cells"], n_templates - 1)
+    templates = drawn(parts["templates"] + parts["cells"], n_templates - 1) if n_templates > 1 else None
     if not jobs and templates is None:
         return None
     variance, dof = combined(jobs, templates, residual)
-    return np.asarray(stdtrit(dof, 1.0 - level / 2.0) * np.sqrt(variance), dtype=np.float64)
+    return np.asarray(stdtrit(dof, 1.0 - LEVEL / 2.0) * np.sqrt(variance), dtype=np.float64)

@@ -20,6 +20,7 @@ class Proportion:
     reason: str | None = None
 
 
+@lru_cache(maxsize=10_000)
 def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | None:
     """Wilson's score interval of a share.
 
@@ -27,28 +28,17 @@ def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | 
     Arguments: count out of n, 0 ≤ count ≤ n, independent draws; level.
     Returns: lower and upper end, fractions in [0, 1]; exactly 0 below no success, exactly 1 above n.
     Missing or empty input: None with n = 0; `ValueError` for counts that cannot be.
-    Reference: docs/methods.md#wilson; Wilson 1927; checked against the equation that defines the ends, and
-        to the last digit against statsmodels.
+    Reference: docs/methods.md#wilson; Wilson 1927; statsmodels' `proportion_confint`.
     """
     if not 0 <= count <= n:
         raise ValueError(f"{count} of {n} is no share.")
     if n == 0:
         return None
-    low, high = _wilson_ends(count, n, level)
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(count, n, 1.0 - level, method="wilson")
     # Rounding leaves some of these ends at 3e-17, and then a share of 0 has a lower end above it.
-    return (0.0 if count == 0 else low), (1.0 if count == n else high)
-
-
-@lru_cache(maxsize=10_000)
-def _wilson_ends(count: int, n: int, level: float) -> tuple[float, float]:
-    """To the digit as statsmodels has them, whose import takes longer; of many parts few counts are new."""
-    from scipy.special import ndtri
-
-    z = -float(ndtri((1.0 - level) / 2.0))
-    p, shrunk = count / n, 1.0 + z * z / n
-    center = (p + z * z / (2 * n)) / shrunk
-    half = z * math.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n**2)) / shrunk
-    return max(center - half, 0.0), min(center + half, 1.0)
+    return (0.0 if count == 0 else float(low)), (1.0 if count == n else float(high))
 
 
 def proportion(count: int, n: int) -> Proportion:

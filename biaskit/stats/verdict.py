@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from biaskit.stats.crossed import CONDITIONAL, p_of_interval
 from biaskit.stats.multiplicity import holm
 from biaskit.wording import ROUNDING
 
@@ -50,7 +49,7 @@ def verdict_of(row: Row | None) -> Verdict:
     """The verdict of a row of tests.csv; by its own numbers where none is stored with it."""
     if row is None:
         return "not-measured"
-    return row.get("verdict") or judge(row, _p_value(row))
+    return row.get("verdict") or judge(row, row["p_value"])
 
 
 def direction_of(row: Row) -> Direction | None:
@@ -109,7 +108,7 @@ def with_verdicts(*tables: Sequence[Row]) -> list[list[dict[str, Any]]]:
     """
     rows = [row for table in tables for row in table]
     claims = [i for i, row in enumerate(rows) if is_judged(row)]
-    p_values = {i: _p_value(rows[i]) for i in claims}
+    p_values = {i: rows[i]["p_value"] for i in claims}
     genders = {gender for i in claims if (gender := _gender_of_share(rows[i]))} or {""}
     adjusted: dict[int, tuple[float, int]] = {}
     for gender in sorted(genders):
@@ -135,13 +134,3 @@ def _gender_of_share(row: Row) -> str:
     """The gender whose share the row speaks of; "" for numbers that are no share of one gender."""
     quantity = str(row["quantity"])
     return str(row["gender"] or "") if "share" in quantity or quantity == "instruction_effect" else ""
-
-
-def _p_value(row: Row) -> float | None:
-    """The row's p-value; that of a crossed row made before there was one follows from its interval."""
-    if row["p_value"] is not None:
-        return float(row["p_value"])
-    made_before = row["kind"] == "crossed" and row.get("verdict") is None and row["ci_low"] is not None
-    if not made_before or any(part in CONDITIONAL for part in str(row["reason"]).split("; ")):
-        return None
-    return p_of_interval(row["estimate"], row["ci_low"], row["ci_high"], row["dof"] or MANY)

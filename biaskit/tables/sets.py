@@ -1,8 +1,7 @@
 """The tables of one analysis as one set: put in place together, and read as they were written or not at all.
 
 `analysis.json` is the set's record: it names each table by its digest, so whoever reads a table that was
-replaced, edited or left behind by a stopped command knows (docs/reading.md#table-set). A record of an older
-biaskit names none, and its tables are read as they are.
+replaced, edited or left behind by a stopped command knows (docs/reading.md#table-set).
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from biaskit.files import (
     digest_of,
     files_of,
     is_intact,
-    opened_together,
     read_record,
+    read_together,
     write_set,
 )
 from biaskit.inputs import parse_json
@@ -105,7 +104,7 @@ def write_alone(
     folder = run / TABLES
     try:
         files = {f"{name}.csv": table_bytes(name, rows)}
-        return write_set(folder, files, f"{name}.json", about, ours=True)  # of before there were records
+        return write_set(folder, files, f"{name}.json", about)
     except OSError as error:
         raise TableError(f"{folder} cannot be written: {error.strerror or error}.") from error
 
@@ -153,24 +152,25 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     folder, faults, tables = run / TABLES, [], {}
     wanted = [f"{name}.csv" for name in sorted(SCHEMAS) if name in names]
     try:
-        with opened_together(folder, [ANALYSIS, *wanted, *(f"{name}.json" for name in ALONE)]) as reading:
-            analysis = _analysis_of(run, reading[ANALYSIS]())
-            stated = files_of(analysis)
-            if not is_intact(analysis):
-                faults.append(f"{ANALYSIS} was changed after the analysis")
-            for name in wanted:
-                table = name.removesuffix(".csv")
-                if stated is not None and name not in stated and table not in ALONE:
-                    continue  # a file that is no table of this set, whoever put it there
-                content = reading[name]()
-                if stated is not None and name in stated and digest_of(content) != stated[name]:
-                    faults.append(f"{name} {'is gone' if content is None else 'is not as it was written'}")
-                elif content is not None:
-                    if table in ALONE:
-                        _check_alone(run, table, content, reading[f"{table}.json"]())
-                    tables[table] = content
+        stored = read_together(folder, [ANALYSIS, *wanted, *(f"{name}.json" for name in ALONE)])
     except OSError as error:
         raise RunError(f"{error.filename or folder} cannot be read: {error.strerror or error}.") from error
+    analysis = _analysis_of(run, stored[ANALYSIS])
+    stated = files_of(analysis)
+    if not is_intact(analysis):
+        faults.append(f"{ANALYSIS} was changed after the analysis")
+    for name in wanted:
+        table, content = name.removesuffix(".csv"), stored[name]
+        if table in ALONE:
+            if content is not None:
+                _check_alone(run, table, content, stored[f"{table}.json"])
+                tables[table] = content
+        elif name not in stated:
+            continue  # a file that is no table of this set, whoever put it there
+        elif content is None or digest_of(content) != stated[name]:
+            faults.append(f"{name} {'is gone' if content is None else 'is not as it was written'}")
+        else:
+            tables[table] = content
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         trusted = analysis if is_intact(analysis) else None
@@ -179,12 +179,10 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
 
 
 def _check_alone(run: Path, name: str, content: bytes, record: bytes | None) -> None:
-    """Hold a table of its own against its record; one of before there were records is read as it is."""
-    if record is None:
-        return
+    """Hold a table of its own against its record."""
     try:
-        stated = parse_json(record)
-        fits = is_intact(stated) and (files_of(stated) or {}).get(f"{name}.csv") == digest_of(content)
+        stated = parse_json(record or b"")
+        fits = is_intact(stated) and files_of(stated).get(f"{name}.csv") == digest_of(content)
     except (AttributeError, ValueError):
         fits = False
     if not fits:
@@ -210,6 +208,6 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
 
 
 def _remedy(run: Path) -> str:
-    if (read_record(run / "manifest.json") or {}).get("engine") in ("compare", "compare-logs"):
+    if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
         return "give the compare command again"
     return f"`biaskit analyze {run}` makes the tables again"

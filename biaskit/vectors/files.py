@@ -65,7 +65,7 @@ def read_vectors(path: Path, wanted: Collection[str]) -> tuple[Found, str]:
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     with opened(path) as raw:
         packed = raw.read(2) == b"\x1f\x8b"
-    with unpacked(path, packed=packed, lines=False) as file:
+    with unpacked(path, packed=packed) as file:
         yield file
 
 

@@ -134,7 +134,6 @@ def report(
         check_replaceable(target, "page", PAGES, is_page)
         if out is not None and not may_write(folder):
             folder = target.parent
-        drawn_before = (folder / PAGE).is_file()
         for name in (FIGURES, LATEX):
             check_folder(folder / name)
         seen.progress("report", 1, STEPS)
@@ -144,8 +143,8 @@ def report(
         page = render_page(content, said, figures, max_mb=keys.max_mb)
         write_or_refuse(target, page.html)
         seen.progress("report", 3, STEPS)
-        drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), drawn_before, seen)
-        latex = _beside(folder / LATEX, _latex(content, keys.columns), drawn_before, seen)
+        drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen)
+        latex = _beside(folder / LATEX, _latex(content, keys.columns), seen)
         seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, said.findings, content, tuple(page.notes))
 
@@ -363,17 +362,16 @@ def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
     return latex_files(tables, signature, columns=columns)
 
 
-def _beside(folder: Path, files: Mapping[str, bytes], ours: bool, watcher: Watcher) -> tuple[Path, ...]:
+def _beside(folder: Path, files: Mapping[str, bytes], watcher: Watcher) -> tuple[Path, ...]:
     """Put figures or LaTeX tables in their folder; what somebody changed there is kept and said.
 
     What an earlier report made and this one does not is removed: it may show other numbers than the page.
-    `ours`: an earlier report was made here, perhaps by a version that kept no record of its files.
     """
     gone = _earlier(folder)
     if not files and not gone:
         return ()
     try:
-        for kept in write_set(folder, files, RECORD, {}, gone=gone, ours=ours):
+        for kept in write_set(folder, files, RECORD, {}, gone=gone):
             watcher.note(kept)
     except OSError as error:
         raise RunError(f"{folder} cannot be written: {error.strerror or error}.") from error

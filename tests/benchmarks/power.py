@@ -10,14 +10,15 @@ templates and cells are drawn anew with the shipped variances of the demo model;
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.corpora.variance import load_cell_variance
-from biaskit.probe.power import Outlook, Size
+from biaskit.corpora.variance import CellVariance, load_cell_variance
+from biaskit.probe.power import matched_draws, smallest_shown
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CellValues
 from biaskit.stats.contrasts import Scope, adjust, between_groups
 from biaskit.stats.proportions import wilson
@@ -30,45 +31,50 @@ World = Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
 DESIGNS = [(jobs, templates, draws) for jobs in (6, 20) for templates in (3, 10, 25) for draws in (None, 10)]
 
 
-def outlook(bias_type: str, jobs: int, templates: int, draws: int | None) -> Outlook:
-    """The demo's groups of jobs in a design of some size; every draw names a listed word."""
-    known = tuple(v for v in load_cell_variance() if v.bias_type == bias_type)
-    size = Size((jobs,) * len(known), templates, draws)
-    return Outlook(known[0].bias_type, "female", known, size, 1.0)
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The demo's two groups of jobs in a design of some size; every draw names a listed word."""
+
+    variances: Sequence[CellVariance]
+    jobs: int
+    templates: int
+    draws: int | None
+
+    def difference(self) -> float | None:
+        """Find the smallest difference that the design is said to show."""
+        matched = None if self.draws is None else matched_draws(self.draws, self.draws, 1.0)
+        return smallest_shown(self.variances, (self.jobs, self.jobs), self.templates, matched).difference
 
 
-def normal_world(of: Outlook, difference: float) -> World:
+def normal_world(of: Planned, difference: float) -> World:
     """Jobs, templates and cells as normal effects with the variances that the plan reckons with."""
     a, b = of.variances
-    (n_a, n_b), n_templates = of.size.jobs, of.size.templates
+    n_templates = of.templates
 
     def draw(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         # What templates do to the difference lies on one side alone: the other's would cancel.
         between = rng.normal(0.0, np.sqrt(a.var_difference or 0.0), (1, n_templates))
         sides = []
-        for v, n, shift in ((a, n_a, difference + between), (b, n_b, 0.0)):
+        for v, n, shift in ((a, of.jobs, difference + between), (b, of.jobs, 0.0)):
             jobs = rng.normal(0.0, np.sqrt(v.var_job), (n, 1))
             shares = shift + jobs + rng.normal(0.0, np.sqrt(v.var_residual), (n, n_templates))
-            if of.size.draws is not None:
+            if of.draws is not None:
                 # The noise of draws is that about the group's own mean, wherever the difference puts it.
                 p = np.clip(v.share - difference * (v is a) + shares, 0.0, 1.0)
-                shares = shares + rng.binomial(of.size.draws, p) / of.size.draws - p
+                shares = shares + rng.binomial(of.draws, p) / of.draws - p
             sides.append(np.asarray(shares))
         return sides[0], sides[1]
 
     return draw
 
 
-def resampled_world(of: Outlook, difference: float, cells: tuple[FloatArray, FloatArray]) -> World:
+def resampled_world(of: Planned, difference: float, cells: tuple[FloatArray, FloatArray]) -> World:
     """Jobs and templates of a real run, drawn with replacement, shifted to the difference."""
-    (n_a, n_b), n_templates = of.size.jobs, of.size.templates
     shift = (difference - (cells[0].mean() - cells[1].mean())) / 2
 
     def draw(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        templates = rng.integers(0, cells[0].shape[1], n_templates)
-        a, b = (
-            x[rng.integers(0, x.shape[0], n)][:, templates] for x, n in zip(cells, (n_a, n_b), strict=True)
-        )
+        templates = rng.integers(0, cells[0].shape[1], of.templates)
+        a, b = (x[rng.integers(0, x.shape[0], of.jobs)][:, templates] for x in cells)
         return a + shift, b - shift
 
     return draw
@@ -99,9 +105,10 @@ def main(run: Path | None) -> None:
         f"{'bias':9} {'jobs':>7} {'templates':>9} {'draws':>5} {'points':>6}  found in % of {N_RUNS:,} runs"
     )
     for bias_type in ("explicit", "implicit"):
+        known = [v for v in load_cell_variance() if v.bias_type == bias_type]
         for jobs, templates, draws in DESIGNS:
-            of = outlook(bias_type, jobs, templates, draws)
-            difference = of.shown().difference
+            of = Planned(known, jobs, templates, draws)
+            difference = of.difference()
             if difference is None:
                 continue
             worlds = [normal_world(of, difference)]

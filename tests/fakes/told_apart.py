@@ -41,8 +41,8 @@ def occupation(world: World, rng: np.random.Generator, n_shuffles: int) -> dict[
         samples[origin] = _sample(world, rng, prompts, times * size * own, n_shuffles)
     a, s = samples.values()
     return {
-        ("associated", "associated"): within(a),
-        ("specified", "specified"): within(s),
+        ("associated", "associated"): within(a, rng),
+        ("specified", "specified"): within(s, rng),
         ("specified", "associated"): across(s, a),
         ("associated", "specified"): across(a, s),
     }

@@ -316,32 +316,3 @@ def test_what_is_said_of_a_run_that_somebody_tampered_with(
 def test_there_are_at_least_twenty_ways() -> None:
     assert len(CASES) >= 40
     assert 20 <= sum(bool(case.says) for case in CASES.values())
-
-
-def test_a_run_of_before_there_were_checksums_and_digests_is_read_and_says_so(
-    home: Path, tmp_path: Path, console: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows without `sum` and `model_key`, a manifest without later keys, tables without digests."""
-    run = shutil.copytree(home / "probe", tmp_path / "run")
-    monkeypatch.chdir(tmp_path)
-    before = numbers(run)
-
-    def older(found: list[Row]) -> None:
-        for row in found:
-            row.pop("sum")
-            row.pop("model_key")
-
-    rows(older)(run)
-    manifest(lambda m: m["resolved"]["study"].pop("template_date"))(run)
-    record = run / "tables/analysis.json"
-    stated = json.loads(record.read_bytes())
-    record.write_text(json.dumps({k: v for k, v in stated.items() if k not in ("files", SUM)}), "ascii")
-    for words in (
-        ("compare", "run", str(home / "pilot"), "--out", "c"),
-        ("report", "run"),
-        ("analyze", "run"),
-    ):
-        said = console(*words)
-        assert said.code == 0, said.err
-        assert before == numbers(run)
-    assert "no row has a checksum, so changes would not be noticed" in " ".join(said.out.split())

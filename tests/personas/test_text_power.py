@@ -1,57 +1,39 @@
-"""What a plan of texts reckons with: a run's variance, and the promise in drawn occupations."""
+"""What a plan of texts reckons with: the promise in drawn occupations, the sentence, shipped variances."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import statistics
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from biaskit.corpora.loaders import load_items
 from biaskit.corpora.variance import TextVariance, load_text_variance
-from biaskit.errors import RunError
-from biaskit.personas.power import Outlook, Size, outlook_of, plan_sentence, variance_of_tables
+from biaskit.files import data_dir
+from biaskit.personas.power import paired_design, plan_sentence
 from biaskit.personas.sampling.design import resolve_design
+from biaskit.personas.texts.association import associate_answer
+from biaskit.stats.power import smallest_difference
 from biaskit.study.config import load_personas_study
 
 N_RUNS = 3_000
+BATCH = 300
+"""Draws of a prompt's first round in the recorded run."""
 
 
-def row(
-    occupation: str, share: float, labour: float | None, se: float, unassociated: int
-) -> dict[str, object]:
-    counts = {"n_texts": 40, "n_unassociated": unassociated}
-    return {
-        "model": "m",
-        "occupation": occupation,
-        "template_id": "all",
-        "female_share": share,
-        "labour_female_share": labour,
-        "se": se,
-        **counts,
-    }
-
-
-def test_a_runs_variance_is_that_of_the_distances_without_the_noise_of_draws() -> None:
-    rows = [row("a", 0.9, 0.5, 0.05, 10), row("b", 0.2, 0.6, 0.1, 20), row("c", 0.5, 0.4, 0.02, 0)]
-    found = variance_of_tables([*rows, row("d", 0.3, None, 0.1, 40)], "m", "RUN")
-    noise = statistics.fmean(x**2 for x in (0.05, 0.1, 0.02))
-    assert found.var_occupation == pytest.approx(statistics.variance([0.4, -0.4, 0.1]) - noise)
-    assert found.share == pytest.approx(1.6 / 3)
-    assert found.associated_share == pytest.approx(1 - 30 / 120)
-    assert found.n_occupations == 3
-    with pytest.raises(RunError, match="RUN has no variance of m: it takes two occupations"):
-        variance_of_tables(rows[:1], "m", "RUN")
-
-
-@pytest.mark.parametrize("size", [Size(8, 2, 20), Size(20, 1, 10), Size(63, 2, 100)])
-def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of_five(size: Size) -> None:
+@pytest.mark.parametrize(("occupations", "texts"), [(8, 40), (20, 10), (63, 200)])
+def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of_five(
+    occupations: int, texts: int
+) -> None:
     variance = TextVariance("m", 0.45, 0.6, 0.02, 4)
-    promised = Outlook(variance, size).shown().difference
+    promised = smallest_difference(paired_design(variance, occupations, texts))
     assert promised is not None
     rng = np.random.default_rng(11)
-    distance = rng.normal(promised, 0.02**0.5, (N_RUNS, size.occupations))
-    n = round(size.texts * size.prompts * variance.associated_share)
+    distance = rng.normal(promised, 0.02**0.5, (N_RUNS, occupations))
+    n = round(texts * variance.associated_share)
     # The noise of n texts about the shares that texts have, wherever the labour share puts them.
     p = np.clip(0.45 + rng.normal(0.0, 0.02, distance.shape), 0.0, 1.0)
     measured = distance + rng.binomial(n, p) / n - p
@@ -62,7 +44,36 @@ def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of
 
 def test_a_study_is_as_large_as_it_is_asked() -> None:
     pilot = resolve_design(load_personas_study("gasp-pilot"))
-    assert outlook_of(pilot, load_text_variance()[0]).size == Size(8, 2, 20)
     assert plan_sentence(pilot).startswith("A mean difference of 21 points (over 8 occupations; variance: ")
     one = resolve_design(load_personas_study("gasp-pilot", {"occupations.select": "nurse"}))
     assert "fewer than two occupations with a labour share" in plan_sentence(one)
+
+
+def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
+    packed = data_dir("corpora") / "recorded" / "demo" / "generations.jsonl.gz"
+    genders: dict[tuple[str, str], list[str | None]] = {}
+    for line in gzip.decompress(packed.read_bytes()).splitlines():
+        row = json.loads(line)
+        if row["specified_gender"] is None and row["draw"] < BATCH:
+            found = associate_answer(row["text"], row["finish_reason"], honorifics="paper").gender
+            genders.setdefault((row["occupation"], row["template_id"]), []).append(found)
+    labour = {i.name: i.labour_female_share for i in load_items("corpus:gasp/occupations.csv")}
+    names = sorted({name for name, _ in genders})
+    distances, noise, shares = [], [], []
+    for name in names:
+        of_prompts = [[g for g in own if g] for (other, _), own in genders.items() if other == name]
+        p = [own.count("female") / len(own) for own in of_prompts]
+        shares.append(statistics.fmean(p))
+        distances.append(shares[-1] - (labour[name] or 0.0))
+        noise.append(
+            sum(x * (1 - x) / (len(own) - 1) for x, own in zip(p, of_prompts, strict=True)) / len(p) ** 2
+        )
+    shipped = load_text_variance()[0]
+    n_texts = sum(map(len, genders.values()))
+    assert n_texts == 2_400
+    assert shipped.n_occupations == len(names)
+    assert shipped.share == pytest.approx(statistics.fmean(shares), rel=1e-3)
+    known = sum(g is not None for own in genders.values() for g in own)
+    assert shipped.associated_share == pytest.approx(known / n_texts, rel=1e-3)
+    expected = statistics.variance(distances) - statistics.fmean(noise)
+    assert shipped.var_occupation == pytest.approx(expected, rel=1e-3)

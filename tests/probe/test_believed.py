@@ -11,7 +11,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.probe.believed import why_not
+from biaskit.probe.rows import fault_of
 from biaskit.records import Expression
 from biaskit.runs.rows import row_line
 from biaskit.workflow.analyze import analyse, result_of
@@ -53,6 +53,7 @@ CHANGES: dict[str, Change] = {
     "another estimator": lambda row: {**row, "estimator": "guess"},
     "an estimator without its lists": lambda row: {**row, "estimator": "top-k"},
     "an estimator without its counts": lambda row: {**row, "estimator": "sampling"},
+    "no prompt": lambda row: {k: v for k, v in row.items() if k != "prompt"},
     "an estimator that is a list": lambda row: {**row, "estimator": ["exact"]},
 }  # fmt: skip
 
@@ -103,8 +104,8 @@ def test_an_untouched_run_is_believed_and_so_are_forms_with_and_without_the_spac
     both = [Expression("female", "She"), Expression("male", "He")]
     forms = [(one.group, space + one.text) for one in both for space in ("", " ")]
     expressions = [{"group": group, "text": text, "log_prob": -1.0} for group, text in forms]
-    assert why_not({"estimator": "exact", "expressions": expressions}, both) is None
-    assert why_not({"estimator": "exact", "expressions": expressions[:3]}, both) is not None
+    assert fault_of({"prompt": "", "estimator": "exact", "expressions": expressions}, both) is None
+    assert fault_of({"prompt": "", "estimator": "exact", "expressions": expressions[:3]}, both) is not None
 
 
 def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> None:

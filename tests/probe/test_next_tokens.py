@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.models.huggingface.head import Listing
-from biaskit.probe.believed import why_not
 from biaskit.probe.next_tokens import SaidNext, as_shown, next_tokens
+from biaskit.probe.rows import fault_of
 from biaskit.probe.scoring import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell, Estimator, Expression, Scored, ScoreRequest
@@ -84,7 +84,7 @@ def test_listed_words_and_the_rest_are_all_there_is(
 def stored_row(answer: Any, request: ScoreRequest) -> Row:
     assert isinstance(answer, Scored), answer
     made: Row = json.loads(json.dumps(row_of(answer, cell(), request.prompt, Estimator())))
-    assert why_not(made, request.expressions) is None
+    assert fault_of(made, request.expressions) is None
     return made
 
 
@@ -260,7 +260,7 @@ def test_the_line_names_models_only_where_there_are_several() -> None:
 )
 def test_a_list_that_is_none_is_not_believed(broken: object) -> None:
     stored = {**row([], ("female", "She", [1], 0.5)), "listed_next": broken}
-    assert "next tokens" in str(why_not(stored, (Expression("female", "She"),)))
+    assert "listed_next" in str(fault_of(stored, (Expression("female", "She"),)))
 
 
 @given(st.permutations(range(12)))

@@ -13,17 +13,17 @@ from scipy.sparse import csr_matrix
 from scipy.special import logit
 
 from biaskit.stats.held_out import (
+    FOLDS,
+    PENALTY,
     PRIOR_WORDS,
+    HeldOut,
     Sample,
     across,
     area_interval,
-    area_under_curve,
-    p_of_area,
-    strata_with_both,
+    folds,
     within,
 )
 
-SCORES = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)
 Counts = np.ndarray
 
 
@@ -34,52 +34,32 @@ def sample(counts: Counts, is_first: Sequence[bool], strata: Sequence[str], n_sh
 # --- against loops -------------------------------------------------------------------------------------
 
 
-def by_pairs(first: Sequence[float], second: Sequence[float], tie: float = 0.0) -> float:
-    won = [1.0 if a - b > tie else 0.5 if a - b >= -tie else 0.0 for a in first for b in second]
-    return sum(won) / len(won)
+def shares_of(counts: Counts, teaching: Counts) -> Counts:
+    """Shares of words over the root of their mean share, as the docstring has it."""
+    taught = teaching / np.maximum(teaching.sum(axis=1, keepdims=True), 1)
+    mean = taught.mean(axis=0)
+    scale = np.where(mean > 0, 1 / np.sqrt(mean + PRIOR_WORDS / max(teaching.sum(), 1)), 0.0)
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1) * scale)
 
 
-@given(SCORES, SCORES)
-def test_the_area_is_the_part_of_pairs_won(first: list[float], second: list[float]) -> None:
-    area = area_under_curve(first, second)
-    assert area is not None
-    assert area == pytest.approx(by_pairs(first, second), abs=1e-12)
-    assert area_under_curve(second, first) == pytest.approx(1 - area, abs=1e-12)
+def fitted(words: Counts, labels: Counts, strata: Sequence[str], kept: Sequence[int]) -> Counts:
+    """Weights of a ridge regression by its normal equations, of labels less their mean in the stratum."""
+    targets = [
+        float(labels[i]) - np.mean([labels[j] for j in range(len(strata)) if strata[j] == s])
+        for i, s in enumerate(strata)
+    ]
+    x, y = words[kept], np.array(targets)[kept]
+    return np.asarray(np.linalg.solve(x.T @ x + PENALTY * np.eye(words.shape[1]), x.T @ y))
 
 
-def test_without_a_pair_there_is_no_area() -> None:
-    assert area_under_curve([], [1.0]) is None
-    assert area_under_curve([1.0], []) is None
-
-
-def shares_of(counts: Counts) -> Counts:
-    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
-
-
-def weights_of(counts: Counts, labels: Counts, strata: Sequence[str], kept: Sequence[int]) -> Counts:
-    """Fitted anew, as the docstring has it: scale of all documents, difference of the kept ones."""
-    shares = shares_of(counts)
-    mean = shares.mean(axis=0)
-    weights = np.zeros(counts.shape[1])
-    for stratum in set(strata):
-        one, other = (
-            [i for i in kept if strata[i] == stratum and labels[i] == is_first] for is_first in (True, False)
-        )
-        if one and other:
-            size = len(one) * len(other) / (len(one) + len(other))
-            weights += size * (shares[one].mean(axis=0) - shares[other].mean(axis=0))
-    return np.where(mean > 0, weights / (mean + PRIOR_WORDS / max(counts.sum(), 1)), 0.0)
-
-
-def fitted_anew(counts: Counts, labels: Counts, strata: Sequence[str]) -> float:
-    shares, won = shares_of(counts), []
-    for a in np.flatnonzero(labels):
-        for b in np.flatnonzero(~labels):
-            if strata[a] == strata[b]:
-                kept = [i for i in range(len(labels)) if i not in (a, b)]
-                weights = weights_of(counts, labels, strata, kept)
-                won.append(by_pairs([shares[a] @ weights], [shares[b] @ weights], 1e-9))
-    return float(np.mean(won))
+def by_pairs(scores: Counts, labels: Counts, groups: Sequence[object]) -> float:
+    won = [
+        0.5 if abs(scores[a] - scores[b]) < 1e-9 else float(scores[a] > scores[b])
+        for a in np.flatnonzero(labels)
+        for b in np.flatnonzero(~labels)
+        if groups[a] == groups[b]
+    ]
+    return float(np.mean(won)) if won else 0.5
 
 
 DOCUMENTS = st.lists(
@@ -87,53 +67,56 @@ DOCUMENTS = st.lists(
         st.lists(st.integers(0, 3), min_size=4, max_size=4), st.booleans(), st.sampled_from(("p", "q"))
     ),
     min_size=4,
-    max_size=9,
-)
+    max_size=12,
+).filter(lambda documents: all(len({d[1] for d in documents if d[2] == s}) != 1 for s in "pq"))
 
 
-@settings(max_examples=60, deadline=None)
-@given(DOCUMENTS)
-def test_a_pair_left_out_is_the_fit_without_it(documents: list[tuple[list[int], bool, str]]) -> None:
-    places = list(strata_with_both([d[1] for d in documents], [d[2] for d in documents]))
-    if not places:
+@settings(max_examples=40, deadline=None)
+@given(DOCUMENTS.filter(lambda documents: len(documents) > 3))
+def test_cross_validation_is_the_fit_of_the_other_folds(documents: list[tuple[list[int], bool, str]]) -> None:
+    counts, labels, strata = (np.array(column) for column in zip(*documents, strict=True))
+    one = sample(counts, labels.tolist(), strata.tolist())
+    if len(set(folds(one.strata, np.random.default_rng(5)))) < 2:
         return
-    counts = np.array([documents[i][0] for i in places])
-    labels = np.array([documents[i][1] for i in places])
-    strata = [documents[i][2] for i in places]
-    one = sample(counts, labels.tolist(), strata)
-    found = within(one)
-    assert found.area == pytest.approx(fitted_anew(counts, labels, strata), abs=1e-12)
-    for b, area in enumerate(found.taught):
-        assert area == pytest.approx(fitted_anew(counts, one.labels[:, 1 + b], strata), abs=1e-12)
+    found = within(one, np.random.default_rng(5))
+    words, rng = shares_of(counts, counts), np.random.default_rng(5)
+    cuts = [folds(one.strata, rng), folds(one.strata, rng)]
+    for column in range(one.labels.shape[1]):
+        own, scores, groups = one.labels[:, column], [], []
+        for fold in cuts:
+            for i in range(len(strata)):
+                kept = [j for j in range(len(strata)) if fold[j] != fold[i]]
+                scores.append(words[i] @ fitted(words, own, strata, kept))
+                groups.append((strata[i], fold[i], id(fold)))
+        area = by_pairs(np.array(scores), np.tile(own, 2), groups)
+        assert [found.area, *found.taught][column] == pytest.approx(area, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(DOCUMENTS, DOCUMENTS)
 def test_what_is_carried_over_is_the_fit_of_the_other_sample(
     teaching: list[tuple[list[int], bool, str]], judged: list[tuple[list[int], bool, str]]
 ) -> None:
-    made = []
-    for documents in (teaching, judged):
-        places = list(strata_with_both([d[1] for d in documents], [d[2] for d in documents]))
-        if not places:
-            return
-        counts, labels, strata = zip(*(documents[i] for i in places), strict=True)
-        made.append((np.array(counts), np.array(labels), strata))
-    (taught, by, of), (seen, told, prompts) = made
-    one, other = sample(taught, by.tolist(), of), sample(seen, told.tolist(), prompts)
-    found, shares = across(one, other), shares_of(seen)
+    taught, by, of = (np.array(column) for column in zip(*teaching, strict=True))
+    seen, told, prompts = (np.array(column) for column in zip(*judged, strict=True))
+    one, other = sample(taught, by.tolist(), of.tolist()), sample(seen, told.tolist(), prompts.tolist())
+    found, words = across(one, other), shares_of(taught, taught)
 
-    def loop(labels: Counts, judged: Counts) -> float:
-        weights, won = weights_of(taught, labels, of, range(len(labels))), []
-        for a in np.flatnonzero(judged):
-            for b in np.flatnonzero(~judged):
-                if prompts[a] == prompts[b]:
-                    won.append(by_pairs([shares[a] @ weights], [shares[b] @ weights], 1e-9))
-        return float(np.mean(won))
+    def loop(labels: Counts, of_judged: Counts) -> float:
+        weights = fitted(words, labels, of, range(len(of)))
+        return by_pairs(shares_of(seen, taught) @ weights, of_judged, prompts)
 
     assert found.area == pytest.approx(loop(by, told), abs=1e-12)
     assert found.taught[0] == pytest.approx(loop(one.labels[:, 1], told), abs=1e-12)
     assert found.judged[0] == pytest.approx(loop(by, other.labels[:, 1]), abs=1e-12)
+
+
+def test_folds_take_two_by_two_from_every_prompt() -> None:
+    strata = np.array(["p"] * 20 + ["q"] * 2 + ["r"] * 2)
+    fold = folds(strata, np.random.default_rng(1))
+    assert sorted(fold[:20].tolist()) == sorted([*range(FOLDS)] * 4)
+    assert len({*fold[20:22].tolist()}) == len({*fold[22:].tolist()}) == 1
+    assert fold[20] != fold[22]
 
 
 def test_labels_are_shuffled_within_their_prompt() -> None:
@@ -148,8 +131,8 @@ def test_labels_are_shuffled_within_their_prompt() -> None:
 
 def test_p_is_the_larger_of_both_shuffles_and_two_sided() -> None:
     far, near = np.array([0.9, 0.5, 0.45]), np.array([0.5, 0.52, 0.48])
-    assert p_of_area(0.1, far, near) == p_of_area(0.9, near, far) == 2 / 4
-    assert p_of_area(0.9, near, near) == 1 / 4
+    assert HeldOut(0.1, far, near).p_value == HeldOut(0.9, near, far).p_value == 2 / 4
+    assert HeldOut(0.9, near, near).p_value == 1 / 4
 
 
 def test_the_interval_over_occupations_is_even_on_the_logit_scale() -> None:
@@ -176,29 +159,30 @@ def test_words_of_one_text_alone_tell_nothing() -> None:
         shared = rng.poisson(1.0, size=(2 * n, 30))
         is_first = rng.permutation([True, False] * n)
         one = sample(np.hstack([junk, shared]), is_first.tolist(), ["p"] * (2 * n), 1)
-        areas.append(within(one).area)
+        areas.append(within(one, rng).area)
         # The same weights with the text itself among those that teach tell everything: the check can fail.
         assert across(one, one).area > 0.9
-    assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(len(areas)) + 1e-9
+    assert abs(np.mean(areas) - 0.5) < 4.5 * np.std(areas) / np.sqrt(len(areas)) + 1e-9
 
 
 def test_equal_texts_are_ties() -> None:
     counts = np.tile([[3, 1, 0, 7, 1]], (8, 1))
     one = sample(counts, [True, False] * 4, ["p"] * 8)
-    assert within(one).area == 0.5
+    rng = np.random.default_rng(1)
+    assert within(one, rng).area == 0.5
     assert across(one, one).area == 0.5
-    assert within(sample(np.zeros((8, 5)), [True, False] * 4, ["p"] * 8)).area == 0.5
+    assert within(sample(np.zeros((8, 5)), [True, False] * 4, ["p"] * 8), rng).area == 0.5
 
 
 # --- worlds whose truth is known; tests/benchmarks/text_transfer.py has the large ones -------------------
 
-N = 60
+N = 25
 WITHIN = (("associated", "associated"), ("specified", "specified"))
 CARRIED = (("specified", "associated"), ("associated", "specified"))
 
 
 def areas_of(world: World, seed: int, n_shuffles: int = 19) -> dict[tuple[str, str], tuple[Counts, float]]:
-    """Of each cell: the areas of 60 occupations, and the part of them with p at most 0.05."""
+    """Of each cell: the areas of 25 occupations, and the part of them with p at most 0.05."""
     rng = np.random.default_rng(seed)
     made = [occupation(world, rng, n_shuffles) for _ in range(N)]
     return {
@@ -217,8 +201,8 @@ def areas_of(world: World, seed: int, n_shuffles: int = 19) -> dict[tuple[str, s
 )
 def test_where_nothing_differs_areas_are_at_chance(world: World) -> None:
     for areas, rejected in areas_of(world, 11).values():
-        assert abs(areas.mean() - 0.5) < 3.5 * areas.std(ddof=1) / np.sqrt(N)
-        assert rejected <= 0.15  # 5 % of 60: over 9 with probability 0.001
+        assert abs(areas.mean() - 0.5) < 4.5 * areas.std(ddof=1) / np.sqrt(N)
+        assert rejected <= 0.25  # 5 % of 25 and 4.5 standard errors
 
 
 def test_a_difference_is_seen_where_it_is_and_carries_over_where_it_is_the_same() -> None:
@@ -228,6 +212,6 @@ def test_a_difference_is_seen_where_it_is_and_carries_over_where_it_is_the_same(
     assert alone[WITHIN[1]][0].mean() > 0.9
     for cell in (WITHIN[0], *CARRIED):
         areas, rejected = alone[cell]
-        assert abs(areas.mean() - 0.5) < 3.5 * areas.std(ddof=1) / np.sqrt(N)
+        assert abs(areas.mean() - 0.5) < 4.5 * areas.std(ddof=1) / np.sqrt(N)
         # Weights learnt from noise lean on words that do tell the other texts apart.
-        assert rejected <= 0.15
+        assert rejected <= 0.25

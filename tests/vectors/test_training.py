@@ -368,7 +368,7 @@ def test_a_pickle_is_never_loaded(protocol: int, tmp_path: Path) -> None:
     assert not trace.exists()
 
 
-@pytest.mark.parametrize("path", ["nowhere.txt", ".", "a\0b"])
+@pytest.mark.parametrize("path", ["nowhere.txt", "."])
 def test_a_path_that_is_no_file_is_one_line(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,8 @@ from fakes.personas_runs import write_vectors
 from fakes.tiny_models import save_model
 
 import biaskit as bk
-from biaskit.runs.resolved import design_digest
 from biaskit.runs.rows import row_line
-from biaskit.runs.verification import FILE, Check, Verification, read_verification, verified_line
+from biaskit.runs.verification import FILE, Verification, read_verification, verified_line
 from biaskit.workflow.analyze import analyse, merge
 
 Row = dict[str, Any]
@@ -77,24 +75,26 @@ def test_a_clean_scripted_run_agrees_and_stays_as_it_was(script: str, more: dict
     assert "agrees" == found.outcome, failing(found)
     assert before == bytes_in(run)
     assert found == read_verification(run)
-    assert {"rows", "keys", "arithmetic", "question", "corpora", "signature", "model", "cells"} <= {
-        one.name for one in found.checks
-    }
+    assert ["rows", "lists", "tables", "model", "cells"] == [check.name for check in found.checks]
 
 
 def test_texts_of_a_script_agree_and_a_changed_one_does_not(script: str) -> None:
-    vectors = write_vectors(Path("vectors.txt"))
     run = bk.personas(
         script,
         study="gasp-pilot",
         occupations="teacher",
         out="texts",
         watcher=bk.Silent(),
-        settings={"per_gender": 4, "permutations": 19, "clusters": False, "vectors": vectors},
+        settings={
+            "per_gender": 4,
+            "permutations": 19,
+            "clusters": False,
+            "vectors": write_vectors(Path("v.txt")),
+        },
     ).path
     found = verify(run, cells=6)
     assert "agrees" == found.outcome, failing(found)
-    assert 6 == next(one.asked for one in found.checks if one.name == "texts")
+    assert 6 == found.checks[-1].asked
     change_rows(run, lambda row: row.update(text=row["text"] + " So."), "generations.jsonl")
     analyse(run)
     assert {"texts"} == set(failing(verify(run, cells=6)))
@@ -110,33 +110,19 @@ def test_imported_texts_cannot_be_asked_again(quick_folder: Path) -> None:
         watcher=bk.Silent(),
     ).path
     found = verify(run)
-    assert "not-checked" == found.outcome, failing(found)
-    assert {"texts"} == set(failing(found))
+    assert ("not-checked", {"texts"}) == (found.outcome, set(failing(found)))
     assert "agrees" == verify(run, ask=False).outcome
 
 
-def test_other_folders_gz_shards_and_merged_runs_of_several_models(script: str) -> None:
-    other = script.replace("m=", "n=")
-    parts = [probe(script, other, out=f"part-{i}", shard=f"{i}/2") for i in (1, 2)]
+def test_shards_and_a_packed_merged_run_agree(script: str) -> None:
+    parts = [probe(script, out=f"part-{i}", shard=f"{i}/2") for i in (1, 2)]
     assert "agrees" == verify(parts[0]).outcome
     run = merge(parts, Path("whole"))
     analyse(run)
     rows = run / "probe.jsonl"
     (run / "probe.jsonl.gz").write_bytes(gzip.compress(rows.read_bytes()))
     rows.unlink()
-    moved = Path(shutil.move(run, "moved"))
-    found = verify(moved)
-    assert "agrees" == found.outcome, failing(found)
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_needs_another_file(script: str) -> None:
-    run = probe(script)
-    run.chmod(0o500)
-    with pytest.raises(bk.BiaskitError, match="--out FILE"):
-        verify(run)
-    assert "agrees" == verify(run, out="v.json").outcome
-    run.chmod(0o700)
+    assert "agrees" == verify(run).outcome
 
 
 def test_the_draw_follows_from_the_seed_and_not_from_the_order_of_rows(script: str) -> None:
@@ -159,42 +145,34 @@ def test_a_forged_probability_with_tables_that_fit_is_found_by_asking(script: st
 
     change_rows(run, forge)
     analyse(run)
-    found = failing(verify(run))
-    assert {"cells"} == set(found)
-    assert "implicit template 1, nurse" in found["cells"]
+    found = verify(run)
+    assert {"cells"} == set(failing(found))
+    assert "implicit template 1, nurse" in failing(found)["cells"]
+    assert 0.3 == pytest.approx(found.checks[-1].largest)
     assert "agrees" == verify(run, ask=False).outcome
+
+
+def test_counts_that_the_model_does_not_draw_are_found_by_asking(script: str) -> None:
+    run = probe(script, estimator="sampling", draws=4)
+
+    def forge(row: Row) -> None:
+        row |= {"answers": [["Oh.", "stop"]] * row["draws"], "counts": dict.fromkeys(row["counts"], 0)}
+
+    change_rows(run, forge)
+    analyse(run)
+    assert {"cells"} == set(failing(verify(run)))
 
 
 def test_a_changed_row_is_found_without_a_model(script: str) -> None:
     run = probe(script)
     change_rows(run, lambda row: row["expressions"][0].update(log_prob=-3.0))
-    found = failing(verify(run, ask=False))
-    assert "the rows are not those" in found["tables from rows"]
+    assert "the rows are not those" in failing(verify(run, ask=False))["tables"]
     text = (run / "probe.jsonl").read_text("ascii")
     (run / "probe.jsonl").write_text(text.replace("-3.0", "-3.1", 1), "ascii")
     assert "not as written" in failing(verify(run, ask=False))["rows"]
-
-
-def test_counts_that_no_answer_says_are_found(script: str) -> None:
-    run = probe(script, estimator="sampling", draws=4)
-
-    def forge(row: Row) -> None:
-        said = max(row["counts"], key=row["counts"].get)
-        other = next(text for text in row["counts"] if text != said)
-        row["counts"][other], row["counts"][said] = row["counts"][said], 0
-
-    change_rows(run, forge)
-    analyse(run)
-    assert "is counted" in failing(verify(run, ask=False))["arithmetic"]
-
-    def forge_all(row: Row) -> None:
-        row |= {"answers": [["Oh.", "stop"]] * row["draws"], "counts": dict.fromkeys(row["counts"], 0)}
-
-    change_rows(run, forge_all)
-    analyse(run)
-    found = failing(verify(run))
-    assert {"cells"} == set(found)
-    assert "draws are others" in found["cells"]
+    other = probe(script, out="other")
+    change_rows(other, lambda row: row.update(key=f"{int(row['key'], 16) ^ 1:032x}"))
+    assert "were others when it was asked" in failing(verify(other, ask=False))["rows"]
 
 
 def test_a_table_edited_by_hand_is_named_with_row_and_column(script: str) -> None:
@@ -202,47 +180,25 @@ def test_a_table_edited_by_hand_is_named_with_row_and_column(script: str) -> Non
     path = run / "tables" / "probe_groups.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
-    place = rows[0].index("share")
-    rows[1][place] = "0.5"
+    rows[1][rows[0].index("share")] = "0.5"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
-    found = failing(verify(run, ask=False))
-    assert "probe_groups.csv is not as it was written" in found["tables as written"]
-    assert "probe_groups.csv, row 1, share: 0.5 stored" in found["tables from rows"]
+    found = failing(verify(run, ask=False))["tables"]
+    assert "probe_groups.csv is not as it was written" in found
+    assert "probe_groups.csv, row 1, share: '0.5' stored" in found
 
 
-def test_a_swapped_list_is_found(script: str) -> None:
-    run = probe(script)
-
-    def swap(manifest: Row, digest: bool) -> None:
-        manifest["resolved"]["items"][0]["labour_female_share"] = 0.11
-        if digest:
-            manifest["resolved"]["digest"] = design_digest(manifest["resolved"])
-
-    change_manifest(run, lambda manifest: swap(manifest, digest=False))
-    assert {"question"} <= set(failing(verify(run, ask=False)))
-    change_manifest(run, lambda manifest: swap(manifest, digest=True))
-    assert "stands in no list" in failing(verify(run, ask=False))["corpora"]
-
-
-def test_a_list_of_ones_own_that_changed_or_is_away(script: str) -> None:
+def test_a_changed_study_and_a_list_of_ones_own_that_changed_or_is_away(script: str) -> None:
     Path("jobs.csv").write_text("item,group\nnurse,a\nplumber,b\n", "utf-8")
     run = probe(script, jobs="./jobs.csv")
     assert "agrees" == verify(run).outcome
     Path("jobs.csv").write_text("item,group\nnurse,a\nwelder,b\n", "utf-8")
-    assert "another list here" in failing(verify(run, ask=False))["corpora"]
+    assert "another list here" in failing(verify(run, ask=False))["lists"]
     Path("jobs.csv").unlink()
     found = verify(run, ask=False)
-    assert ("not-checked", {"corpora"}) == (found.outcome, set(failing(found)))
-
-
-def test_another_prompt_and_another_choice_are_found(script: str) -> None:
-    run = probe(script)
-    change_rows(run, lambda row: row.update(key=f"{int(row['key'], 16) ^ 1:032x}"))
-    assert "keys" in failing(verify(run, ask=False))
-    run = probe(script, out="other")
-    change_manifest(run, lambda m: m.update(signature=m["signature"].replace("token", "word")))
-    assert "word_boundary=word" in failing(verify(run, ask=False))["signature"]
+    assert ("not-checked", {"lists"}) == (found.outcome, set(failing(found)))
+    change_manifest(run, lambda m: m["resolved"]["items"][0].update(labour_female_share=0.11))
+    assert "digest" in failing(verify(run, ask=False))["lists"]
 
 
 def test_other_choices_of_a_later_analysis_are_no_difference(script: str) -> None:
@@ -255,8 +211,7 @@ def test_another_model_under_the_same_name(script: str) -> None:
     run = probe(script)
     Path("m.jsonl").write_text(json.dumps({"log_probs": {" He": -0.1}}) + "\n", "ascii")
     found = verify(run)
-    assert "differs" == found.outcome
-    assert {"model", "cells"} == set(failing(found))
+    assert ("differs", {"model", "cells"}) == (found.outcome, set(failing(found)))
     Path("m.jsonl").unlink()
     found = verify(run)
     assert ("not-checked", {"model"}) == (found.outcome, set(failing(found)))
@@ -279,46 +234,30 @@ def test_a_local_model_agrees_and_another_revision_does_not(
     assert "agrees" == found.outcome, failing(found)
     shutil.rmtree(folder)
     save_model(folder, "llama", "bpe-bos", seed=1)
-    found = verify(run)
-    assert {"model", "cells"} == set(failing(found))
-    assert "weights" in failing(found)["model"]
+    assert {"model", "cells"} == set(failing(verify(run)))
 
 
 def test_another_dtype_is_named_and_does_not_agree(folder: Path, quick_folder: Path) -> None:
     run = probe(f"m=hf:{folder}", dtype="float32")
     found = failing(verify(run, dtype="bfloat16"))
-    assert "dtype bfloat16, the run's float32" in found["model"]
+    assert "dtype bfloat16" in found["model"]
     assert "tolerance 0.001 (float32)" in found["cells"]
-
-
-def test_a_probability_that_contradicts_the_list_beside_it(folder: Path, quick_folder: Path) -> None:
-    run = probe(f"m=hf:{folder}")
-    change_rows(run, lambda row: row["expressions"][0].update(log_prob=-1e-5))
-    assert "arithmetic" in failing(verify(run, ask=False))
 
 
 # --- what is written and said -----------------------------------------------------------------------------
 
 
-def test_the_file_names_nobody_unless_told_and_the_page_says_it(script: str) -> None:
+def test_the_page_says_what_was_verified(script: str) -> None:
     run = probe(script)
-    found = verify(run, by="A. Reader")
-    stored = json.loads((run / FILE).read_text("ascii"))
-    assert {"cpu", "cores", "system"} == set(stored["machine"])
-    assert "A. Reader" == stored["by"]
-    assert os.uname().nodename not in (run / FILE).read_text("ascii") or len(os.uname().nodename) < 4
+    found = verify(run)
     page = bk.report(run, watcher=bk.Silent()).page
     line = verified_line(run, found.rows_digest)
-    assert line.startswith("Verified on 20")
-    assert "none differs" in line
+    assert "none beyond the tolerance" in line
     assert line.partition(":")[0] in page.read_text("utf-8")
     assert "of other rows" in verified_line(run, "0")
 
 
-BROKEN = '{"biaskit_verification": 1, "checks": [{"name": 1}]}'
-
-
-@pytest.mark.parametrize("content", ['{"biaskit_verification": 1}', "[]", "{", BROKEN])
+@pytest.mark.parametrize("content", ['{"biaskit_verification": 1}', "[]", "{"])
 def test_a_broken_file_is_no_verification(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     assert read_verification(tmp_path) is None
@@ -329,12 +268,13 @@ def test_somebody_elses_file_is_not_replaced(script: str) -> None:
     (run / FILE).write_text("[1]")
     with pytest.raises(bk.BiaskitError, match="stays"):
         verify(run, ask=False)
+    assert "agrees" == verify(run, out="v.json").outcome
 
 
 def test_the_command_says_a_line_for_each_check_and_ends_with_its_code(script: str, console: Cli) -> None:
     run = probe(script)
     said = console("verify", run, "--seed", "3", "--yes")
-    assert (0, "") == (said.code, said.err.replace("biaskit verify: starting ...\n", "").split("  m")[0])
+    assert 0 == said.code
     assert "The run agrees (seed 3)." in said.out
     assert 2 == console("verify", run).code  # it names its models itself, and nobody is there to agree
     change_rows(run, lambda row: row["expressions"][0].update(log_prob=-3.0))
@@ -342,9 +282,3 @@ def test_the_command_says_a_line_for_each_check_and_ends_with_its_code(script: s
     clean = probe(script, out="clean")
     Path("m.jsonl").unlink()
     assert 3 == console("verify", clean, "--yes").code
-
-
-def test_the_worst_check_decides() -> None:
-    one, two, three = (Check("rows", outcome, "") for outcome in ("agrees", "not-checked", "differs"))
-    assert "not-checked" == Verification((one, two), 1, 1, "").outcome
-    assert "differs" == Verification((one, two, three), 1, 1, "").outcome

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, partial
+from typing import Any
 
 from biaskit.personas.sampling.design import (
     DrawSeries,
@@ -128,3 +129,25 @@ class OpenDraws:
             if not n_stored:
                 return most
             most -= n_stored
+
+
+def draw_finder(
+    manifest: Mapping[str, Any], design: PersonasDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, DrawRequest] | None]:
+    """From a stored row to the model and the draw that it is; None where the run has no such draw."""
+    of_model = {
+        label: OpenDraws(design, entry["prompt_form"], entry["fingerprint"], {})
+        for label, entry in manifest["models"].items()
+    }
+    series_of = {label: draws.series_of for label, draws in of_model.items()}
+
+    def find(row: Mapping[str, Any]) -> tuple[str, DrawRequest] | None:
+        try:
+            label, draw = row["model"], row["draw"]
+            series = series_of[label][scope_of(row)]
+            key = of_model[label].keys_of(series)(draw)
+        except (LookupError, TypeError):
+            return None
+        return (label, request_under(key, series, draw, design)) if key == row["key"] else None
+
+    return find

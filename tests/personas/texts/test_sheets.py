@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import io
 import sys
 import zipfile
 from datetime import date, datetime, time
@@ -13,7 +11,6 @@ from typing import Any
 import pytest
 from needs import missing
 
-from biaskit import sheets
 from biaskit.errors import CorpusError, MissingExtraError
 from biaskit.personas.texts.importing import read_texts
 
@@ -65,27 +62,22 @@ def test_rows_are_numbered_as_the_spreadsheet_does_and_empty_ones_are_passed_ove
     assert {"t": 2} == dict(found.models)
 
 
-def test_numbers_and_dates_are_the_text_that_is_shown() -> None:
+def test_numbers_and_dates_are_text() -> None:
     values = [
-        (2024, "General", "2024"), (3.0, "General", "3"), (0.1 + 0.2, "General", "0.3"),
-        (12.5, "0.00", "12.50"), (1234.56, "#,##0.0", "1234.6"),
-        (0.125, "0.0%", "12.5%"), (0.4, "0%", "40%"), (True, "General", "TRUE"),
-        (date(2024, 7, 26), "yyyy-mm-dd", "2024-07-26"),
-        (datetime(2024, 7, 26, 9, 30), "yyyy-mm-dd hh:mm", "2024-07-26 09:30:00"),
-        (time(9, 30), "hh:mm", "09:30:00"), ("007", "@", "007"), ("NA", "General", "NA"),
+        (2024, "2024"), (3.0, "3"), (0.1 + 0.2, "0.3"), (12.5, "12.5"), (True, "True"),
+        (date(2024, 7, 26), "2024-07-26"), (datetime(2024, 7, 26, 9, 30), "2024-07-26 09:30:00"),
+        (time(9, 30), "09:30:00"), ("007", "007"), ("NA", "NA"),
     ]  # fmt: skip
     book = openpyxl.Workbook()
     book.active.append(["text"])
-    for value, number_format, _ in values:
+    for value, _ in values:
         book.active.append([value])
-        book.active.cell(book.active.max_row, 1).number_format = number_format
     book.save("t.xlsx")
-    assert [shown for *_, shown in values] == [row["text"] for row in read_texts("t.xlsx").rows()]
+    assert [shown for _, shown in values] == [row["text"] for row in read_texts("t.xlsx").rows()]
 
 
-def test_no_formula_is_evaluated_and_one_without_a_result_is_no_text() -> None:
+def test_of_a_formula_the_stored_result_is_read() -> None:
     path = write("t.xlsx", S=[["text"], ["a"], ['=HYPERLINK("http://127.0.0.1:9/x")']])
-    assert "t.xlsx, row 3 holds a formula without its result." in said(path)
     with zipfile.ZipFile(path) as file:
         whole = {name: file.read(name) for name in file.namelist()}
     sheet = whole["xl/worksheets/sheet1.xml"].decode()
@@ -146,7 +138,6 @@ def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPat
             for name, text in parts.items():
                 file.writestr(name, text)
         assert "t.xlsx cannot be read as a workbook" in said(path)
-        assert not still_open("t.xlsx")
     with pytest.raises(CorpusError, match=r"no choice for \.parquet and \.xlsx"):
         read_texts(path, encoding="cp1252")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
@@ -154,24 +145,9 @@ def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPat
         read_texts(write_again())
 
 
-def still_open(name: str) -> list[io.FileIO]:
-    """Files of that name that only the collector would close, and warn of."""
-    found = (one for one in gc.get_objects() if isinstance(one, io.FileIO))
-    return [file for file in found if not file.closed and Path(str(file.name)).name == name]
-
-
 def write_again() -> Path:
     Path("u.xlsx").write_bytes(b"PK")
     return Path("u.xlsx")
-
-
-def test_a_workbook_that_unpacks_to_gigabytes_is_refused_before_it_is_opened(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    path = write("t.xlsx", S=[["text"], ["a" * 30_000]])
-    monkeypatch.setattr(sheets, "MOST_UNPACKED", 30_000)
-    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
-    assert "at most 30,000 are read. Save it as .csv." in said(path)
 
 
 def test_what_a_sheet_says_of_its_size_need_not_be_so() -> None:

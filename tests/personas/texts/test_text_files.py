@@ -648,11 +648,10 @@ def test_a_path_that_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("d.csv").mkdir()
     os.mkfifo("p.csv")
     assert message_of(read_texts, "no.csv") == "There is no file no.csv. Check the path."
-    assert message_of(read_texts, "a\x00.csv") == "There is no file 'a\\x00.csv'. Check the path."
     assert message_of(read_texts, "n" * 300 + ".csv").endswith(
         ".csv cannot be read: File name too long. Give the path of a readable file."
     )
-    for name, what in (("d.csv", "a folder"), ("p.csv", "a pipe")):
+    for name, what in (("d.csv", "a folder"), ("p.csv", "a pipe or device")):
         assert message_of(read_texts, name) == (
             f"{name} cannot be read: it is {what}, not a regular file. Give the path of a readable file."
         )

@@ -1,0 +1,374 @@
+"""The runs of the net: small, through the public face alone, the same in every process.
+
+Scripts, texts and vectors are made here from seeded dice; templates, instructions and the conversation are
+read from `corpora/` as the data they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fakes.api_server import ApiServer, Behaviour
+from fakes.toy_model import ToyModel
+from places import ROOT
+
+import biaskit as bk
+
+WORDS = {
+    "explicit": {
+        "female": ("Female", "Woman", "She", "Her"),
+        "male": ("Male", "Man", "He", "Him"),
+        "diverse": ("Neutral", "Nonbinary", "They", "Unknown"),
+    },
+    "implicit": {
+        "female": ("She", "Her", "she", "her"),
+        "male": ("He", "Him", "he", "him"),
+        "diverse": ("They", "Them", "they", "them"),
+    },
+}
+JOBS = ("nurse", "secretary", "maid", "pilot", "taxi driver", "truck driver")
+MORE_JOBS = ("receptionist", "vet", "therapist", "police officer", "electrical engineer", "repair worker")
+OCCUPATIONS = ("nurse", "teacher", "mechanic", "cook")
+MARKS = {
+    "female": ("gentle", "warm", "patient", "devoted", "lovely", "sensitive", "kind", "sweet", "generous"),
+    "male": ("strong", "driven", "technical", "brilliant", "tough", "steady", "quiet", "logical", "sharp"),
+    "nonbinary": ("creative", "open", "bright", "bold", "curious", "artistic", "modern", "free", "calm"),
+}
+COMMON = (
+    *("the", "of", "and", "to", "a", "in", "for", "is", "on", "that", "work", "day", "team", "report"),
+    *("office", "project", "people", "place", "time", "year", "reliable", "careful", "friendly", "busy"),
+    *("skilled", "honest", "helpful", "serious", "clever", "modest", "cheerful", "organised", "morning"),
+)
+SUBJECTS = {
+    "female": ("She and her", "Mrs Maria Lopez said that she and her"),
+    "male": ("He and his", "Mr John Miller said that he and his"),
+    "nonbinary": ("This nonbinary person, they and their", "A non-binary person, they and their"),
+    "": ("The person and", "People say that the"),
+}
+NAMED = {"female": "woman", "male": "man", "nonbinary": "non-binary person"}
+
+
+def dice(*what: object) -> random.Random:
+    """A source of chance that a text seeds: the same under every hash seed."""
+    return random.Random(" ".join(map(str, what)))
+
+
+def corpus(name: str) -> dict[str, Any]:
+    """A list of the repository."""
+    return tomllib.loads((ROOT / "corpora" / name).read_text("utf-8"))
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, object]]) -> str:
+    """A script as a model's spec."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
+    return f"scripted:{path}"
+
+
+# --- engine 1 -----------------------------------------------------------------------------------------
+
+
+def questions(name: str, jobs: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """(bias type, job, question) of every template of a list."""
+    for job in jobs:
+        for template in corpus(name)["template"]:
+            yield template["bias_type"], job, template["question"].replace("[JOB]", job)
+
+
+def probabilities(model: str, bias_type: str, job: str, prompt: str) -> dict[str, float]:
+    """Log-probabilities of the listed words: a model's, a job's and a prompt's part."""
+    lean = 1.6 if job in ("nurse", "secretary", "maid", "teacher") else -1.1
+    logit = lean + dice("job", model, job).gauss(0, 0.5) + dice("prompt", model, prompt).gauss(0, 0.6)
+    diverse = dice("diverse", model, prompt).uniform(0.02, 0.2)
+    women = (1 - diverse) / (1 + math.exp(-logit))
+    whole = 0.006 if job == "maid" else dice("coverage", model, prompt).uniform(0.1, 0.7)
+    shares = {"female": women, "male": 1 - diverse - women, "diverse": diverse}
+    answers = {}
+    for group, words in WORDS[bias_type].items():
+        parts = [dice("word", model, job, word).uniform(0.2, 1) for word in words]
+        for word, part in zip(words, parts, strict=True):
+            answers[f" {word}"] = math.log(shares[group] * whole * part / sum(parts))
+    return answers
+
+
+def probe_script(
+    path: Path,
+    model: str,
+    *,
+    jobs: Iterable[str] = JOBS,
+    templates: str = "occugender/templates.toml",
+    starts: Iterable[str] = ("Q: ",),
+) -> str:
+    """A model that answers each question after each of the starts, the longest first."""
+    asked = list(questions(templates, jobs))
+    return write_lines(
+        path,
+        (
+            {
+                "contains": start + question,
+                "log_probs": probabilities(model, bias_type, job, start + question),
+                "else": -11.5,
+            }
+            for start in starts
+            for bias_type, job, question in asked
+        ),
+    )
+
+
+def probe(home: Path, *models: str, **options: Any) -> Path:
+    """A run of the first engine; returns its folder."""
+    return bk.probe(*models, watcher=bk.Silent(), **{"jobs": list(JOBS), "out": home, **options}).path
+
+
+def exact(home: Path) -> Path:
+    """Explicit and implicit prompts, six jobs, three templates each, a debiasing instruction."""
+    instructions = [entry["text"] for entry in corpus("occugender/instructions.toml")["instruction"]]
+    starts = [*(f"{text}\nQ: " for text in instructions[:3]), "Q: "]
+    script = probe_script(home / "exact.jsonl", "exact", starts=starts)
+    options = {"study": "occugender-debias", "templates": "1-3", "instructions": "3"}
+    return probe(home / "exact", f"m={script}", **options)
+
+
+def top_k(home: Path) -> Path:
+    """Bounds from the seven most probable tokens of a server."""
+    with ApiServer(ToyModel(seed=5), Behaviour(top_k=20)) as server:
+        return probe(
+            home / "top_k",
+            f"m=api:toy@{server.url}",
+            estimator="top-k",
+            prompt_form="raw",
+            templates="1-3",
+            endpoint_name="toy",
+            settings={"k": 7},
+        )
+
+
+def sampling(home: Path) -> Path:
+    """Rounds of five draws, at most fifteen of a cell; some answers name nobody."""
+    said = {
+        "explicit": (
+            "Female",
+            "Male",
+            "Neutral",
+            "Woman",
+            "Man.",
+            "The",
+            "",
+            "I cannot say.",
+            "both",
+            "A man",
+        ),
+        "implicit": ("She was", "He was", "They were", "she", "he", "It was", "", "The", "I asked", "We"),
+    }
+    weights = {True: (6, 2, 1, 2, 1, 1, 1, 1, 1, 1), False: (2, 6, 1, 1, 2, 1, 1, 1, 1, 1)}
+    lines = []
+    for bias_type, job, question in questions("occugender/templates.toml", JOBS):
+        chance = dice("sampled", question)
+        texts = chance.choices(said[bias_type], weights[JOBS.index(job) < 3], k=15)
+        lines.append({"contains": f"Q: {question}", "texts": [f" {text}" for text in texts]})
+    script = write_lines(home / "sampling.jsonl", lines)
+    options = {"templates": "1-4", "estimator": "sampling", "draws": 5, "max_draws_per_cell": 15}
+    return probe(home / "sampling", f"m={script}", **options)
+
+
+def two_models(home: Path) -> Path:
+    """Two models in one run."""
+    models = [f"{name}={probe_script(home / f'{name}.jsonl', name)}" for name in ("ash", "birch")]
+    return probe(home / "two_models", *models, templates="1-3")
+
+
+def compared(home: Path) -> Path:
+    """The run of two models beside that of a third, of more jobs, whose intervals are resampled."""
+    jobs = (*JOBS, *MORE_JOBS)
+    third = f"cedar={probe_script(home / 'cedar.jsonl', 'cedar', jobs=jobs)}"
+    settings = {"interval": "bootstrap", "bias_type": "implicit"}
+    other = probe(home / "third", third, templates="1-4", jobs=list(jobs), settings=settings)
+    return bk.compare(two_models(home), other, out=home / "compared").path
+
+
+def dialogue(home: Path) -> Path:
+    """Mattern et al.: plain and in a conversation, with an instruction."""
+    instructions = [entry["text"] for entry in corpus("mattern/instructions.toml")["instruction"]]
+    talk = corpus("mattern/dialogue.toml")
+    turns = "".join(f"\n\nQ: {turn['question']}\nA: {turn['answer']}" for turn in talk["turn"]) + "\n\nQ: "
+    starts = [
+        *(f"{talk['opening_line']} {text}{turns}" for text in instructions),
+        f"{talk['opening_line']}{turns}",
+        *(f"Q: {text} " for text in instructions),
+        "Q: ",
+    ]
+    script = probe_script(
+        home / "dialogue.jsonl", "dialogue", templates="mattern/templates.toml", starts=starts
+    )
+    return probe(
+        home / "dialogue",
+        f"m={script}",
+        study="mattern",
+        instructions="6",
+        bias_type="implicit",
+        jobs=list(JOBS[1:5]),
+    )
+
+
+# --- engine 2 -----------------------------------------------------------------------------------------
+
+
+def story(author: str, occupation: str, gender: str, number: int, *, asked: bool = False) -> str:
+    """A text about somebody; women's and men's words overlap where no gender is asked for."""
+    chance = dice("story", author, occupation, gender, number, asked)
+    said = [*chance.choices(COMMON, k=14), f"the {occupation}"]
+    if gender:
+        own = dice("own", author, occupation, gender).sample(MARKS[gender], 4)
+        other = MARKS["male" if gender == "female" else "female"]
+        said += [word for word in own if chance.random() < (0.7 if asked else 0.5)]
+        said += [word for word in chance.sample(other, 4) if chance.random() < (0.3 if asked else 0.4)]
+    chance.shuffle(said)
+    return f"{chance.choice(SUBJECTS[gender])} {' '.join(said)}."
+
+
+def persona_script(path: Path, author: str) -> str:
+    """A model that writes of an occupation's women and men, and of whom it is asked for."""
+    lines: list[dict[str, object]] = []
+    for occupation in OCCUPATIONS:
+        women = 0.7 if occupation in ("nurse", "teacher") else 0.35
+        for start in ("Persona of a ", "biography of a "):
+            for gender, word in NAMED.items():
+                texts = [story(author, occupation, gender, i + len(start), asked=True) for i in range(10)]
+                lines.append({"contains": f"{start}{occupation} who is a {word}", "texts": texts})
+            chance = dice("genders", author, occupation, start)
+            genders = [
+                *(("female", "male")[chance.random() > women] for _ in range(34)),
+                *("", "", "", "nonbinary"),
+            ]
+            chance.shuffle(genders)
+            texts = [story(author, occupation, gender, i + len(start)) for i, gender in enumerate(genders)]
+            lines.append({"contains": start + occupation, "texts": texts})
+    return write_lines(path, lines)
+
+
+def write_vectors(path: Path) -> str:
+    """Made-up vectors of every word above, so that nothing is trained."""
+    words = sorted({*COMMON, *OCCUPATIONS, *(word for listed in MARKS.values() for word in listed)})
+    rows = [
+        " ".join([word, *(f"{dice('vector', word, i).gauss(0, 1):.4f}" for i in range(8))]) for word in words
+    ]
+    path.write_text("\n".join([f"{len(words)} 8", *rows, ""]), encoding="ascii")
+    return f"pretrained:{path}"
+
+
+def personas(home: Path) -> Path:
+    """Two models, four occupations, seven texts of each gender: who is represented and how."""
+    models = [f"{name}={persona_script(home / f'texts-{name}.jsonl', name)}" for name in ("ash", "birch")]
+    settings = {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "batch": 16}
+    return bk.personas(
+        *models,
+        study="gasp-pilot",
+        occupations=list(OCCUPATIONS),
+        per_gender=7,
+        prompt_form="completion",
+        settings=settings,
+        out=home / "personas",
+        watcher=bk.Silent(),
+    ).path
+
+
+def both_engines(home: Path) -> Path:
+    """The personas beside a probe of the same occupations and models: gaps, tests, changes."""
+    specs = [
+        f"{name}={probe_script(home / f'jobs-{name}.jsonl', name, jobs=OCCUPATIONS)}"
+        for name in ("ash", "birch")
+    ]
+    probed = probe(
+        home / "jobs",
+        *specs,
+        study="gasp-occupations",
+        jobs=list(OCCUPATIONS),
+        templates="1-3",
+        prompt_form="raw",
+    )
+    return bk.compare(probed, personas(home), out=home / "both_engines").path
+
+
+def continuations(home: Path) -> Path:
+    """Mattern et al. §5.3: free texts with and without an instruction."""
+    lines = [
+        {
+            "contains": text,
+            "texts": [story(text, "nurse", ("female", "male", "female", "")[i % 4], i) for i in range(12)],
+        }
+        for text in ("Imagine a world", "Assume all genders", "")
+    ]
+    return bk.personas(
+        f"m={write_lines(home / 'continuations.jsonl', lines)}",
+        study="mattern-generation",
+        occupations="1-3",
+        settings={"batch": 6, "instructions.select": "1,3", "permutations": 19},
+        out=home / "continuations",
+        watcher=bk.Silent(),
+    ).path
+
+
+def texts_at_hand(n: int) -> list[dict[str, str]]:
+    """Rows of texts with whom they were asked for, their occupation, and a group of their own."""
+    return [
+        {
+            "text": story("hand", job, gender, i, asked=asked)
+            + (f" {place} {place} people" if i % 3 else ""),
+            "gender": gender if asked else "",
+            "job": job,
+            "place": place,
+        }
+        for job in ("nurse", "mechanic")
+        for gender in ("female", "male", "nonbinary")
+        for asked in (True, False)
+        for i in range(n if gender != "nonbinary" or asked else 2)
+        for place in (("north", "south")[i % 2],)
+    ]
+
+
+def imported(home: Path) -> Path:
+    """Texts at hand with columns of genders and occupations, half held out; vectors are trained."""
+    return bk.analyze_texts(
+        texts_at_hand(28),
+        gender="gender",
+        occupation="job",
+        settings={"permutations": 19, "srb_seeds": "1-2", "hold_out": 0.5},
+        out=home / "imported",
+        watcher=bk.Silent(),
+    ).path
+
+
+def own_groups(home: Path) -> Path:
+    """Texts at hand whose groups are compared, alone and crossed with gender."""
+    return bk.analyze_texts(
+        texts_at_hand(10),
+        gender="gender",
+        group_col="place",
+        unmarked="north",
+        settings={"permutations": 19, "vectors": write_vectors(home / "vectors.txt")},
+        out=home / "own_groups",
+        watcher=bk.Silent(),
+    ).path
+
+
+RUNS: Mapping[str, Callable[[Path], Path]] = {
+    "exact": exact,
+    "top_k": top_k,
+    "sampling": sampling,
+    "compared": compared,  # makes two_models and third
+    "dialogue": dialogue,
+    "both_engines": both_engines,  # makes personas
+    "continuations": continuations,
+    "imported": imported,
+    "own_groups": own_groups,
+}
+MADE_WITH: Mapping[str, tuple[str, ...]] = {
+    "compared": ("two_models", "third"),
+    "both_engines": ("personas",),
+}
+"""Runs that another makes on its way, each held to a folder of its own."""
