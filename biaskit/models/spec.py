@@ -17,7 +17,6 @@ from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
-    from biaskit.models.api.token_ids import LocalTokenizer
 
 KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
@@ -132,27 +131,11 @@ def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
     """The command's options; a ready-made model brings the name of its key's variable along."""
     from biaskit.models.api.options import ApiOptions
 
-    options = replace(given or ApiOptions(), find_tokenizer=_cached_tokenizer)
+    options = given or ApiOptions()
     known = find_known(spec)
     if known is not None and known.api_key_env:
         return replace(options, keys={label: known.api_key_env, **options.keys})
     return options
-
-
-def named_tokenizer(name: str) -> LocalTokenizer:
-    """What `--tokenizer` names: hf:ORG/NAME[@revision] or a folder; it is fetched where it is missing."""
-    from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.tokenizing import open_tokenizer
-
-    return LocalTokenizer(name, open_tokenizer(name, offline=False), required=True)
-
-
-def _cached_tokenizer(root: str) -> LocalTokenizer:
-    """The tokenizer at the place where a server says that its model lies, as far as this machine has it."""
-    from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.tokenizing import open_tokenizer
-
-    return LocalTokenizer(root, open_tokenizer(root, offline=True))
 
 
 def _kind(spec: str) -> tuple[str, str]:

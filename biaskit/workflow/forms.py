@@ -161,7 +161,6 @@ def forms(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
-    tokenizer: str | None = None,
     watcher: Watcher | None = None,
 ) -> FormsResult:
     """Ask a few cells in every way that a model takes, and say how much each reaches.
@@ -170,7 +169,7 @@ def forms(
         model: a spec, as for `bk.probe`. study: whose cells are asked.
         cells: of each bias type, in every prompt form, as it is and with "Answer with one word." in the
             prompt or the system role. draws: texts of up to 24 tokens of each fourth cell: what is answered?
-        device, dtype, batch_size, api_key_env, endpoint_name, max_cost, price, tokenizer: as for `bk.probe`.
+        device, dtype, batch_size, api_key_env, endpoint_name, max_cost, price: as for `bk.probe`.
         watcher: is told of progress, and asked before an API is.
 
     Returns coverage, share of the third group and outcomes by way and list of words. It never chooses: the
@@ -190,7 +189,6 @@ def forms(
         endpoint_name=endpoint_name,
         max_cost=max_cost,
         price=price,
-        tokenizer=tokenizer,
     )
     asking = _Asking(design, label, spec, call, cells, draws, watcher)
     scored = asking.by(ScoringOptions(longest=asking.longest), asking.every_expression())

@@ -81,7 +81,7 @@ class ApiModel:
         n: int = 1,
         draws_anew: bool = False,
     ) -> Call:
-        """A request for `n` answers in the fields that this server takes; `name`: the row that comes of it."""
+        """A request for `n` answers in the fields that this server takes; `name`: of its row."""
         found, path = self.found, path_of(prompt.form)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
         if path == "completions":

@@ -18,6 +18,10 @@ LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling"
 CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final_message": True}
 """With `prefill` flagged: the fields by which a server is told to go on with the last message."""
 
+MOST = 64
+QUEUE_S = 8.0
+"""Requests in flight, and seconds in which a server can answer those before a new one."""
+
 
 @dataclass(frozen=True, slots=True)
 class CapabilityFinding:
@@ -120,21 +124,18 @@ class Capabilities:
         return math.ceil(len(text.encode("utf-8", "replace")) / max(0.5, self.bytes_per_token)) + 1
 
     def at_once(self, *, echo: bool = False, texts: bool = False) -> int:
-        """How many requests to keep in flight: a server that takes seconds for one lets sixteen time out.
+        """How many requests to keep in flight: as many as a server answers in some seconds.
 
-        Nor does it stop working on what nobody waits for any more, so what is asked again waits longer. At
-        the limit of its processor with prompts it still writes many texts side by side.
+        One that takes seconds for each would let the others time out, and it works on what nobody waits for
+        any more. At the limit of its processor with prompts it still writes many texts side by side.
         """
-        if texts:
-            return 16 if self.latency < 4.0 else 4
         latency = max(self.latency, self.echo_latency) if echo else self.latency
-        bearable = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
-        return bearable if self.parallel >= 2.0 else min(4, bearable)
+        return max(1, min(MOST, int(QUEUE_S * (4.0 if texts else self.parallel) / max(1e-3, latency))))
 
     def seconds(self, calls: int, *, echo: bool = False) -> float:
         """About how long so many short calls, or echoes, take."""
         latency = max(self.latency, self.echo_latency) if echo else self.latency
-        return calls * latency / min(max(1.0, self.parallel), self.at_once(echo=echo))
+        return calls * latency / max(1.0, self.parallel)
 
 
 def tokens_most(text: str) -> int:

@@ -32,9 +32,11 @@ class Connection(LoopThread):
         self.price = options.price or find_price(endpoint.host.name, endpoint.model)
         if options.offline is not None and options.price is None and self.price and self.price.input:
             self.price = None  # the table holds the price of asking one by one
-        # Questions that find out what a server can do are not worth minutes of patience each.
+        # Questions that find out what a server can do are not worth minutes of patience each; and what was
+        # not answered in its time is still being worked on.
+        attempts = min(3, options.policy.attempts)
         self._policy = replace(
-            options.policy, at_once=4, attempts=min(3, options.policy.attempts), attempts_at_answers=2
+            options.policy, at_once=4, attempts=attempts, attempts_at_answers=2, attempts_in_time=1
         )
         self._meter = Meter(self.price, options.max_cost, account, purse=options.purse)
         self._controller: Controller | OfflineController | None = None

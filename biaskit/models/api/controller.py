@@ -25,14 +25,54 @@ T = TypeVar("T")
 class Policy:
     """How patient and how eager; seconds."""
 
-    at_once: int = 16  # requests in flight
+    at_once: int = 64  # requests in flight at the most
     attempts: int = 8  # of one request, 429 not counted
     attempts_at_answers: int = 4  # of one request whose answers contradict themselves
+    attempts_in_time: int = 8  # of one request that is not answered in its time
     first_wait: float = 0.5
     longest_wait: float = 30.0
     longest_pause: float = 900.0  # what a Retry-After may ask for; longer ends the run
     longest_call: float = 3600.0  # one request with all its repetitions
     dead_after: float = 60.0  # without any answer, many requests failing
+
+
+class Places:
+    """How many requests are out at once: a burst of refusals halves it, every round of answers adds one."""
+
+    def __init__(self, most: int) -> None:
+        self.n = self.most = most
+        self._free = asyncio.Semaphore(most)
+        self._owed = 0  # places to withdraw as they are given back
+        self._answers = 0
+        self._halved_at = 0.0
+
+    async def __aenter__(self) -> None:
+        await self._free.acquire()
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._owed:
+            self._owed -= 1
+        else:
+            self._free.release()
+
+    def answered(self) -> None:
+        """Give the number a place back after as many answers."""
+        self._answers += 1
+        if self._answers < self.n or self.n == self.most:
+            return
+        self.n, self._answers = self.n + 1, 0
+        if self._owed:
+            self._owed -= 1
+        else:
+            self._free.release()
+
+    def halve(self) -> None:
+        """The server has too much to do; refusals of one second are one burst."""
+        self._answers, now = 0, time.monotonic()
+        if now - self._halved_at > 1.0:
+            self._halved_at, gone = now, self.n // 2
+            self.n -= gone
+            self._owed += gone
 
 
 class Controller:
@@ -62,7 +102,7 @@ class Controller:
     def begin_again(self, policy: Policy) -> None:
         """Another patience and another number at once; called while nothing is under way."""
         self.policy = policy
-        self._places = asyncio.Semaphore(policy.at_once)
+        self.places = Places(policy.at_once)
         self._backoff = wait_random_exponential(policy.first_wait, policy.longest_wait)
 
     def stop(self, reason: str) -> AskingStopped:
@@ -98,14 +138,17 @@ class Controller:
 
         self._under_way += 1
         try:
-            async with self._places:  # held between attempts too: a server in trouble gets fewer requests
+            async with self.places:  # held between attempts too: a server in trouble gets fewer requests
                 return await retrying(once)
         finally:
             self._under_way -= 1
 
     def _is_over(self, state: RetryCallState) -> bool:
         trouble, most = _trouble_of(state), self.policy.attempts
-        most = self.policy.attempts_at_answers if isinstance(trouble, BadAnswer) else most
+        if isinstance(trouble, BadAnswer):
+            most = min(most, self.policy.attempts_at_answers)
+        elif isinstance(trouble, Unavailable) and trouble.overload and trouble.reached:
+            most = min(most, self.policy.attempts_in_time)
         return state.attempt_number >= most or (state.seconds_since_start or 0) > self.policy.longest_call
 
     def _note_repetition(self, state: RetryCallState) -> None:
@@ -127,6 +170,7 @@ class Controller:
             try:
                 return await self._sent(call, read, seconds)
             except RateLimited as trouble:
+                self.places.halve()
                 doubled = self.policy.first_wait * 2 ** min(refusals, 10)
                 wait = trouble.wait or min(self.policy.longest_wait, doubled)
                 if wait > self.policy.longest_pause:
@@ -172,12 +216,15 @@ class Controller:
         finally:
             self.meter.settle(reserved, used, billed=billed)
         self._failures, self._last_good = 0, time.monotonic()
+        self.places.answered()
         return answer
 
     def _check_alive(self, trouble: Unavailable) -> None:
         self._failures += 1
+        if trouble.overload:
+            self.places.halve()
         silent = time.monotonic() - self._last_good
-        if self._failures >= max(20, 2 * self.policy.at_once) and silent > self.policy.dead_after:
+        if self._failures >= max(20, 2 * self.places.n) and silent > self.policy.dead_after:
             raise self.stop(f"the server stopped answering ({trouble})")
 
 

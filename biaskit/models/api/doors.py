@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from biaskit.models.api import questions
 from biaskit.models.api.answers import answered, choices, reasons_first
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.questions import ANOTHER, CHAT, CHATS, COMPLETIONS, FIRST, QUESTION_S, Questions
+from biaskit.models.api.questions import ANOTHER, CHAT, CHATS, COMPLETIONS, FIRST, Questions
 from biaskit.models.api.trouble import GaveUp, Refused
 from biaskit.models.api.wire import Reply, inside
 from biaskit.records import ANSWERED_SEPARATOR
@@ -62,7 +63,7 @@ class Doors(Questions):
             names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
             return [name for name in names if isinstance(name, str)]
 
-        names = await self.ask("models", None, read, seconds=QUESTION_S / 3)
+        names = await self.ask("models", None, read, seconds=questions.QUESTION_S / 3)
         if isinstance(names, GaveUp) and not names.reached:
             raise GaveUp(f"there is no server ({names}). Is it running, is the address right?")
         if isinstance(names, Exception):

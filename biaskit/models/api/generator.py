@@ -35,6 +35,7 @@ class ApiGenerator(ApiModel):
         self._given = batch_size
         self._usual = CHOICES
         self._most = found.choices  # lowered where the server refuses so many
+        self._put: set[str] = set()  # keys of draws that a file was asked for: it has no other answer
 
     @property
     def batch_size(self) -> int:
@@ -88,6 +89,10 @@ class ApiGenerator(ApiModel):
 
     async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
         """One batch; choices that the server leaves out are asked for again, as many at a time as came."""
+        if self.connection.options.offline is not None:
+            if not self._put.isdisjoint(keys := [request.key for request in batch]):
+                return [Failed(key, "no answer was handed in") for key in keys]
+            self._put.update(keys)
         missing, done, most = list(batch), list[Draw | Failed](), len(batch)
         while missing:
             asked = missing[: min(most, self._most)]

@@ -1,6 +1,6 @@
 """An endpoint that is not asked: requests go into a file, or answers come from files (docs/large-models.md).
 
-What asks and reads does not know: each call names the row that will come of it, and here is what it is put to.
+What asks and reads does not know: each call names the row that will come of it.
 """
 
 from __future__ import annotations

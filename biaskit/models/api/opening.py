@@ -32,8 +32,8 @@ def open_api_scorer(
         connection, found = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
         return ApiScorer(connection, found, scoring, batch_size)
     connection, found = _open(spec, label, options, known, account, scores=True)
-    echo = found.echo and scoring.estimator in ("auto", "echo")
-    connection.begin_with(found.at_once(echo=echo, texts=scoring.estimator == "sampling"))
+    strongest = found.estimators("raw", scoring.estimator)[:1]
+    connection.begin_with(found.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",)))
     return ApiScorer(connection, found, scoring, batch_size)
 
 

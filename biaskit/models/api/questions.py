@@ -51,14 +51,15 @@ class Questions:
         path: str,
         body: Mapping[str, Any] | None,
         read: Callable[[Reply], T],
-        seconds: float = QUESTION_S,
+        seconds: float | None = None,
     ) -> T | Refused | GaveUp:
         """What `read` makes of the answer, or why there is none."""
         asked = body or {}
         new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
         size = len(repr(asked).encode()) + self.found.overhead if asked else 0
         try:
-            return await self.controller.ask(Call(path, body, size, int(new) * int(n)), read, seconds=seconds)
+            call = Call(path, body, size, int(new) * int(n))
+            return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
             return trouble
 

@@ -57,7 +57,7 @@ class ApiScorer(ApiModel):
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
-        self._prompts: dict[tuple[Expression, ...], int] = {}  # calls that score a cell with these expressions
+        self._prompts: dict[tuple[Expression, ...], int] = {}  # of a cell with these expressions
 
     @property
     def batch_size(self) -> int:

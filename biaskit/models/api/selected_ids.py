@@ -105,7 +105,9 @@ class SelectedIds:
             "return_token_ids": True,
         }
         read = partial(_read_values, ids=ids, asked=asked)
-        return await self.controller.ask(Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds)
+        return await self.controller.ask(
+            Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds
+        )
 
 
 def _read_ids(reply: Reply) -> TokenIds:
@@ -115,9 +117,7 @@ def _read_ids(reply: Reply) -> TokenIds:
     return tuple(listed)
 
 
-def _read_values(
-    reply: Reply, ids: TokenIds, asked: tuple[int, ...]
-) -> tuple[dict[int, float], Answered]:
+def _read_values(reply: Reply, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
     choice = choices(reply, 1)[0]
     told = choice.data.get("prompt_token_ids")
     if told is not None and told != list(ids):

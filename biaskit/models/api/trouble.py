@@ -28,9 +28,10 @@ class RateLimited(Trouble):
 class Unavailable(Trouble):
     """No connection, a time-out, a reset, 5xx: asked again after a pause."""
 
-    def __init__(self, message: str, *, billed: bool, reached: bool = True) -> None:
+    def __init__(self, message: str, *, billed: bool, overload: bool = False, reached: bool = True) -> None:
         super().__init__(message)
         self.billed = billed
+        self.overload = overload  # a time-out: fewer at once may help
         self.reached = reached  # whether there was a server at all
 
 

@@ -123,7 +123,7 @@ class Client:
                 else:
                     response = await client.post(url, cast_to=kind, body=call.body, options=options)
         except TimeoutError:
-            raise Unavailable(f"no answer within {limit:g} s", billed=True) from None
+            raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None
         except openai.APIStatusError as error:
             response = error.response
         except openai.OpenAIError as error:
@@ -145,7 +145,7 @@ class Client:
         if isinstance(error, httpx2.TimeoutException):
             connecting = isinstance(error, httpx2.ConnectTimeout)
             what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
-            return Unavailable(what, billed=not connecting, reached=not connecting)
+            return Unavailable(what, billed=not connecting, overload=True, reached=not connecting)
         unsent = isinstance(error, httpx2.ConnectError)
         said = self.endpoint.clean(error) or "the connection broke off"
         return Unavailable(said, billed=not unsent, reached=not unsent)
@@ -181,7 +181,9 @@ def _client(endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None) -> 
     # connections hung, and a query went out spelt otherwise.
     http = openai.DefaultAsyncHttpxClient(
         transport=transport,
-        trust_env=not is_loopback(endpoint.host.name),  # no proxy reaches this machine, and it would read the key
+        trust_env=not is_loopback(
+            endpoint.host.name
+        ),  # no proxy reaches this machine, and it would read the key
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"request": [dress], "response": [guard]},
