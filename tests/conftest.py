@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,22 +26,31 @@ import biaskit.progress  # noqa: E402
 if TYPE_CHECKING:
     from fakes.tiny_models import Tiny
 
-# Both cores of a machine are busy, so no example has a time limit. `.ci/test --quick` takes the second.
+# Both cores of a machine are busy, so no example has a time limit. `.ci/test --quick` takes the second,
+# `.ci/nightly` the third: its examples are new every time.
 # Workers that fill one folder at once read files that another is about to replace.
 set_hypothesis_home_dir(Path(".hypothesis", os.environ.get("PYTEST_XDIST_WORKER", "alone")).absolute())
-settings.register_profile("full", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=20)
-settings.load_profile("full")
+settings.register_profile("daily", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("fresh", deadline=None)
+settings.load_profile("daily")
+
+NIGHTLY = ("real_server", "process", "browser", "real_model")
+"""Markers of tests that are `nightly`, unless they are `daily` by name."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest come first, so that no worker is left alone with one of them at the end.
+    """What is for the night is marked so, and files that take longest come first.
 
-    A worker takes whole files (`--dist loadfile`): fixtures of a module are made once.
+    A worker takes whole files (`--dist loadfile`): fixtures of a module are made once, and none is left alone
+    with a long one at the end.
     """
-    long = ("real_server", "process", "browser", "real_model", "slow")
+    long = (*NIGHTLY, "nightly", "slow")
     weight: dict[Path, int] = {}
     for item in items:
+        if any(map(item.get_closest_marker, NIGHTLY)) and not item.get_closest_marker("daily"):
+            item.add_marker("nightly")
         rank = min((i for i, name in enumerate(long) if item.get_closest_marker(name)), default=len(long))
         weight[item.path] = min(rank, weight.get(item.path, rank))
     items.sort(key=lambda item: weight[item.path])
@@ -104,7 +114,7 @@ def _vectors_of_this_session(
 ) -> None:
     """Vectors that tests train are kept for as long as they run, and the user's are left alone."""
     kept = tmp_path_factory.getbasetemp() / "vectors"
-    monkeypatch.setattr("biaskit.vectors.kept.folder", lambda: kept)
+    monkeypatch.setattr(import_module("biaskit.personas.vectors.kept"), "folder", lambda: kept)
 
 
 # --- the command line ------------------------------------------------------------------------------------

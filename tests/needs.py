@@ -51,7 +51,9 @@ def require_vllm() -> Path:
 
     found = find_vllm()
     if found is None:
-        missing("no vLLM is installed: bash .ci/servers (3.4 GB), or BIASKIT_VLLM=its environment")
+        missing(
+            "no vLLM is installed: bash .ci/nightly --install-only (3.4 GB), or BIASKIT_VLLM=its environment"
+        )
     return found
 
 
@@ -61,7 +63,9 @@ def require_litellm() -> Path:
 
     found = find_litellm()
     if found is None:
-        missing("no LiteLLM is installed: bash .ci/servers, or BIASKIT_LITELLM=its environment")
+        missing(
+            "no LiteLLM is installed: bash .ci/nightly --install-only, or BIASKIT_LITELLM=its environment"
+        )
     return found
 
 

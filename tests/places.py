@@ -10,7 +10,7 @@ from types import ModuleType
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 GOLDEN = TESTS / "golden"
-BENCHMARKS = TESTS / "benchmarks"
+BENCHMARKS = ROOT / "benchmarks"
 SHARED = ROOT.parent / "shared"
 """Papers and texts that lie beside a checkout and are not shipped; a test that needs them skips without."""
 

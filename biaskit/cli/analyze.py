@@ -26,9 +26,6 @@ UNMARKED = "A group that the others are held against; repeatable. Default: all o
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
-PARTIAL = "Put shards together although some are missing or not done."
-
-
 @click.command(
     "analyze",
     epilog=examples(
@@ -56,7 +53,6 @@ PARTIAL = "Put shards together although some are missing or not done."
 @option("--no-clusters", None, "Leave out the clusters of marked words.", is_flag=True)
 @option("--study", "PATH", "A study file whose analysis keys are used.")
 @option("--out", "RUN", "The folder for imported or merged rows.")
-@option("--partial", None, PARTIAL, is_flag=True)
 @with_settings()
 @with_format()
 def command(
@@ -64,7 +60,6 @@ def command(
     texts: str | None,
     study: str | None,
     out: str | None,
-    partial: bool,
     no_clusters: bool,
     unmarked: tuple[str, ...],
     settings: dict[str, Any],
@@ -92,7 +87,7 @@ def command(
             result: RunResult = import_texts(texts, **options, settings=given, out=out, watcher=watcher)
         else:
             _refuse_columns(options)
-            result = _stored(runs, study, out, {**chosen, **settings}, watcher, partial=partial)
+            result = _stored(runs, study, out, {**chosen, **settings}, watcher)
     print_result(result, output_format)
 
 
@@ -102,8 +97,6 @@ def _stored(
     out: str | None,
     chosen: dict[str, Any],
     watcher: TerminalWatcher,
-    *,
-    partial: bool,
 ) -> RunResult:
     """Runs as they lie, a recorded corpus as a run of one's own, several merged into one."""
     if len(runs) > 1 and out is None:
@@ -122,7 +115,7 @@ def _stored(
     chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
     if out is not None:
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
-        path = merge(paths, expanded(out), **how, partial=partial, watcher=watcher)
+        path = merge(paths, expanded(out), **how, watcher=watcher)
     return result_of(path, analyse(path, chosen, watcher=watcher))
 
 

@@ -10,13 +10,11 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
 from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
-from biaskit.errors import UsageError
 from biaskit.report.render.data import render_csv
 from biaskit.report.render.document import Document, TitledTable
 
-_AGREEMENT = "Check top-k and sampling against the exact values of a local model, per bias type."
 _FORMS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
-_STUDY = "With --agreement or --forms: the study whose cells are used."
+_STUDY = "With --forms: the study whose cells are used."
 _KEY = "Environment variable with the key of an api: model. Never the key itself."
 
 
@@ -25,16 +23,20 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
     epilog=examples(
         "biaskit doctor api:NAME@http://127.0.0.1:8000/v1",
         "biaskit doctor openai:gpt-4o-mini-2024-07-18",
-        "biaskit doctor demo --agreement",
         "biaskit doctor hf:./my-chat-model --forms",
     ),
 )
 @click.argument("model")
-@option("--agreement", None, _AGREEMENT, is_flag=True)
 @option("--forms", None, _FORMS, is_flag=True)
-@option("--cells", "N", "With --forms: cells of each bias type.", type=click.IntRange(min=1))
+@option(
+    "--cells",
+    "N",
+    "With --forms: cells of each bias type.",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+)
 @option("--study", None, _STUDY, default="occugender", show_default=True)
-@option("--draws", "N", "With --agreement or --forms: texts drawn of each cell.", type=click.IntRange(min=2))
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
@@ -43,11 +45,9 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @with_format("How the result is printed.")
 def command(
     model: str,
-    agreement: bool,
     forms: bool,
-    cells: int | None,
+    cells: int,
     study: str,
-    draws: int | None,
     yes: bool,
     output_format: str,
     verbose: bool,
@@ -58,14 +58,15 @@ def command(
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.
     """
+    from biaskit.workflow.doctor import doctor
+    from biaskit.workflow.forms import forms as try_forms
+
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
-        more = {"cells": cells, "draws": draws}
-        if agreement:
-            result = _agree(model, study, draws, watcher)
-        elif forms:
-            result = _try_forms(model, study, more, watcher, **chosen)
-        else:
-            result = _examine(model, watcher, **chosen)
+        result = (
+            try_forms(model, study=study, cells=cells, watcher=watcher, **chosen)
+            if forms
+            else doctor(model, watcher=watcher, **chosen)
+        )
     if output_format == "json":
         emit_json(result.as_json())
     elif output_format == "csv":
@@ -80,26 +81,3 @@ def _one_table(document: Document) -> TitledTable:
         return document.tables[0]
     rows = ((table.title, *row) for table in document.tables for row in table.rows)
     return listed_table("Examination", ("about", "what", "value"), rows, 3)
-
-
-def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:
-    from biaskit.workflow.doctor import doctor
-
-    return doctor(model, watcher=watcher, **chosen)
-
-
-def _try_forms(model: str, study: str, more: dict[str, Any], watcher: TerminalWatcher, **chosen: Any) -> Any:
-    from biaskit.workflow.forms import forms
-
-    stated = {name: value for name, value in more.items() if value is not None}
-    return forms(model, study=study, watcher=watcher, **stated, **chosen)
-
-
-def _agree(model: str, study: str, draws: int | None, watcher: TerminalWatcher) -> Any:
-    from biaskit.models.spec import is_api, split_label
-    from biaskit.workflow.agreement import agreement
-
-    if is_api(split_label(model)[1]):
-        raise UsageError("--agreement needs exact values to compare with: name a local model, such as demo.")
-    chosen: dict[str, Any] = {} if draws is None else {"draws": draws}
-    return agreement(model, study=study, watcher=watcher, **chosen)

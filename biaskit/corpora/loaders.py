@@ -13,23 +13,22 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from biaskit.corpora.rows import SourceLayout, read_source_rows, stream_source_rows
+from pydantic import BeforeValidator, Field
+
+from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import (
-    SourceRow,
-    check_keys,
+    Filled,
+    Label,
+    ListEntry,
+    Text,
     check_label,
-    label_of,
-    one_of,
+    entry_of,
     parse_toml,
     read_source,
     shown,
-    text_of,
-    texts_of,
-    year_of,
 )
 from biaskit.errors import CorpusError
 from biaskit.records import BiasType, Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
@@ -38,10 +37,8 @@ DEFAULT_SLOT = "[JOB]"
 ENGLISH = "corpus:brown/word-counts.csv"
 
 Forms = Literal["both", "as-listed"]
-FORMS: tuple[Forms, ...] = get_args(Forms)
 BIAS_TYPES: tuple[BiasType, ...] = get_args(BiasType)
 
-_GET_BROWN = "Run python -m nltk.downloader brown, or set english_prior = table."
 _DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]+")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 """1,234 is 1.234 with a decimal comma, and 1234 where it parts thousands; 0,234 can only be the first."""
@@ -56,43 +53,116 @@ class Templates:
     templates: tuple[Template, ...]
 
 
+# --- what entries hold ---------------------------------------------------------------------------
+
+
+def _share(value: object) -> float | None:
+    if value == "":
+        return None
+    share = _number(value)
+    if share is not None and 0 <= share <= 1:
+        return share
+    percent = _number(value.rstrip("% ")) if isinstance(value, str) else share
+    if isinstance(value, str) and _GROUPED.fullmatch(value.rstrip("% ")):
+        hint = "With a comma that is one number or a thousand times as much: write a point, or neither."
+    elif percent is not None and 0 <= percent <= 100:
+        hint = f"It looks like a percentage: write {percent / 100:.6g}."
+    else:
+        hint = "Write 0.982 for 98.2 %, or leave it empty."
+    raise ValueError(f"{shown(value)} is not a number from 0 to 1. {hint}")
+
+
+def _number(value: object) -> float | None:
+    """`value` as a finite number, with a point or a comma before its decimals, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) and not _GROUPED.fullmatch(value):
+        value = value.replace(",", ".")
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _article(value: object) -> object:
+    if value not in ("", "a", "an"):
+        raise ValueError(f"{shown(value)} is neither a nor an. Leave it empty to go by spelling.")
+    return value or None
+
+
+def _year(value: object) -> int | None:
+    if value == "":
+        return None
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{4}", str(value)):
+        raise ValueError(f"{shown(value)} is not a year of four digits, like 2024.")
+    return int(str(value))
+
+
+class _Item(ListEntry):
+    item: Label
+    group: Label
+    share: Annotated[float | None, BeforeValidator(_share)] = None
+    article: Annotated[str | None, BeforeValidator(_article)] = None
+    year: Annotated[int | None, BeforeValidator(_year)] = None
+
+
+class _Template(ListEntry):
+    bias_type: BiasType
+    question: Filled
+    opening: Text = ""
+    expressions: Label | None = None
+    frame: Label | None = None
+
+
+class _Instruction(ListEntry):
+    text: Filled
+    level: Label | None = None
+
+
+class _Turn(ListEntry):
+    question: Filled
+    answer: Filled
+
+
+class _Opening(ListEntry):
+    opening_line: Filled
+
+
+class _Word(ListEntry):
+    word: Filled
+
+
+class _Category(ListEntry):
+    word: Filled
+    category: Label
+
+
+class _WordGroup(ListEntry):
+    name: Label
+    reason: Filled
+    words: Annotated[list[Filled], Field(min_length=1)]
+
+
+class _Set(ListEntry):
+    forms: Forms = "both"
+    groups: dict[str, Annotated[list[Filled], Field(min_length=1)]] = Field(default_factory=dict)
+
+
 def _template_of_line(line: str) -> dict[str, object]:
     question, tab, opening = line.partition("\t")
     return {"bias_type": "implicit" if tab else "explicit", "question": question, "opening": opening}
 
 
-_ITEMS = SourceLayout(
-    kind="items",
-    table="item",
-    required=("item", "group"),
-    optional=("share", "article", "year"),
-    from_line=lambda line: {"item": line, "group": "all"},
-)
-_TEMPLATES = SourceLayout(
-    kind="templates",
-    table="template",
-    required=("bias_type", "question"),
-    optional=("opening", "expressions", "frame"),
-    top=("slot",),
-    from_line=_template_of_line,
-)
+_ITEMS = SourceLayout("items", "item", _Item, from_line=lambda line: {"item": line, "group": "all"})
+_TEMPLATES = SourceLayout("templates", "template", _Template, ("slot",), _template_of_line)
 _INSTRUCTIONS = SourceLayout(
-    kind="instructions",
-    table="instruction",
-    required=("text",),
-    optional=("level",),
-    from_line=lambda line: {"text": line},
+    "instructions", "instruction", _Instruction, from_line=lambda line: {"text": line}
 )
-_DIALOGUE = SourceLayout(
-    kind="dialogue", table="turn", required=("question", "answer"), top=("opening_line",)
-)
-_WORDS = SourceLayout(
-    kind="words", table="word", required=("word",), from_line=lambda line: {"word": line.strip()}
-)
-_WORD_GROUPS = SourceLayout(
-    kind="word groups", table="group", required=("name", "reason", "words"), top=("left_in",)
-)
-_CATEGORIES = SourceLayout(kind="categories", table="word", required=("word", "category"), csv=True)
+_DIALOGUE = SourceLayout("dialogue", "turn", _Turn, ("opening_line",))
+_WORDS = SourceLayout("words", "word", _Word, from_line=lambda line: {"word": line.strip()})
+_WORD_GROUPS = SourceLayout("word groups", "group", _WordGroup, ("left_in",))
+_CATEGORIES = SourceLayout("categories", "word", _Category, csv=True)
 
 
 # --- the loaders ---------------------------------------------------------------------------------
@@ -104,24 +174,19 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
     .csv with the columns item, group and, where wanted, share, article, year (others are ignored);
     .txt with one item a line, all in the group "all"; .toml with `[[item]]` tables of the same keys.
     """
-    first: dict[str, int] = {}  # lower-cased name → place
+    first: dict[str, int] = {}  # lower-cased name → place in the list
     items: list[Item] = []
-    for row in stream_source_rows(source, _ITEMS)[1]:
-        item = _item(row)
-        place = first.setdefault(item.name.lower(), len(items))
+    for where, entry in read_list(source, _ITEMS).entries:
+        place = first.setdefault(entry.item.lower(), len(items))
         if place < len(items):
-            raise _named_twice(source, row, item.name, items[place].name, place)
-        items.append(item)
+            name = items[place].name
+            again = "stands there twice" if name == entry.item else f"differs only in case from {shown(name)}"
+            raise CorpusError(
+                f"{where}: item {shown(entry.item)} {again} (first: item {place + 1})."
+                " Tables join on lower-cased names: remove or rename one."
+            )
+        items.append(Item(entry.item, entry.group, entry.share, entry.article, entry.year))
     return tuple(items)
-
-
-def _named_twice(source: str | Path, row: SourceRow, name: str, before: str, place: int) -> CorpusError:
-    earlier = next(islice(stream_source_rows(source, _ITEMS)[1], place, None)).where
-    again = "stands there twice" if name == before else f"differs only in case from {shown(before)}"
-    return CorpusError(
-        f"{row.where}: item {shown(name)} {again} (first: {earlier.rpartition(', ')[2]})."
-        " Tables join on lower-cased names: remove or rename one."
-    )
 
 
 def load_templates(source: str | Path) -> Templates:
@@ -131,39 +196,34 @@ def load_templates(source: str | Path) -> Templates:
     .csv with these columns; .txt with a template a line, where a tab parts the question from the opening of
     an implicit one. The slot of .csv and .txt is [JOB].
     """
-    top, rows = stream_source_rows(source, _TEMPLATES)
-    slot = _slot(top)
+    table = read_list(source, _TEMPLATES)
+    slot = table.top.get("slot", DEFAULT_SLOT)
+    if not isinstance(slot, str) or not _BRACKETED.fullmatch(slot):
+        raise CorpusError(
+            f'{table.where}: slot {shown(slot)} is not a name in square brackets, like "{DEFAULT_SLOT}".'
+        )
     count = dict.fromkeys(BIAS_TYPES, 0)
     templates = []
-    for row in rows:
-        bias_type = one_of(row, "bias_type", BIAS_TYPES)
-        count[bias_type] += 1
-        here = SourceRow(f"{row.where} ({bias_type} {count[bias_type]})", row.values)
-        templates.append(_template(here, bias_type, count[bias_type], slot))
+    for where, entry in table.entries:
+        count[entry.bias_type] += 1
+        template = Template(count[entry.bias_type], **entry.model_dump())
+        _check_template(template, slot, f"{where} ({entry.bias_type} {template.id})")
+        templates.append(template)
     return Templates(slot, tuple(templates))
 
 
 def load_instructions(source: str | Path) -> tuple[Instruction, ...]:
     """Debiasing instructions, ids from 1 on: .toml (`[[instruction]]`), .csv (text, level) or .txt."""
-    return tuple(
-        Instruction(
-            id=number,
-            text=text_of(row, "text", required=True),
-            level=label_of(row, "level") if row.values.get("level") else None,
-        )
-        for number, row in enumerate(read_source_rows(source, _INSTRUCTIONS).rows, start=1)
-    )
+    entries = read_list(source, _INSTRUCTIONS).entries
+    return tuple(Instruction(number, entry.text, entry.level) for number, (_, entry) in enumerate(entries, 1))
 
 
 def load_dialogue(source: str | Path) -> Dialogue:
     """An opening line and the turns that precede the question: .toml with `[[turn]]` tables."""
-    table = read_source_rows(source, _DIALOGUE)
+    table = read_list(source, _DIALOGUE)
+    opening = entry_of(_Opening, table.top, table.where)
     return Dialogue(
-        opening_line=text_of(table.top, "opening_line", required=True),
-        turns=tuple(
-            Turn(text_of(row, "question", required=True), text_of(row, "answer", required=True))
-            for row in table.rows
-        ),
+        opening.opening_line, tuple(Turn(entry.question, entry.answer) for _, entry in table.entries)
     )
 
 
@@ -173,46 +233,44 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
     .toml with `[sets.NAME]` tables, or with one `[groups]` table: a single set, named after the file.
     """
     where, _, text = read_source(source, "expressions", (".toml",))
-    top = SourceRow(where, parse_toml(text, where))
-    check_keys(top, ("sets", "groups", "forms"))
-    if "sets" in top.values and len(top.values) > 1:
+    top = parse_toml(text, where)
+    if "sets" not in top and top:
+        return {Path(source).stem: _expression_set(Path(source).stem, top, where)}
+    if len(top) > 1:
         raise CorpusError(f"{where} has [sets] beside groups or forms. Put every set under [sets.NAME].")
-    if "groups" in top.values:
-        return {Path(source).stem: _expression_set(Path(source).stem, top)}
-    tables = top.values.get("sets", {})
+    tables = top.get("sets", {})
     if not isinstance(tables, dict) or not tables:
         raise CorpusError(
             f"{where} holds no expressions. Write a [groups] table, or [sets.NAME.groups] for several sets."
         )
-    return {
-        name: _expression_set(name, SourceRow(f"{where}, set {shown(name)}", tables[name])) for name in tables
-    }
+    return {name: _expression_set(name, tables[name], f"{where}, set {shown(name)}") for name in tables}
 
 
 def load_word_list(source: str | Path) -> tuple[str, ...]:
     """Words as they are written, in file order: .txt with one a line, .csv with the column word, or .toml."""
-    return tuple(text_of(row, "word", required=True) for row in read_source_rows(source, _WORDS).rows)
+    return tuple(entry.word for _, entry in read_list(source, _WORDS).entries)
 
 
 def load_categories(source: str | Path) -> dict[str, str]:
     """Word → category: .csv (word, category) or .toml (`[[word]]`); a word has one category."""
-    found: dict[str, str] = {}
-    for row in read_source_rows(source, _CATEGORIES).rows:
-        word, category = text_of(row, "word", required=True), label_of(row, "category")
-        if found.setdefault(word, category) != category:
-            raise CorpusError(f"{row.where}: {word!r} has two categories, {found[word]!r} and {category!r}.")
-    return found
+    category_of: dict[str, str] = {}
+    for where, entry in read_list(source, _CATEGORIES).entries:
+        other = category_of.setdefault(entry.word, entry.category)
+        if other != entry.category:
+            raise CorpusError(
+                f"{where}: {entry.word!r} has two categories, {other!r} and {entry.category!r}."
+            )
+    return category_of
 
 
 def load_word_groups(source: str | Path) -> dict[str, str]:
     """Word → name of its group, in file order: .toml with `[[group]]` tables; a word stands in one group."""
-    found: dict[str, str] = {}
-    for row in read_source_rows(source, _WORD_GROUPS).rows:
-        name, _ = label_of(row, "name"), text_of(row, "reason", required=True)
-        for word in texts_of(row, "words"):
-            if found.setdefault(word, name) != name:
-                raise CorpusError(f"{row.where}: {word!r} stands in two groups: {found[word]!r}, {name!r}.")
-    return found
+    group_of: dict[str, str] = {}
+    for where, entry in read_list(source, _WORD_GROUPS).entries:
+        for word in entry.words:
+            if (other := group_of.setdefault(word, entry.name)) != entry.name:
+                raise CorpusError(f"{where}: {word!r} stands in two groups: {other!r}, {entry.name!r}.")
+    return group_of
 
 
 def load_word_counts(source: str | Path) -> dict[str, int]:
@@ -247,7 +305,10 @@ def _english_counts_of_nltk() -> dict[str, int]:
         why = "is not installed"
     except (OSError, BadZipFile) as error:
         why = f"cannot be read: {error}"
-    raise CorpusError(f"english_prior = nltk: NLTK's Brown corpus {why}. {_GET_BROWN}") from None
+    raise CorpusError(
+        f"english_prior = nltk: NLTK's Brown corpus {why}."
+        " Run python -m nltk.downloader brown, or set english_prior = table."
+    ) from None
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
@@ -262,67 +323,6 @@ def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
             for form in both if expression_set.forms == "both" else (text,):
                 forms[Expression(group, form)] = None
     return tuple(forms)
-
-
-# --- from rows to records ------------------------------------------------------------------------
-
-
-def _item(row: SourceRow) -> Item:
-    name, group, share = label_of(row, "item"), label_of(row, "group"), _share(row)
-    article = text_of(row, "article")
-    if article not in ("", "a", "an"):
-        raise CorpusError(
-            f"{row.where}: article {shown(article)} is neither a nor an. Leave it empty to go by spelling."
-        )
-    return Item(name, group, share, article or None, year_of(row))
-
-
-def _share(row: SourceRow) -> float | None:
-    value = row.values.get("share", "")
-    if value == "":
-        return None
-    share = _number(value)
-    if share is not None and 0 <= share <= 1:
-        return share
-    percent = _number(value.rstrip("% ")) if isinstance(value, str) else share
-    if isinstance(value, str) and _GROUPED.fullmatch(value.rstrip("% ")):
-        hint = "With a comma that is one number or a thousand times as much: write a point, or neither."
-    elif percent is not None and 0 <= percent <= 100:
-        hint = f"It looks like a percentage: write {percent / 100:.6g}."
-    else:
-        hint = "Write 0.982 for 98.2 %, or leave it empty."
-    raise CorpusError(f"{row.where}: share {shown(value)} is not a number from 0 to 1. {hint}")
-
-
-def _number(value: object) -> float | None:
-    """`value` as a finite number, with a point or a comma before its decimals, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) and not _GROUPED.fullmatch(value):
-        value = value.replace(",", ".")
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _slot(top: SourceRow) -> str:
-    slot = text_of(top, "slot") or DEFAULT_SLOT
-    if not _BRACKETED.fullmatch(slot):
-        raise CorpusError(
-            f'{top.where}: slot {shown(slot)} is not a name in square brackets, like "{DEFAULT_SLOT}".'
-        )
-    return slot
-
-
-def _template(row: SourceRow, bias_type: BiasType, number: int, slot: str) -> Template:
-    question, opening = text_of(row, "question", required=True), text_of(row, "opening")
-    expressions = label_of(row, "expressions") if row.values.get("expressions") else None
-    frame = label_of(row, "frame") if row.values.get("frame") else None
-    template = Template(number, bias_type, question, opening, expressions, frame)
-    _check_template(template, slot, row.where)
-    return template
 
 
 def _check_template(template: Template, slot: str, where: str) -> None:
@@ -346,28 +346,19 @@ def _check_template(template: Template, slot: str, where: str) -> None:
             )
 
 
-def _expression_set(name: str, row: SourceRow) -> ExpressionSet:
-    check_label(name, f"{row.where}: set name")
-    if not isinstance(row.values, dict):
-        raise CorpusError(
-            f"{row.where} is not a table. Write [sets.NAME.groups] with a list of texts for each group."
-        )
-    check_keys(row, ("forms", "groups"))
-    groups = row.values.get("groups", {})
-    if not isinstance(groups, dict) or len(groups) < 2:
-        raise CorpusError(f"{row.where} needs at least two groups, each with a list of texts, under groups.")
-    table = SourceRow(row.where, groups)
-    result = ExpressionSet(
-        name,
-        tuple((check_label(group, f"{row.where}: group"), texts_of(table, group)) for group in groups),
-        one_of(row, "forms", FORMS, "both"),
-    )
+def _expression_set(name: str, values: object, where: str) -> ExpressionSet:
+    check_label(name, f"{where}: set name")
+    entry = entry_of(_Set, values, where)
+    if len(entry.groups) < 2:
+        raise CorpusError(f"{where} needs at least two groups, each with a list of texts, under groups.")
+    groups = [(check_label(group, f"{where}: group"), tuple(own)) for group, own in entry.groups.items()]
+    result = ExpressionSet(name, tuple(groups), entry.forms)
     group_of: dict[str, str] = {}
     for expression in render_forms(result):
         other = group_of.setdefault(expression.text, expression.group)
         if other != expression.group:
             raise CorpusError(
-                f"{row.where}: {shown(expression.text)} stands in two groups, {shown(other)} and"
+                f"{where}: {shown(expression.text)} stands in two groups, {shown(other)} and"
                 f" {shown(expression.group)}. Remove it from one (forms = {result.forms})."
             )
     return result

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 
-from biaskit.corpora.rows import SourceLayout, SourceTable, read_source_rows
-from biaskit.corpora.sources import SourceRow, label_of, one_of, shown, string_of, text_of
+from biaskit.corpora.rows import SourceLayout, read_list
+from biaskit.corpora.sources import Filled, Label, ListEntry, shown, unknown
 from biaskit.errors import CorpusError
 from biaskit.foreign import HIDDEN
 
@@ -81,6 +81,14 @@ class OutcomeRules:
         return None
 
 
+class _Rule(ListEntry):
+    id: Label
+    outcome: Filled
+    pattern: str
+    reason: Filled
+    reads: str = ""
+
+
 def load_outcome_rules(
     source: str | Path,
     *,
@@ -97,39 +105,24 @@ def load_outcome_rules(
         top: keys of texts that the file must hold beside its rules.
         naming: the outcome whose rules must say which listed word it is, with `@a` or `%a`.
     """
-    layout = SourceLayout(
-        kind="outcome rules",
-        table="rule",
-        required=("id", "outcome", "pattern", "reason"),
-        optional=("reads",),
-        top=tuple(top),
-    )
-    table = read_source_rows(source, layout)
-    rules = tuple(_rule(row, tuple(outcomes), tuple(readings)) for row in table.rows)
-    seen: set[str] = set()
-    for rule, row in zip(rules, table.rows, strict=True):
-        if rule.id in seen:
-            raise CorpusError(f"{row.where}: the id {shown(rule.id)} stands there twice. Rename one.")
-        seen.add(rule.id)
-        if rule.outcome == naming and "a" not in rule.compiled.groupindex:
-            raise CorpusError(f"{row.where}: a rule for {naming} needs @a or %a, the word that it names.")
-    return OutcomeRules(rules, _texts_beside(table, top))
-
-
-def _texts_beside(table: SourceTable, top: Sequence[str]) -> dict[str, str]:
-    return {key: text_of(table.top, key, required=True) for key in top}
-
-
-def _rule(row: SourceRow, outcomes: tuple[str, ...], readings: tuple[str, ...]) -> OutcomeRule:
-    pattern = string_of(row, "pattern")
-    return OutcomeRule(
-        id=label_of(row, "id"),
-        outcome=one_of(row, "outcome", outcomes),
-        reads=one_of(row, "reads", readings, readings[0]),
-        pattern=pattern,
-        reason=text_of(row, "reason", required=True),
-        compiled=compile_pattern(pattern, row.where),
-    )
+    table = read_list(source, SourceLayout("outcome rules", "rule", _Rule, tuple(top)))
+    rules: dict[str, OutcomeRule] = {}
+    for where, entry in table.entries:
+        reads = entry.reads or readings[0]
+        for what, value, known in (("outcome", entry.outcome, outcomes), ("reads", reads, readings)):
+            if value not in known:
+                raise CorpusError(f"{where}: {unknown(what, value, known)}")
+        if entry.id in rules:
+            raise CorpusError(f"{where}: the id {shown(entry.id)} stands there twice. Rename one.")
+        compiled = compile_pattern(entry.pattern, where)
+        if entry.outcome == naming and "a" not in compiled.groupindex:
+            raise CorpusError(f"{where}: a rule for {naming} needs @a or %a, the word that it names.")
+        rule = OutcomeRule(entry.id, entry.outcome, reads, entry.pattern, entry.reason, compiled)
+        rules[entry.id] = rule
+    for key in top:
+        if not table.top.get(key):
+            raise CorpusError(f"{table.where}: {key} is missing or empty. Write one.")
+    return OutcomeRules(tuple(rules.values()), {key: str(table.top[key]) for key in top})
 
 
 def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from biaskit.corpora.rows import SourceLayout, read_source_rows
-from biaskit.corpora.sources import SourceRow, label_of, string_of
+from biaskit.corpora.rows import SourceLayout, read_list
+from biaskit.corpora.sources import Label, ListEntry
 from biaskit.errors import CorpusError
 from biaskit.records import GENDERS, Dialogue, Item
 
-_PROMPTS = SourceLayout(
-    kind="prompts",
-    table="prompt",
-    required=("name", "open"),
-    optional=("form", "wording", "specified", *GENDERS),
-    top=("occupation_slot", "gender_slot"),
-)
-_DEFAULT_WORDS = {"female": "woman", "male": "man", "nonbinary": "non-binary person"}
+
+class _Prompt(ListEntry):
+    name: Label
+    open: str
+    form: Literal["chat", "completion"] = "chat"
+    wording: str | None = None
+    specified: str | None = None
+    female: str = "woman"
+    male: str = "man"
+    nonbinary: str = "non-binary person"
+
+
+_PROMPTS = SourceLayout("prompts", "prompt", _Prompt, ("occupation_slot", "gender_slot"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,42 +49,24 @@ class PersonaPrompt:
 
 def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
     """Every prompt of a file, in file order: `[[prompt]]` tables of a .toml."""
-    table = read_source_rows(source, _PROMPTS)
-    slot = string_of(table.top, "occupation_slot") or "[OCCUPATION]"
-    gender_slot = string_of(table.top, "gender_slot") or "[GENDER]"
-    prompts = tuple(_persona_prompt(row, slot, gender_slot) for row in table.rows)
-    seen: set[tuple[str, str, str | None]] = set()
-    for prompt, row in zip(prompts, table.rows, strict=True):
-        what = (prompt.name, prompt.form, prompt.wording)
-        if what in seen:
-            raise CorpusError(f"{row.where}: the prompt {prompt.name!r} ({prompt.form}) stands there twice.")
-        seen.add(what)
-    return prompts
-
-
-def _persona_prompt(row: SourceRow, slot: str, gender_slot: str) -> PersonaPrompt:
-    form = string_of(row, "form") or "chat"
-    if form not in ("chat", "completion"):
-        raise CorpusError(f"{row.where}: form is {form!r}. Write chat or completion.")
-    opened, specified = string_of(row, "open"), string_of(row, "specified") or None
-    needed = [("open", opened, slot)]
-    needed += [("specified", specified, s) for s in (slot, gender_slot)] if specified else []
-    for key, text, wanted in needed:
-        if wanted not in text:
-            raise CorpusError(f"{row.where}: {key} has no {wanted}: {text[:60]!r}. Write it in.")
-    if gender_slot in opened:
-        raise CorpusError(f"{row.where}: open names a gender ({gender_slot}); that belongs into specified.")
-    words = {gender: string_of(row, gender) or _DEFAULT_WORDS[gender] for gender in GENDERS}
-    return PersonaPrompt(
-        name=label_of(row, "name"),
-        form=form,
-        wording=string_of(row, "wording") or None,
-        open=opened,
-        specified=specified,
-        genders=tuple(words.items()),
-        occupation_slot=slot,
-        gender_slot=gender_slot,
-    )
+    table = read_list(source, _PROMPTS)
+    slot = str(table.top.get("occupation_slot", "[OCCUPATION]"))
+    gender_slot = str(table.top.get("gender_slot", "[GENDER]"))
+    prompts: dict[tuple[str, str, str | None], PersonaPrompt] = {}
+    for where, entry in table.entries:
+        needed = [("open", entry.open, slot)]
+        needed += [("specified", entry.specified, s) for s in (slot, gender_slot) if entry.specified]
+        for key, text, wanted in needed:
+            if wanted not in text:
+                raise CorpusError(f"{where}: {key} has no {wanted}: {text[:60]!r}. Write it in.")
+        if gender_slot in entry.open:
+            raise CorpusError(f"{where}: open names a gender ({gender_slot}); that belongs into specified.")
+        what = (entry.name, entry.form, entry.wording)
+        if what in prompts:
+            raise CorpusError(f"{where}: the prompt {entry.name!r} ({entry.form}) stands there twice.")
+        genders = tuple((gender, str(getattr(entry, gender))) for gender in GENDERS)
+        prompts[what] = PersonaPrompt(*what, entry.open, entry.specified, genders, slot, gender_slot)
+    return tuple(prompts.values())
 
 
 def raw_text(question: str, opening: str, said: str, dialogue: Dialogue | None, place: str) -> str:

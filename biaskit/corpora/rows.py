@@ -1,4 +1,4 @@
-"""From a list's file to its rows, in any of the formats that a list of its kind may have."""
+"""From a list's file to its entries, in any of the formats that a list of its kind may have."""
 
 from __future__ import annotations
 
@@ -8,91 +8,95 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic
 
 from biaskit.corpora.sources import (
+    LISTS,
     SHIPPED,
-    SourceRow,
-    check_keys,
+    E,
+    ListEntry,
     entries_of,
+    entry_of,
     parse_toml,
     read_source,
     shown,
     unlimited_fields,
 )
 from biaskit.errors import CorpusError, nearest
-from biaskit.inputs import expanded, one_line
+from biaskit.inputs import expanded, one_line, opened
 from biaskit.sheets import XLSX, is_sheet, open_sheet, split_sheet
 
 
 @dataclass(frozen=True, slots=True)
-class SourceLayout:
+class SourceLayout(Generic[E]):
     """What a file of one kind holds: the columns of a .csv are the keys of its TOML tables."""
 
     kind: str
     table: str
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
+    entry: type[E]
     top: tuple[str, ...] = ()  # keys beside the tables, TOML only
     from_line: Callable[[str], dict[str, object]] | None = None  # None: no .txt
     csv: bool = False  # read from .csv even without from_line
 
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Keys that every entry has."""
+        return tuple(name for name, field in self.entry.model_fields.items() if field.is_required())
+
 
 @dataclass(frozen=True, slots=True)
-class SourceTable:
-    """The rows of a file, and what stands beside them (TOML only)."""
+class SourceTable(Generic[E]):
+    """The entries of a file, each with its place, read once; and what stands beside them (TOML only)."""
 
-    top: SourceRow
-    rows: Sequence[SourceRow]
+    where: str
+    top: dict[str, Any]
+    entries: Iterator[tuple[str, E]]
 
 
-def read_source_rows(source: str | Path, layout: SourceLayout) -> SourceTable:
+def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
     """Read a list in any of the formats its layout allows; an empty one is an error."""
-    top, rows = stream_source_rows(source, layout)
-    return SourceTable(top, tuple(rows))
-
-
-def stream_source_rows(source: str | Path, layout: SourceLayout) -> tuple[SourceRow, Iterator[SourceRow]]:
-    """The same row by row, for lists that may be long; what stands beside them comes first."""
     formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
-    if ".csv" in formats:
-        formats += (XLSX,)
-        if is_sheet(str(source)) and not str(source).startswith(SHIPPED):
-            where, rows = _sheet_rows(str(source), layout)
-            return SourceRow(where, {}), _some(rows, _holds_none(where, layout))
-    where, suffix, text = read_source(source, layout.kind, formats)
-    top = SourceRow(where, {})
-    if suffix == ".toml":
-        top = SourceRow(where, parse_toml(text, where))
-        check_keys(top, (*layout.top, layout.table))
-        rows = _toml_rows(top, layout)
-    elif suffix == ".txt" and layout.from_line:
-        rows = _line_rows(text, where, layout.from_line)
+    top: dict[str, Any] = {}
+    if ".csv" in formats and is_sheet(str(source)) and not str(source).startswith(SHIPPED):
+        where, rows = _sheet_rows(str(source), layout)
     else:
-        rows = _csv_rows(text, where, layout)
-    return top, _some(rows, _holds_none(where, layout))
+        formats += (XLSX,) if ".csv" in formats else ()
+        where, suffix, text = read_source(source, layout.kind, formats)
+        if suffix == ".toml":
+            top = parse_toml(text, where)
+            rows = _toml_rows(top, where, layout)
+            top.pop(layout.table, None)
+        elif suffix == ".txt" and layout.from_line:
+            rows = _line_rows(text, where, layout.from_line)
+        else:
+            rows = _csv_rows(text, where, layout)
+    return SourceTable(where, top, _entries(rows, where, layout))
 
 
-def _holds_none(where: str, layout: SourceLayout) -> str:
-    return f"{where} holds no {layout.kind}. Write at least one {layout.table}."
+def _entries(rows: Rows, where: str, layout: SourceLayout[E]) -> Iterator[tuple[str, E]]:
+    place = None
+    for place, values in rows:
+        yield place, entry_of(layout.entry, values, place)
+    if place is None:
+        raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
 
 
-def _some(rows: Iterator[SourceRow], otherwise: str) -> Iterator[SourceRow]:
-    """The same rows, of which there must be one."""
-    row = next(rows, None)
-    if row is None:
-        raise CorpusError(otherwise)
-    yield row
-    yield from rows
+Rows = Iterator[tuple[str, dict[str, Any]]]
+"""Places and what stands there."""
 
 
-def _toml_rows(top: SourceRow, layout: SourceLayout) -> Iterator[SourceRow]:
-    for number, entry in entries_of(top, layout.table):
-        row = SourceRow(f"{top.where}, {layout.table} {number}", entry)
-        check_keys(row, (*layout.required, *layout.optional))
-        yield row
+def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Rows:
+    known = (*layout.top, layout.table)
+    for key in top:
+        if key not in known:
+            raise CorpusError(
+                f"{where}: unknown key {shown(key)}.{nearest(key, known)} Known: {', '.join(known)}."
+            )
+    entries = entries_of(top, layout.table, where)
+    return ((f"{where}, {layout.table} {n}", dict(entry)) for n, entry in enumerate(entries, start=1))
 
 
-def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow]:
+def _csv_rows(text: str, where: str, layout: SourceLayout[E]) -> Rows:
     with unlimited_fields():
         delimiter = _delimiter(text, layout)
         reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
@@ -108,30 +112,43 @@ def _csv_rows(text: str, where: str, layout: SourceLayout) -> Iterator[SourceRow
                         f" Put a text that holds {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
-                    yield SourceRow(f"{where}, line {line}", dict(zip(header, values, strict=True)))
+                    yield f"{where}, line {line}", _filled(layout.entry, header, values)
                 line = reader.line_num + 1
         except csv.Error as error:
             raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
 
 
-def _sheet_rows(source: str, layout: SourceLayout) -> tuple[str, Iterator[SourceRow]]:
+def _filled(entry: type[ListEntry], header: Sequence[str], values: Sequence[object]) -> dict[str, Any]:
+    """The known columns of a row; an empty cell is none."""
+    return {
+        name: value
+        for name, value in zip(header, values, strict=True)
+        if name in entry.model_fields and value != ""
+    }
+
+
+def _sheet_rows(source: str, layout: SourceLayout[E]) -> tuple[str, Rows]:
     """How messages name a workbook, and the rows of its sheet; of several one must be named."""
     name, wanted = split_sheet(source)
     path, where = expanded(name), one_line(name)
-    found = open_sheet(path, where, wanted)
-    if wanted is None and found.others:
-        sheets = ", ".join(map(shown, (found.name, *found.others[:8])))
-        raise CorpusError(f"{where} has several sheets: {sheets}. Name one, as in {where}#{found.name}.")
-    _check_header(list(found.header), where, layout)
-    columns = {column: place for place, column in enumerate(found.header) if column}
-    return where, (SourceRow(f"{where}, row {n}", values) for n, values in found.rows(columns))
+    with LISTS.saying(where), opened(path):  # a regular file, else a line that says so
+        sheet = open_sheet(path, where, wanted)
+    if wanted is None and sheet.others:
+        sheets = ", ".join(map(shown, (sheet.name, *sheet.others[:8])))
+        raise CorpusError(f"{where} has several sheets: {sheets}. Name one, as in {where}#{sheet.name}.")
+    _check_header(list(sheet.header), where, layout)
+    columns = {column: place for place, column in enumerate(sheet.header) if column}
+    rows = sheet.rows(columns)
+    return where, (
+        (f"{where}, row {n}", _filled(layout.entry, [*values], [*values.values()])) for n, values in rows
+    )
 
 
 _CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """What may part the columns of a list."""
 
 
-def _delimiter(text: str, layout: SourceLayout) -> str:
+def _delimiter(text: str, layout: SourceLayout[E]) -> str:
     """Commas, unless by these the header lacks a column, and by semicolons or tabs alone it has all."""
     first = text.partition("\n")[0]
     fits = []
@@ -142,30 +159,27 @@ def _delimiter(text: str, layout: SourceLayout) -> str:
     return fits[0] if len(fits) == 1 else ","
 
 
-def _check_header(header: list[str], where: str, layout: SourceLayout) -> None:
-    known = (*layout.required, *layout.optional)
+def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> None:
+    known = list(layout.entry.model_fields)
     for column in layout.required:
-        if column not in header:
-            raise CorpusError(f"{where} has no column {column!r}; {_instead(header, column, known)}")
+        if column in header:
+            continue
+        fields = ", ".join(map(shown, header[:12])) or "no header"
+        if not header or set(known) & {name.strip().casefold() for name in header}:
+            raise CorpusError(f"{where} has no column {column!r}; it has {fields}.{nearest(column, header)}")
+        wanted = ",".join(known[: max(len(header), known.index(column) + 1)])
+        raise CorpusError(
+            f"{where} has no column {column!r}; its first line is {fields}. If that is data, write the header"
+            f" above it, such as {wanted}; if it is a header, rename its columns so."
+            f"{nearest(column, header)}"
+        )
     for column in known:
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")
 
 
-def _instead(header: list[str], column: str, known: Sequence[str]) -> str:
-    """What a list has in the place of its header, and what to do: rename a column, or write a header."""
-    fields = ", ".join(map(shown, header[:12])) or "no header"
-    if not header or set(known) & {name.strip().casefold() for name in header}:
-        return f"it has {fields}.{nearest(column, header)}"
-    wanted = ",".join(known[: max(len(header), known.index(column) + 1)])
-    return (
-        f"its first line is {fields}. If that is data, write the header above it, such as {wanted}; if it is"
-        f" a header, rename its columns so.{nearest(column, header)}"
-    )
-
-
-def _line_rows(text: str, where: str, from_line: Callable[[str], dict[str, object]]) -> Iterator[SourceRow]:
+def _line_rows(text: str, where: str, from_line: Callable[[str], dict[str, object]]) -> Rows:
     # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            yield SourceRow(f"{where}, line {number}", from_line(line.removesuffix("\r")))
+            yield f"{where}, line {number}", from_line(line.removesuffix("\r"))

@@ -1,7 +1,7 @@
-"""Where lists come from: a shipped file whose digest is checked, or a user's own; read as rows.
+"""Where lists come from: a shipped file whose digest is checked, or a user's own; and what an entry may hold.
 
-A source is `corpus:NAME/FILE` or the path of a user's .csv, .toml or .txt. A row knows where it stands, so
-whatever is wrong with one is a `CorpusError` of one line: what, where, and what to do.
+A source is `corpus:NAME/FILE` or the path of a user's .csv, .toml or .txt. Whatever is wrong with one is a
+`CorpusError` of one line: what, where, and what to do.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import contextlib
 import csv
 import hashlib
 import os
-import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from biaskit.errors import CorpusError, nearest
 from biaskit.files import data_dir
@@ -23,48 +23,129 @@ from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs, expanded, one_line
 from biaskit.sheets import split_sheet
 
-T = TypeVar("T", bound=str)
-
 SHIPPED = "corpus:"
 """What a source begins with when it names a shipped file; everything else is a path."""
 
-_CORPUS_TEXTS = ("name", "title", "source", "licence", "bibtex")
-_FILE_TEXTS = ("path", "kind", "source", "sha256")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _ANY_FIELD_LENGTH = 2**31 - 1  # the largest that every platform's C long holds
 LISTS = Inputs(CorpusError, most=256 * 2**20)
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusFile:
+# --- what an entry may hold ----------------------------------------------------------------------
+
+
+def _clean(text: str) -> str:
+    # A prompt that ends in a space would move the word boundary from the expression to the prompt.
+    if text != text.strip():
+        raise ValueError(f"begins or ends with white space: {shown(text)}. Remove it.")
+    if not text.isprintable() and any(
+        unicodedata.category(c) in ("Cc", "Cs") for c in text if c not in "\n\t"
+    ):
+        raise ValueError(f"holds a control character: {shown(text)}. Remove it.")
+    return text
+
+
+def _label(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty. Give it a name.")
+    if is_formula(text):
+        raise ValueError(f"{shown(text)} begins with {text[0]!r}, which a spreadsheet would run. Rename it.")
+    if text != text.strip():
+        raise ValueError(f"{shown(text)} begins or ends with white space. Remove it.")
+    if not text.isprintable() and any(character in _LINE_ENDS for character in text):
+        raise ValueError(f"{shown(text)} holds a line break. Remove it.")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_clean)]
+"""A text as a prompt may hold it."""
+Filled = Annotated[str, StringConstraints(min_length=1), AfterValidator(_clean)]
+"""The same, not empty."""
+Label = Annotated[str, AfterValidator(_label)]
+"""A name that can stand in a public table."""
+
+
+class ListEntry(BaseModel):
+    """One entry of a list; its fields are the columns or keys that it may have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+E = TypeVar("E", bound=ListEntry)
+
+
+def entry_of(kind: type[E], values: object, where: str) -> E:
+    """Check an entry; what is wrong first is named with its place, an unknown key before all else."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        problems = error.errors()
+        first = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
+        raise CorpusError(f"{where}{_explained(first, kind)}") from None
+
+
+def _explained(problem: Mapping[str, Any], kind: type[ListEntry]) -> str:
+    if not problem["loc"]:
+        return " is not a table of keys. Write KEY = VALUE."
+    key, value = [part for part in problem["loc"] if isinstance(part, str)][-1], problem["input"]
+    known = list(kind.model_fields)
+    if problem["type"] == "extra_forbidden":
+        return f": unknown key {shown(key)}.{nearest(key, known)} Known: {', '.join(known)}."
+    if problem["type"] in ("missing", "string_too_short"):
+        return f": {key} is missing or empty. Write one."
+    if problem["type"] == "value_error":
+        return f": {key} {problem['ctx']['error']}"
+    if problem["type"] == "literal_error":
+        return f": {unknown(key, str(value), get_args(kind.model_fields[key].annotation))}"
+    if problem["type"] == "string_type":
+        return f": {key} is {shown(value)}, which is not a text. Put it in quotes."
+    if problem["type"] in ("list_type", "too_short"):
+        return f': {shown(key)} is empty or not a list. Write a list of texts, like ["He", "Him"].'
+    return f": {key} {shown(value)}: {problem['msg'].lower()}."
+
+
+def unknown(what: str, value: str, known: Sequence[str]) -> str:
+    """What is said of a value that is none of those known."""
+    return f"unknown {what} {shown(value)}.{nearest(value, known)} Known: {', '.join(known)}."
+
+
+def check_label(text: str, what: str) -> str:
+    """`text` if it can stand in a public table: a name that no spreadsheet takes for a formula.
+
+    `what` opens the message, such as "The model label" or "jobs.csv, line 3: item".
+    """
+    try:
+        return _label(text)
+    except ValueError as error:
+        raise CorpusError(f"{what} {error}") from None
+
+
+def shown(value: object) -> str:
+    """A foreign value inside a message: quoted, escaped, one line, and not too long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:70]}...{text[-1]}"
+
+
+class CorpusFile(ListEntry):
     """One file of a shipped corpus: what it holds, where that comes from, and its digest."""
 
-    path: str
-    kind: str  # items, templates, instructions, dialogue, expressions, words, counts, licence
-    source: str  # where in the corpus's source, such as "Table 5"
-    sha256: str
+    path: Filled
+    kind: Filled  # items, templates, instructions, dialogue, expressions, words, counts, licence
+    source: Filled  # where in the corpus's source, such as "Table 5"
+    sha256: Filled
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(ListEntry):
     """A shipped corpus as its `corpus.toml` describes it."""
 
-    name: str
-    title: str
-    source: str
+    name: Filled
+    title: Filled
+    source: Filled
     year: int
-    licence: str
-    notes: tuple[str, ...]
-    bibtex: str
+    licence: Filled
+    notes: tuple[Filled, ...]
+    bibtex: Filled
     files: tuple[CorpusFile, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """The values of one line or TOML table, and where it stands."""
-
-    where: str
-    values: Mapping[str, object]
 
 
 # --- what is shipped -----------------------------------------------------------------------------
@@ -95,24 +176,11 @@ def _read_manifest(name: str) -> Corpus:
         )
     where = f"{SHIPPED}{name}/corpus.toml"
     content = _read_bytes(data_dir("corpora") / name / "corpus.toml", where)
-    row = SourceRow(where, LISTS.parsed_toml(LISTS.decoded(content, where), where))
-    check_keys(row, (*_CORPUS_TEXTS, "year", "notes", "file"))
-    year = year_of(row)
-    if year is None:
-        raise CorpusError(f"{where}: year is missing. Write the year of the source.")
-    return Corpus(
-        **{key: text_of(row, key, required=True) for key in _CORPUS_TEXTS},
-        year=year,
-        notes=texts_of(row, "notes"),
-        files=tuple(
-            _corpus_file(SourceRow(f"{where}, file {n}", entry)) for n, entry in entries_of(row, "file")
-        ),
-    )
-
-
-def _corpus_file(row: SourceRow) -> CorpusFile:
-    check_keys(row, _FILE_TEXTS)
-    return CorpusFile(**{key: text_of(row, key, required=True) for key in _FILE_TEXTS})
+    values = parse_toml(LISTS.decoded(content, where), where)
+    entries = enumerate(entries_of(values, "file", where), start=1)
+    files = tuple(entry_of(CorpusFile, entry, f"{where}, file {number}") for number, entry in entries)
+    texts = {key: value for key, value in values.items() if key != "file"}
+    return entry_of(Corpus, {**texts, "notes": tuple(texts.get("notes", ())), "files": files}, where)
 
 
 def _read_shipped(corpus: Corpus, file: CorpusFile) -> bytes:
@@ -140,22 +208,12 @@ def source_digest(source: str | Path) -> str:
 # --- from files to rows --------------------------------------------------------------------------
 
 
-def entries_of(row: SourceRow, table: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """The `[[table]]` entries of a TOML document, counted from 1."""
-    entries = row.values.get(table, [])
+def entries_of(values: Mapping[str, Any], table: str, where: str) -> list[Mapping[str, Any]]:
+    """The `[[table]]` entries of a TOML document."""
+    entries = values.get(table, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise CorpusError(f"{row.where}: write each {table} as a table under [[{table}]].")
-    yield from enumerate(entries, start=1)
-
-
-def check_keys(row: SourceRow, known: Iterable[str]) -> None:
-    """Refuse a key that is not known, with the nearest one that is."""
-    known = tuple(known)
-    for key in row.values:
-        if key not in known:
-            raise CorpusError(
-                f"{row.where}: unknown key {shown(key)}.{nearest(key, known)} Known: {', '.join(known)}."
-            )
+        raise CorpusError(f"{where}: write each {table} as a table under [[{table}]].")
+    return entries
 
 
 @contextlib.contextmanager
@@ -222,88 +280,3 @@ def _read_bytes(path: Path, where: str) -> bytes:
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """A TOML document, or one line that says where it breaks."""
     return LISTS.parsed_toml(text, where)
-
-
-# --- values of a row ------------------------------------------------------------------------------
-
-
-def check_label(text: str, what: str) -> str:
-    """`text` if it can stand in a public table: a name that no spreadsheet takes for a formula.
-
-    `what` opens the message, such as "The model label" or "jobs.csv, line 3: item".
-    """
-    if not text.strip():
-        raise CorpusError(f"{what} is empty. Give it a name.")
-    if is_formula(text):
-        raise CorpusError(
-            f"{what} {shown(text)} begins with {text[0]!r}, which a spreadsheet would run. Rename it."
-        )
-    if text != text.strip():
-        raise CorpusError(f"{what} {shown(text)} begins or ends with white space. Remove it.")
-    if not text.isprintable() and any(character in _LINE_ENDS for character in text):
-        raise CorpusError(f"{what} {shown(text)} holds a line break. Remove it.")
-    return text
-
-
-def texts_of(row: SourceRow, key: str) -> tuple[str, ...]:
-    """A list of texts, not empty."""
-    values = row.values.get(key)
-    if not isinstance(values, list) or not values:
-        raise CorpusError(
-            f'{row.where}: {shown(key)} is empty or not a list. Write a list of texts, like ["He", "Him"].'
-        )
-    return tuple(text_of(SourceRow(row.where, {key: value}), key, required=True) for value in values)
-
-
-def label_of(row: SourceRow, key: str) -> str:
-    """A value that can stand in a public table."""
-    return check_label(string_of(row, key), f"{row.where}: {key}")
-
-
-def text_of(row: SourceRow, key: str, *, required: bool = False) -> str:
-    """A value as text, empty where it is missing and not required."""
-    value = string_of(row, key)
-    if required and not value.strip():
-        raise CorpusError(f"{row.where}: {key} is missing or empty. Write one.")
-    # A prompt that ends in a space would move the word boundary from the expression to the prompt.
-    if value != value.strip():
-        raise CorpusError(f"{row.where}: {key} begins or ends with white space: {shown(value)}. Remove it.")
-    if not value.isprintable() and any(
-        unicodedata.category(character) in ("Cc", "Cs") for character in value if character not in "\n\t"
-    ):
-        raise CorpusError(f"{row.where}: {key} holds a control character: {shown(value)}. Remove it.")
-    return value
-
-
-def one_of(row: SourceRow, key: str, known: tuple[T, ...], default: str = "") -> T:
-    """A value that is one of those known; `default` where it is missing."""
-    value = text_of(row, key, required=not default) or default
-    for name in known:
-        if value == name:
-            return name
-    listed = ", ".join(known)
-    raise CorpusError(f"{row.where}: unknown {key} {shown(value)}.{nearest(value, known)} Known: {listed}.")
-
-
-def string_of(row: SourceRow, key: str) -> str:
-    """A value that must be text, whatever it says."""
-    value = row.values.get(key, "")
-    if not isinstance(value, str):
-        raise CorpusError(f"{row.where}: {key} is {shown(value)}, which is not a text. Put it in quotes.")
-    return value
-
-
-def shown(value: object) -> str:
-    """A foreign value inside a message: quoted, escaped, one line, and not too long."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:70]}...{text[-1]}"
-
-
-def year_of(row: SourceRow) -> int | None:
-    """A year, or None where none is given."""
-    value = row.values.get("year", "")
-    if value == "":
-        return None
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{4}", str(value)):
-        raise CorpusError(f"{row.where}: year {shown(value)} is not a year of four digits, like 2024.")
-    return int(str(value))

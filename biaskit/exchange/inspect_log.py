@@ -1,228 +1,186 @@
-"""A run as logs of Inspect: one for each model and bias type (docs/integrations.md#inspect)."""
+"""A run as logs of Inspect: one for each model and bias type, of texts one for each model."""
 
 from __future__ import annotations
 
 import json
-import zipfile
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
-from biaskit.exchange.inspect_format import of_log, of_sample
-from biaskit.exchange.inspect_units import Sample, Unit, units_of
+from biaskit.exchange.cells import rows_of_cells
 from biaskit.exchange.source import ExportFiles, Source, package
+from biaskit.probe.analysis import CELL
 from biaskit.provenance import key_of
-from biaskit.runs.manifest import estimator_of, read_manifest
+from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, where
 
 SCORER = "biaskit"
 _NEVER = "1970-01-01T00:00:00+00:00"
 """When texts were written that do not say when."""
 _STOPS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter", "filter": "content_filter"}
 """What ended a text, as Inspect calls it."""
-_OLDEST = (1980, 1, 1, 0, 0, 0)
-"""The date of a zip's members: the time of the export would make each export another file."""
-_WHICH = ("job_group", "occupation", "template_id", "instruction_id", "setting", "origin")
+_WHICH = ("job_group", "occupation", "template_id", "instruction_id", "setting", "prompt_form")
 """The columns that tell a row of results from others of its log."""
+TEXTS = "personas"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A cell or a text: its stored rows, what was answered, and what the tables say of it."""
+
+    rows: Sequence[Row]
+    answers: Sequence[tuple[str, str | None]]  # each with what ended it
+    value: float | str | dict[str, float | None] | None
+    said: Mapping[str, Any]
 
 
 def as_inspect(source: Source) -> ExportFiles:
     """Every run of a source as logs, written by Inspect's own writer."""
     source.takes_only()
-    logs = package("inspect_ai.log", "inspect", "A log of Inspect")
     files: dict[str, bytes] = {}
-    notes = []
     for run in source.collection.runs:
-        units, left_out = units_of(source, run)
-        notes += left_out
-        for unit in units:
-            if unit.samples:
-                files[_name(unit, files)] = _written(logs, _log(logs, unit))
-            else:
-                notes.append(f"{unit.label} has no answer{_of(unit)} and gets no log")
-    first = next(iter(files), "")
-    notes.append("inspect view --log-dir FOLDER shows them")
-    return ExportFiles(files, first, tuple(notes))
+        found = _cells(source, run) if run.engine == "probe" else _texts(source, run)
+        for (label, kind), samples in found.items():
+            name = f"{slug(str(run.manifest['study']))}-{slug(label)}-{kind}.eval"
+            files[name] = _log(run, label, kind, samples)
+    return ExportFiles(files, next(iter(files), ""), ("inspect view --log-dir FOLDER shows them",))
 
 
-def _of(unit: Unit) -> str:
-    return f" to an {unit.bias_type} prompt" if unit.bias_type else ""
+_Found = dict[tuple[str, str], list[_Sample]]
 
 
-def _name(unit: Unit, taken: Mapping[str, object]) -> str:
-    """A file's name, whatever the label says."""
-    kind = unit.bias_type or "personas"
-    study = slug(str(unit.run.manifest["study"]))
-    plain = f"{study}-{slug(unit.run.names[unit.label])}-{kind}.eval"
-    return (
-        plain if plain not in taken else f"{study}-{key_of([str(unit.run.path), unit.label, kind])[:8]}.eval"
+def _cells(source: Source, run: StoredRun) -> _Found:
+    """The answered cells of each model and bias type, in the order of the study."""
+    rows: dict[tuple[Any, ...], list[Row]] = {}
+    for cell, row in rows_of_cells(source, run):
+        rows.setdefault((cell.model, *(getattr(cell, name) for name in CELL)), []).append(row)
+    found: _Found = {}
+    for said in run.tables.get("probe_cells", ()):
+        if own := rows.get((said["model"], *(said[name] for name in CELL))):
+            shares = {
+                name.replace("_", " "): value for name, value in said.items() if name.endswith("_share")
+            }
+            value = {**shares, "coverage": said["coverage"]}
+            sample = _Sample(own, list(_answers(own)), value, said)
+            found.setdefault((said["model"], said["bias_type"]), []).append(sample)
+    return found
+
+
+def _answers(rows: Sequence[Row]) -> Iterator[tuple[str, str | None]]:
+    """What was drawn; where nothing was, a line for each expression with what is known of it."""
+    for row in rows:
+        if row["estimator"] == "sampling":
+            yield from ((text, finish) for text, finish in row.get("answers", ()))
+        else:
+            ends = ((e["text"], e["group"], e["log_prob"]) for e in row["expressions"])
+            lines = ("–" if log is None else f"{math.exp(log):.6f}  {text!r} ({g})" for text, g, log in ends)
+            yield "\n".join(lines), None
+
+
+def _texts(source: Source, run: StoredRun) -> _Found:
+    associated = {row["key"]: row for row in run.tables.get("associations", ())}
+    found: _Found = {}
+    for row in source.rows(run):
+        if said := associated.get(row["key"]):
+            answer = (str(row["text"]), row.get("finish_reason"))
+            sample = _Sample([row], [answer], said["gender"] or "none", said)
+            found.setdefault((said["model"], TEXTS), []).append(sample)
+    return found
+
+
+def _log(run: StoredRun, label: str, kind: str, samples: Sequence[_Sample]) -> bytes:
+    """A log as Inspect writes it."""
+    logs = package("inspect_ai.log", "inspect", "A log of Inspect")
+    viewer = package("inspect_ai.viewer", "inspect", "A log of Inspect")
+    entry = run.manifest["models"][label]
+    signature = str(run.analysis["signature"])
+    ident = key_of([signature, run.analysis["rows_digest"], label, kind])[:22]
+    rows = [row for sample in samples for row in sample.rows]
+    times = sorted(str(row["answered_at"]) for row in rows if row.get("answered_at")) or [_NEVER]
+    told = {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
+    log = logs.EvalLog(
+        status="success",
+        eval=logs.EvalSpec(
+            eval_id=ident,
+            run_id=ident,
+            task_id=ident,
+            created=times[0],
+            task=f"{run.manifest['study']}-{kind}",
+            dataset=logs.EvalDataset(name=str(run.manifest["study"]), samples=len(samples)),
+            model=str(entry["spec"]),
+            config=logs.EvalConfig(),
+            # What models wrote is shown as it is: no markup, no links, no pictures.
+            viewer=viewer.ViewerConfig(trust_content=False),
+            packages={str(name): str(number) for name, number in run.manifest["versions"].items()},
+            metadata={"label": label, "signature": signature, "notes": run.analysis["notes"], **told},
+        ),
+        plan=logs.EvalPlan(name=SCORER),
+        results=logs.EvalResults(
+            total_samples=len(samples),
+            completed_samples=len(samples),
+            scores=list(_scores(run, label, kind, len(samples))),
+        ),
+        stats=logs.EvalStats(started_at=times[0], completed_at=times[-1]),
+        samples=[_sample(i, sample, str(entry["spec"])) for i, sample in enumerate(samples)],
     )
-
-
-def _written(logs: ModuleType, log: Any) -> bytes:
-    """A log as Inspect writes it, its members dated alike."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log.eval"
         logs.write_eval_log(log, str(path), format="eval")
-        content = path.read_bytes()
-    made = BytesIO()
-    with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
-        for member in old.infolist():
-            again = zipfile.ZipInfo(member.filename, _OLDEST)
-            again.compress_type, again.external_attr = member.compress_type, member.external_attr
-            new.writestr(again, old.read(member))
-    return made.getvalue()
+        return path.read_bytes()
 
 
-def _log(logs: ModuleType, unit: Unit) -> Any:
-    """One unit as Inspect's record of an evaluation."""
-    manifest = read_manifest(unit.run.path)
-    entry = manifest["models"][unit.label]
-    times = sorted(at for sample in unit.samples for at in sample.times)
-    begun, ended = (times[0], times[-1]) if times else (_NEVER, _NEVER)
-    model = str(entry["spec"])
-    return logs.EvalLog(
-        status="success",
-        eval=_spec(logs, unit, manifest, begun),
-        plan=logs.EvalPlan(name=SCORER),
-        results=logs.EvalResults(
-            total_samples=unit.n_asked,
-            completed_samples=len(unit.samples),
-            scores=list(_scores(logs, unit)),
-        ),
-        stats=logs.EvalStats(started_at=begun, completed_at=ended, model_usage=_usage(unit, model)),
-        samples=[_sample(logs, sample, model) for sample in unit.samples],
-    )
-
-
-def _spec(logs: ModuleType, unit: Unit, manifest: Mapping[str, Any], begun: str) -> Any:
-    entry = manifest["models"][unit.label]
-    choices = dict(unit.run.analysis.get("choices", {}))
-    signature = str(unit.run.analysis.get("signature", ""))
-    ident = key_of([signature, unit.run.analysis.get("rows_digest"), unit.label, unit.bias_type])
-    told = {
-        "label": unit.label,
-        "fingerprint": entry["fingerprint"],
-        "tuning": entry["tuning"],
-        "prompt_form": entry["prompt_form"],
-        "estimator": estimator_of(entry) if unit.bias_type else "",
-        "signature": signature,
-        "command": manifest.get("command", ""),
-        "notes": list(unit.run.analysis.get("notes", ())),
-    }
-    return logs.EvalSpec(
-        eval_id=ident[:22],
-        run_id=key_of([signature])[:22],
-        task_id=key_of([ident, "task"])[:22],
-        created=begun,
-        task="-".join(filter(None, (str(manifest["study"]), unit.bias_type))),
-        task_args={"bias_type": unit.bias_type} if unit.bias_type else {},
-        dataset=logs.EvalDataset(
-            name=str(manifest["study"]), samples=unit.n_asked, sample_ids=[one.id for one in unit.samples]
-        ),
-        model=str(entry["spec"]),
-        config=logs.EvalConfig(),
-        # What models wrote is shown as it is: no markup, no links, no pictures.
-        viewer=package("inspect_ai.viewer", "inspect", "A log of Inspect").ViewerConfig(trust_content=False),
-        packages={str(name): str(number) for name, number in manifest["versions"].items()},
-        metadata={"about": told, "biaskit": of_log(manifest, choices, unit.label, unit.bias_type)},
-    )
-
-
-def _usage(unit: Unit, model: str) -> dict[str, Any]:
-    sent = sum(n for sample in unit.samples for n in sample.numbers("prompt_tokens"))
-    new = sum(n for sample in unit.samples for n in sample.numbers("n_tokens"))
-    usage = package("inspect_ai.model", "inspect", "A log of Inspect").ModelUsage
-    total = {"input_tokens": sent, "output_tokens": new, "total_tokens": sent + new}
-    return {model: usage(**total)} if sent + new else {}
-
-
-# --- samples -----------------------------------------------------------------------------------------
-
-
-def _sample(logs: ModuleType, sample: Sample, model: str) -> Any:
+def _sample(number: int, sample: _Sample, model: str) -> Any:
+    logs = package("inspect_ai.log", "inspect", "A log of Inspect")
     models = package("inspect_ai.model", "inspect", "A log of Inspect")
     score = package("inspect_ai.scorer", "inspect", "A log of Inspect").Score
-    # Made without an id, a message gets one at random.
-    messages = [
-        models.ChatMessageAssistant(id=f"{sample.id}-{i}", content=text, source="generate")
-        for i, (text, _) in enumerate(sample.answers)
-    ]
-    asked = models.ChatMessageUser(id=f"{sample.id}-asked", content=sample.prompt, source="input")
+    ident = f"{number:06d}-{sample.rows[0]['key']}"
+    prompt = str(sample.rows[0].get("prompt") or "")
     choices = [
-        models.ChatCompletionChoice(message=message, stop_reason=_STOPS.get(str(end), "unknown"))
-        for message, (_, end) in zip(messages, sample.answers, strict=True)
+        models.ChatCompletionChoice(
+            message=models.ChatMessageAssistant(content=text, source="generate"),
+            stop_reason=_STOPS.get(str(end), "unknown"),
+        )
+        for text, end in sample.answers
     ]
-    times = sample.times
+    asked = models.ChatMessageUser(content=prompt, source="input")
     return logs.EvalSample(
-        id=sample.id,
+        id=ident,
         epoch=1,
-        input=sample.prompt,
+        input=prompt,
         target="",
-        messages=[asked, *messages[:1]],
+        messages=[asked, *(choice.message for choice in choices[:1])],
         output=models.ModelOutput(model=model, choices=choices),
-        scores={SCORER: score(value=_value(sample), metadata=dict(sample.scored))},
-        metadata={**sample.columns, "biaskit": of_sample(sample.rows)},
-        uuid=sample.id[-22:],
-        started_at=times[0] if times else None,
-        completed_at=times[-1] if times else None,
+        scores={SCORER: score(value=sample.value)},
+        metadata=dict(sample.said),
     )
 
 
-def _value(sample: Sample) -> Any:
-    """A text's gender alone; of a cell every share, by its group."""
-    return dict(sample.score) if len(sample.score) > 1 else next(iter(sample.score.values()))
-
-
-# --- results -----------------------------------------------------------------------------------------
-
-
-def _scores(logs: ModuleType, unit: Unit) -> Iterator[Any]:
-    """A score for each group, and for coverage: means over jobs and templates with their intervals."""
-    if unit.bias_type is None:
-        yield _score(logs, unit, "women", unit.results, "female_share")
-        return
-    for group in unit.groups:
-        own = [row for row in unit.results if row["gender"] == group]
-        yield _score(logs, unit, f"{group} share", own, "share")
-    once = [row for row in unit.results if row["gender"] == unit.groups[0]]
-    kept = ("coverage", "coverage_median", "n_below_floor", "n_jobs", "n_templates", *_WHICH)
-    rows = [{name: value for name, value in row.items() if name in kept} for row in once]
-    yield _score(logs, unit, "coverage", rows, "coverage")
-
-
-def _score(logs: ModuleType, unit: Unit, name: str, rows: Sequence[Row], column: str) -> Any:
-    """One score; a mean that is not defined is named with its reason, as a metric has to be a number."""
-    metrics = {}
-    missing = []
-    for row in rows:
-        where = _where(row, unit.results)
-        said = {key: value for key, value in row.items() if value is not None and key != "model"}
-        if row[column] is None:
-            missing.append(f"{where}: {row.get('reason')}")
-        else:
-            title = f"{name} in {where}" if where else name
-            metrics[title] = logs.EvalMetric(name=title, value=row[column], metadata=said)
-    return logs.EvalScore(
-        name=name,
-        scorer=SCORER,
-        scored_samples=len(unit.samples),
-        unscored_samples=unit.n_asked - len(unit.samples),
-        metrics=metrics,
-        metadata={"not measured": json.dumps(missing)} if missing else None,
-    )
-
-
-def _where(row: Row, among: Sequence[Row]) -> str:
-    """The values that tell this row from the others of its log; its group of jobs always."""
-    said = []
-    for column in _WHICH:
-        value = row.get(column)
-        if value is not None and (column == "job_group" or len({one.get(column) for one in among}) > 1):
-            plain = column in ("job_group", "occupation", "template_id", "setting")
-            said.append(str(value) if plain else f"{column.removesuffix('_id')} {value}")
-    return ", ".join(said)
+def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[Any]:
+    """A score for each group: means over jobs and templates, or of texts, with their intervals."""
+    logs = package("inspect_ai.log", "inspect", "A log of Inspect")
+    if kind == TEXTS:
+        rows = where(run.tables.get("representation", ()), model=label)
+        named = {"women share": (rows, "female_share")}
+    else:
+        rows = where(run.tables.get("probe_groups", ()), model=label, bias_type=kind)
+        groups = dict.fromkeys(row["gender"] for row in rows)
+        named = {f"{group} share": (where(rows, gender=group), "share") for group in groups}
+    for name, (own, column) in named.items():
+        varying = [c for c in _WHICH if c == "job_group" or len({row.get(c) for row in own}) > 1]
+        metrics, missing = {}, []
+        for row in own:
+            place = ", ".join(f"{row[c]}" for c in varying if row.get(c) is not None)
+            if row[column] is None:  # a metric has to be a number
+                missing.append(f"{place}: {row['reason']}")
+            else:
+                title = f"{name} in {place}" if place else name
+                said = {key: value for key, value in row.items() if value is not None}
+                metrics[title] = logs.EvalMetric(name=title, value=row[column], metadata=said)
+        about = {"not measured": json.dumps(missing)} if missing else None
+        yield logs.EvalScore(
+            name=name, scorer=SCORER, scored_samples=n_samples, metrics=metrics, metadata=about
+        )

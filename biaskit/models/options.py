@@ -23,7 +23,6 @@ class LocalOptions:
     dtype: Dtype = "auto"
     batch_size: int | None = None  # None: auto
     template_date: str = TEMPLATE_DATE  # YYYY-MM-DD: the clock of chat templates
-    tell: Callable[[str], None] | None = None  # where the model has something to say
 
     def __post_init__(self) -> None:
         _check("dtype", self.dtype, get_args(Dtype))

@@ -23,7 +23,6 @@ from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
 from biaskit.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.personas.srb.clusters import cluster_tables
 from biaskit.personas.srb.run_scores import (
-    BegunVectors,
     WordVectors,
     begin_vectors,
     score_notes,
@@ -40,6 +39,7 @@ from biaskit.personas.texts.documents import (
     read_imported,
 )
 from biaskit.personas.texts.outcomes import DECLINES
+from biaskit.personas.vectors.training import TrainingTexts, Vectors
 from biaskit.personas.words.groups import (
     group_list_rows,
     group_notes,
@@ -66,7 +66,6 @@ from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
-from biaskit.vectors.training import Vectors
 from biaskit.wording import listed, people
 
 METHODS_VERSION = {
@@ -96,12 +95,6 @@ class _Made:
     tables: dict[str, Sequence[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     record: dict[str, object] = field(default_factory=dict)  # vectors, clusters: for analysis.json
-
-    def add(self, more: _Made) -> None:
-        """What was made apart, after what is here."""
-        self.tables |= more.tables
-        self.notes += more.notes
-        self.record |= more.record
 
 
 def analyse_texts(
@@ -181,7 +174,7 @@ def _make_tables(
     documents: TextDocuments,
     design: PersonasDesign,
     forms: Mapping[str, str],
-    begun: BegunVectors | None,
+    begun: tuple[TrainingTexts, Iterator[Vectors]] | None,
     watcher: Watcher,
 ) -> _Made:
     """Association → representation → words → SRB → clusters → tests, of texts already read.
@@ -253,7 +246,7 @@ def _score(
     documents: TextDocuments,
     lists: RunLists,
     study: PersonasStudy,
-    begun: BegunVectors | None,
+    begun: tuple[TrainingTexts, Iterator[Vectors]] | None,
     made: _Made,
     watcher: Watcher,
 ) -> None:
@@ -261,22 +254,15 @@ def _score(
     vectors: WordVectors | None = None
     associated = (found for (_, _, origin), (_, found) in lists.of.items() if origin == ASSOCIATED)
     clustered = study.clusters and any(one.n_marked for found in associated for one in found)
-    clusters = _Made()
-
-    def cluster(first: Vectors) -> None:
-        if clustered:
-            found = cluster_tables(documents, lists, study, first, clusters.notes, clusters.record)
-            clusters.tables |= found
-
     if len(documents.origins) > 1 or clustered:
-        told = partial(watcher.progress, "word vectors")
-        vectors = word_vectors(documents, lists, study, begun, told, cluster)
+        vectors = word_vectors(documents, lists, study, begun, partial(watcher.progress, "word vectors"))
         made.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
         made.notes += vectors.notes
     scores = list(srb_rows(documents, lists, study, vectors, partial(watcher.progress, "SRB scores")))
     made.tables["srb"] = [row for row, _ in scores]
     made.notes += score_notes(scores)
-    made.add(clusters)
+    if clustered and vectors:
+        made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
 
 
 def _association(text: TextDocument, scoped: bool) -> Row:

@@ -17,23 +17,20 @@ from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 
 
-def merging(skip_bad: bool) -> Engine[ProbeDesign]:
+def merging() -> Engine[ProbeDesign]:
     """What merging knows of this engine."""
     return Engine(
         "probe",
         unite=_unite,
         read=read_design,
         sign=design_signature,
-        n_units=lambda design: design.n_cells,
-        n_open=lambda run, manifest, design: n_open(run, manifest, design, skip_bad=skip_bad),
-        unit="cell",
         beside=("continuations",),
     )
 
 
 def n_open(run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False) -> int:
     """Cells of a stored run, of all its models, that lack a row or a round of draws."""
-    path, shard = rows_file(run, "probe"), shard_of(run, manifest)
+    path, shard = rows_file(run, "probe"), shard_of(manifest)
     rows = read_rows(path, skip_bad=skip_bad) if path.exists() else ()
     stored = {row["key"]: sum(row.get("counts", {}).values()) for row in rows}
     left = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -67,14 +66,9 @@ def frame_of(design: ProbeDesign) -> Frame:
     for bias_type in TASKS:
         places = [(MATTERN, _MATTERN)] + ([] if levels else [(OCCUGENDER, _OCCUGENDER)])
         said = [claims[tables[bias_type]].place(places[bias_type]) for tables, places in places]
-        stated = _STATED.sub("", getattr(design.study.table, bias_type))
-        titles[bias_type] = stated + next(filter(None, said), "")
+        titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, said), "")
     summary, first = summary_of(resolved), design.contrast[0]
     return Frame(design.groups, design.study.coverage_floor, levels, titles, summary, first)
-
-
-_STATED = re.compile(r" \((OccuGender|Mattern et al\.), Tables? [0-9-]+\)$")
-"""What the shipped studies of older runs state at the end of their titles, whoever's lists were asked."""
 
 
 def _frame(part: Part, rows: Sequence[Row]) -> Frame:

@@ -143,17 +143,6 @@ def variance_of_group(known: Sequence[CellVariance], name: str) -> CellVariance:
         if v.group == name:
             return v
 
-    def mean(field: str) -> float:
-        return float(np.mean([getattr(v, field) for v in known]))
-
-    return CellVariance(
-        known[0].bias_type,
-        name,
-        known[0].gender,
-        share=mean("share"),
-        coverage=mean("coverage"),
-        var_job=mean("var_job"),
-        var_template=mean("var_template"),
-        var_residual=mean("var_residual"),
-        var_difference=mean("var_difference"),
-    )
+    numbers = ("share", "coverage", "var_job", "var_template", "var_residual", "var_difference")
+    means = {field: float(np.mean([getattr(v, field) for v in known])) for field in numbers}
+    return known[0].model_copy(update={"group": name, **means})

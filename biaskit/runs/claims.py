@@ -1,8 +1,6 @@
-"""Whose tables a run's tables are: what it asked is held against what the paper's study asks.
+"""Whose tables a run's tables are: a paper's where its shipped study was asked as it is, else the user's own.
 
-Titles, captions and file names carry a paper's number where a run asked the paper's question, "part of" it
-where it asked less, and nothing where anything is the user's own. What counts is what was asked, word by
-word, wherever the lists lie: a copy of a paper's list is the paper's, a changed one is not.
+Titles, captions and file names carry a paper's number only there.
 """
 
 from __future__ import annotations
@@ -11,85 +9,78 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from biaskit.corpora.sources import SHIPPED
-from biaskit.runs.asked import Slice, asked_by, asked_in
+from biaskit.corpora.sources import SHIPPED, source_digest
+from biaskit.errors import CorpusError
 from biaskit.study.config import load_study, study_names
+from biaskit.study.keys import ANALYSIS_KEYS
 
 OWN_LISTS = "-own-lists"
 """Ends the name of a shipped study of which a list was replaced."""
 
 
 class Claim(IntEnum):
-    """How much of a paper's question a run asked; the least of several holds for all."""
+    """Whether a table is a paper's; the least of several holds for all."""
 
     NONE = 0
-    PART = 1
-    WHOLE = 2
+    WHOLE = 1
 
     def place(self, place: str) -> str:
         """What ends a title: `place`, such as "OccuGender, Table 3", in brackets; empty where it is not."""
-        return ("", f" (part of {place})", f" ({place})")[self]
+        return f" ({place})" if self else ""
 
     def file_name(self, papers: str, own: str) -> str:
         """A file's name: the paper's for its table, or one that claims nothing."""
-        return (own, f"part-of-{papers}", papers)[self]
+        return papers if self else own
 
 
 GASP = "gasp"
 OCCUGENDER = {"explicit": "occugender-table-3", "implicit": "occugender-table-4"}
 DEBIASING = "occugender-tables-9-18"
 MATTERN = {"explicit": "mattern-table-3", "implicit": "mattern-table-4"}
-_SLICES = {
-    OCCUGENDER["explicit"]: Slice("occugender", ("explicit",), ("plain",), instructions=False),
-    OCCUGENDER["implicit"]: Slice("occugender", ("implicit",), ("plain",), instructions=False),
-    DEBIASING: Slice("occugender-debias", settings=("plain",)),
-    MATTERN["explicit"]: Slice("mattern", ("explicit",)),
-    MATTERN["implicit"]: Slice("mattern", ("implicit",)),
-    GASP: Slice("gasp"),
+_TABLES_OF = {
+    "occugender": tuple(OCCUGENDER.values()),
+    "occugender-debias": (DEBIASING,),
+    "mattern": tuple(MATTERN.values()),
+    "gasp": (GASP,),
 }
-"""By the name of a paper's table (Mattern's Tables 7 and 8 hold the same cells as 3 and 4)."""
-
-_DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""Shipped study → the paper's tables that it gives (Mattern's Tables 7 and 8 hold the cells of 3 and 4)."""
+_METHODS = {"probe": "occugender", "personas": "gasp"}
+_SAME_QUESTION = frozenset({"models", "summary", "papers", "wording"})
+"""Keys beside those of the analysis that change nothing of a paper's question; GAS(P) has two wordings."""
 
 
 def claims_of(resolved: Mapping[str, Any]) -> dict[str, Claim]:
     """Name of a paper's table → whether a run's table of that kind is it; `resolved` is its manifest's."""
-    return {name: _claim(resolved, part) for name, part in _SLICES.items()}
+    claimed = _TABLES_OF.get(resolved["study"]["name"], ()) if _asks_shipped_study(resolved) else ()
+    return {table: Claim(int(table in claimed)) for tables in _TABLES_OF.values() for table in tables}
 
 
 def together(claims: Sequence[Mapping[str, Claim]]) -> dict[str, Claim]:
     """What the tables of several runs in one may be called."""
-    return {name: min(one.get(name, Claim.NONE) for one in claims) for name in _SLICES}
-
-
-def _claim(resolved: Mapping[str, Any], part: Slice) -> Claim:
-    """What of a slice a run asked; where it asked anything else, it claims nothing."""
-    try:
-        ours = asked_in(resolved, part)
-    except _DAMAGED:  # a manifest that cannot be read proves nothing
-        return Claim.NONE
-    if ours is None:
-        return Claim.NONE
-    theirs = asked_by(part, ours.wording)
-    if ours.fixed != theirs.fixed or not all(
-        own and own <= theirs.lists[name] for name, own in ours.lists.items()
-    ):
-        return Claim.NONE
-    whole = all(own == theirs.lists[name] for name, own in ours.lists.items())
-    whole &= all(own >= theirs.amounts[name] for name, own in ours.amounts.items())
-    return Claim.WHOLE if whole else Claim.PART
+    return {name: min(one[name] for one in claims) for name in claims[0]}
 
 
 def summary_of(resolved: Mapping[str, Any]) -> str:
     """The line that describes a run's study: a shipped study's own holds for the whole of it alone."""
     study = resolved["study"]
-    stated, name = str(study.get("summary", "")), str(study.get("name"))
-    if name not in study_names() or stated != load_study(name).summary:
-        return stated
-    return ("", f"Part of: {stated}", stated)[_claim(resolved, Slice(name))]
+    return (
+        str(study["summary"]) if study["name"] not in study_names() or _asks_shipped_study(resolved) else ""
+    )
 
 
-_METHODS = {"probe": "occugender", "personas": "gasp"}
+def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
+    """Whether a run's study is the shipped one of its name, and its lists are those that are shipped."""
+    study = resolved["study"]
+    if resolved.get("imported") or study["name"] not in study_names():
+        return False
+    shipped = load_study(study["name"]).model_dump(mode="json")
+    left_out = ANALYSIS_KEYS[study["engine"]] | _SAME_QUESTION
+    try:
+        return {k: v for k, v in study.items() if k not in left_out} == {
+            k: v for k, v in shipped.items() if k not in left_out
+        } and all(source_digest(source) == stated for source, stated in resolved["sources"].items())
+    except CorpusError:
+        return False
 
 
 def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
@@ -102,12 +93,8 @@ def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
     if study.get("engine") not in _METHODS:
         return stated  # a comparison's: those of all its runs
     methods = (*(["mattern"] if study.get("task") == "continuation" else []), _METHODS[study["engine"]])
-    used = [_corpus(source) for source in resolved.get("sources") or () if source.startswith(SHIPPED)]
+    used = [s.removeprefix(SHIPPED).partition("/")[0] for s in resolved["sources"] if s.startswith(SHIPPED)]
     used = [corpus for corpus in used if corpus != "expressions"]  # words of both papers of the probe
     if name.removesuffix(OWN_LISTS) in study_names():
         stated = tuple(paper for paper in stated if paper in (*methods, *used))
     return tuple(dict.fromkeys((*stated, *methods, *used)))
-
-
-def _corpus(source: str) -> str:
-    return source.removeprefix(SHIPPED).partition("/")[0]

@@ -14,7 +14,7 @@ from biaskit.models.api.endpoint import hide_urls
 from biaskit.provenance import canonical_json, digest, versions
 from biaskit.records import ModelIdentity, PromptForm
 from biaskit.runs.shape import check_shape
-from biaskit.runs.shards import WHOLE, Shard, check_same_shard
+from biaskit.runs.shards import WHOLE, Shard, shard_of
 
 RUN_FORMAT = 1
 
@@ -111,14 +111,17 @@ def start_manifest(
         stored = read_manifest(run)
         if stored.get("engine") != engine:
             raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
-        check_same_shard(run, stored, shard)
+        if shard_of(stored) != shard:
+            raise RunError(
+                f"{run} holds {shard_of(stored)}, this command asks for {shard}. Choose another --out."
+            )
         as_read = json.loads(json.dumps(question))  # so that both compare equal
         asked = merge_compatible(run, stored["question"], as_read)
     named = resolved["study"].get("models", {})
     shown = {label: hide_urls(spec) for label, spec in named.items()}
     resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
     new = new_manifest(engine, study, asked, resolved, dict(stored["models"]), command)
-    return new | shard.in_manifest()
+    return new if shard.whole else new | {"shard": [shard.number, shard.of]}
 
 
 def new_manifest(

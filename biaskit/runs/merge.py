@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from biaskit.errors import RunError
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
 from biaskit.runs.resolved import design_digest
-from biaskit.runs.shards import SHARD, Part, check_parts, shard_of
+from biaskit.runs.shards import shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
 Resolved = Mapping[str, Any]
@@ -31,10 +30,6 @@ class Engine(Generic[D]):
     """Two stored designs as one, in the first's order; says why where it cannot."""
     read: Callable[[Resolved], D]
     sign: Callable[[D, Manifest], str]
-    n_units: Callable[[D], int]
-    """Entries of the plan that shards divide among them."""
-    n_open: Callable[[Path, Manifest, D], int]
-    unit: str
     beside: tuple[str, ...] = ()
     """Other row files of a run, by their names in `ROWS_FILES`."""
 
@@ -46,17 +41,16 @@ def merge_runs(
     *,
     lock: str = "os",
     skip_bad: bool = False,
-    partial: bool = False,
-    note: Callable[[str], None] | None = None,
+    note: Callable[[str], None] = print,
 ) -> Path:
-    """Rows of several runs in a folder of their own; each row counts once.
-
-    Shards must be all of one run, and done, unless `partial`, which notes what is missing.
-    """
+    """Rows of several runs in a folder of their own; each counts once. A missing shard is noted."""
     manifests = [read_manifest(run) for run in runs]
-    gaps = _check_shards(runs, manifests, engine, partial=partial)
+    shards = [shard_of(manifest) for manifest in manifests]
+    given = {shard.number for shard in shards}
+    if missing := [str(n) for n in range(1, max(shard.of for shard in shards) + 1) if n not in given]:
+        note(f"Of {shards[0].of} shards these are not given: {', '.join(missing)}.")
     merged = manifests[0]
-    merged.pop(SHARD, None)
+    merged.pop("shard", None)
     for run, manifest in zip(runs[1:], manifests[1:], strict=True):
         merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
         merged["resolved"] = engine.unite(merged["resolved"], manifest["resolved"])
@@ -73,9 +67,6 @@ def merge_runs(
         if any(rows_file(run, beside).exists() for run in runs):
             with RowWriter(out, beside, lock=lock, skip_bad=skip_bad) as writer:
                 writer.append_all(_rows(runs, beside, skip_bad))
-    if note is not None:
-        for gap in gaps:
-            note(f"Put together in part: {gap}.")
     return out
 
 
@@ -83,25 +74,6 @@ def _rows(runs: Sequence[Path], name: str, skip_bad: bool) -> Iterator[dict[str,
     for path in (rows_file(run, name) for run in runs):
         if path.exists():
             yield from read_rows(path, skip_bad=skip_bad)
-
-
-def _check_shards(
-    runs: Sequence[Path], manifests: Sequence[Manifest], engine: Engine[D], *, partial: bool
-) -> list[str]:
-    shards = [shard_of(run, manifest) for run, manifest in zip(runs, manifests, strict=True)]
-    if all(shard.whole for shard in shards):
-        return []
-    designs = [engine.read(manifest["resolved"]) for manifest in manifests]
-    parts = [
-        Part(
-            run,
-            shard,
-            engine.sign(design, manifest["models"]),
-            functools.partial(engine.n_open, run, manifest, design),
-        )
-        for run, shard, design, manifest in zip(runs, shards, designs, manifests, strict=True)
-    ]
-    return check_parts(parts, engine.n_units(designs[0]), engine.unit, partial=partial)
 
 
 def store_rows(

@@ -99,7 +99,7 @@ def spread_of_mean(values: FloatArray) -> Spread:
         template alone: defined, and the reason says what it is conditional on.
     Reference: docs/methods.md#crossed-intervals; checked against a plain-loop re-implementation, and in
     simulation (the share
-        of intervals that hold the true mean, `tests/benchmarks/interval_coverage.py`).
+        of intervals that hold the true mean, `benchmarks/interval_coverage.py`).
     """
     squares = mean_squares(values) if values.size else MeanSquares(None, None, None, *values.shape[-2:])
     a, b, e = squares.jobs, squares.templates, squares.residual

@@ -8,12 +8,12 @@ Rows are written in the order they come in, which is study order.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import numbers
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,19 +24,17 @@ from biaskit.files import write_atomically
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs
 from biaskit.tables.quantities import QUANTITIES
-from biaskit.tables.schema import (
-    SCHEMAS,
-    Column,
-    Difference,
-    Kind,
-    PerGroup,
-    TablePart,
-    TableSchema,
-    TableScope,
-)
+from biaskit.tables.schema import SCHEMAS, Column, Kind, PerGroup, TableSchema
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_REMEDY = "`biaskit analyze` makes the tables again"
+_TABLE = Inputs(TableError, most=2**30, remedy=f"{_REMEDY}.")
+# Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
+_DTYPES: Mapping[Kind, str] = MappingProxyType(
+    {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
+)
 
 
 def columns(
@@ -44,23 +42,21 @@ def columns(
 ) -> tuple[Column, ...]:
     """Name the columns of a table for a study's gender groups and the contrast of two of them, if it has one.
 
-    `scoped`: with the columns that only a study under instructions has.
+    `scoped`: with the columns that only some studies have.
     """
-    found: list[Column] = []
-    for part in _table(name).parts:
+    layout: list[Column] = []
+    for part in _schema(name).parts:
         if isinstance(part, Column):
-            found.append(part)
+            layout += [part] if scoped or not part.scoped else []
         elif isinstance(part, PerGroup):
-            found += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
-        elif isinstance(part, TableScope):
-            found += part.columns if scoped else ()
+            layout += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
         elif any(contrast):
-            found.append(Column(f"{contrast[0]}_minus_{contrast[1]}", "number"))
-    names = [column.name for column in found]
+            layout.append(Column(f"{contrast[0]}_minus_{contrast[1]}", "number"))
+    names = [column.name for column in layout]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise TableError(f"{name}.csv: two columns are called {twice[0]!r}. Rename a gender group.")
-    return tuple(found)
+    return tuple(layout)
 
 
 def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
@@ -76,6 +72,15 @@ def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: s
             )
     for name in named:
         columns(name, groups=groups, contrast=contrast)
+
+
+def _schema(name: str) -> TableSchema:
+    if name not in SCHEMAS:
+        raise TableError(f"There is no public table {name!r}.{nearest(name, SCHEMAS)}")
+    return SCHEMAS[name]
+
+
+# --- writing ---------------------------------------------------------------------------------------
 
 
 def write_table(
@@ -105,42 +110,71 @@ def table_bytes(
 ) -> bytes:
     """A table as its file holds it, rows as they come; one that breaks the contract is a `TableError`."""
     layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
-    names = [column.name for column in layout]
-    expected = set(names)
-    keys = [key for key in _table(name).keys if key in expected]
+    expected = dict.fromkeys(column.name for column in layout)
+    keys = [key for key in _schema(name).keys if key in expected]
     seen: set[tuple[object, ...]] = set()
-    cells = [_Cells(column) for column in layout]
-    lines = [",".join(_quoted(name) for name in names)]
+    lines = [",".join(map(_quoted, expected))]
     for number, row in enumerate(rows, 1):
         where = f"{name}.csv, row {number}"
-        if row.keys() != expected:
-            missing, surplus = sorted(expected - row.keys()), sorted(row.keys() - expected)
+        if row.keys() != expected.keys():
+            missing, surplus = sorted(expected.keys() - row), sorted(row.keys() - expected)
             raise TableError(f"{where}: missing {missing}, surplus {surplus}.")
         key = tuple("" if row[column] is None else row[column] for column in keys)
         if key in seen:
             raise TableError(f"{where}: a row with the same keys was written before: {key}.")
         seen.add(key)
-        lines.append(",".join([of.cell(row[of.column.name], where) for of in cells]))
+        try:
+            lines.append(",".join([_field(row[column.name], column) for column in layout]))
+        except TableError as error:
+            raise TableError(f"{where}: {error}") from None
     return ("\n".join(lines) + "\n").encode("utf-8", errors="surrogatepass")
 
 
-def read_table_rows(path: Path) -> list[dict[str, object]]:
-    """Read a public table as typed rows; an empty number or boolean is None, an empty text ''.
+def _field(value: object, column: Column) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str) and column.kind == "text":
+        return _text(value, column.name)
+    if isinstance(value, bool):  # before the numbers, since Python counts a bool among them
+        if column.kind == "boolean":
+            return "yes" if value else "no"
+    elif column.kind == "number" and isinstance(value, float | numbers.Real):
+        if not math.isfinite(number := float(value)):
+            raise TableError(f"{column.name} is {number}; an undefined number is None.")
+        return repr(number)
+    elif column.kind == "integer" and isinstance(value, int | numbers.Integral):
+        return str(int(value))
+    raise TableError(f"{column.name} is {value!r}, expected: {column.kind}.")
 
-    A column that an older biaskit did not write is undefined in every row.
-    """
+
+@lru_cache(maxsize=4096)  # a name stands in thousands of rows
+def _text(text: str, column: str) -> str:
+    if column == "reason":  # it may quote a server: it stays one line, and no spreadsheet runs it
+        line = " ".join(text.split())
+        return _quoted(f"reason given: {line}" if is_formula(line) else line)
+    if is_formula(text):
+        raise TableError(f"{column} is {text!r}, which a spreadsheet would run as a formula.")
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    # The csv module, told to end lines in "\n", leaves a "\r" bare, and then cannot read it back.
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def read_table_rows(path: Path) -> list[dict[str, object]]:
+    """Read a public table as typed rows; an empty number or boolean is None, an empty text ''."""
     return rows_of(path, _content(path))
 
 
 def rows_of(path: Path, content: bytes) -> list[dict[str, Any]]:
     """`read_table_rows` of a file whose content is at hand; the path names table and file."""
-    layout, pieces = _read(path, content)
-    names, said = [column.name for column in layout], dict[str, str]()
-    rows: list[dict[str, Any]] = []
-    for fields in pieces:
-        values = [_values(path, column, own, said) for column, own in zip(layout, fields, strict=True)]
-        rows += (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
-    return rows
+    values = _values_by_column(path, content)
+    names = [column.name for column in values]
+    return [dict(zip(names, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -150,123 +184,23 @@ def read_table(path: Path) -> pd.DataFrame:
 
 def frame_of(path: Path, content: bytes) -> pd.DataFrame:
     """`read_table` of a file whose content is at hand; the path names table and file."""
-    import pandas as pd
-
-    layout, pieces = _read(path, content)
-    said, held = dict[str, str](), [list[object]() for _ in layout]
-    for fields in pieces:
-        for values, column, own in zip(held, layout, fields, strict=True):
-            values += _values(path, column, own, said)
-    frame: dict[str, pd.Series] = {}
-    for column, values in zip(layout, held, strict=True):
-        frame[column.name] = pd.Series(values, dtype=_DTYPES[column.kind])
-    return pd.DataFrame(frame)
+    return _frame(_values_by_column(path, content))
 
 
 def empty_table(
     name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
 ) -> pd.DataFrame:
     """The DataFrame of a public table without rows, typed as `read_table` types it; see `columns`."""
+    layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
+    return _frame({column: [] for column in layout})
+
+
+def _frame(values: Mapping[Column, list[Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
-    return pd.DataFrame({column.name: pd.Series([], dtype=_DTYPES[column.kind]) for column in layout})
-
-
-# Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
-_DTYPES: Mapping[Kind, str] = MappingProxyType(
-    {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
-)
-
-
-def _table(name: str) -> TableSchema:
-    if name not in SCHEMAS:
-        raise TableError(f"There is no public table {name!r}.{nearest(name, SCHEMAS)}")
-    return SCHEMAS[name]
-
-
-# --- one field -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """The cells of one column; a text that stands in many rows is looked at once."""
-
-    column: Column
-    known: dict[str, str] = field(default_factory=dict)
-
-    def cell(self, value: object, where: str) -> str:
-        if type(value) is not str:
-            return _quoted(_field(value, self.column, where))
-        found = self.known.get(value)
-        if found is None:
-            found = self.known[value] = _quoted(_field(value, self.column, where))
-        return found
-
-
-def _field(value: object, column: Column, where: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):  # before the numbers, since Python counts a bool among them
-        if column.kind == "boolean":
-            return "yes" if value else "no"
-    # An abstract class is slow to ask, so the plain ones come first.
-    elif column.kind == "number" and isinstance(value, float | numbers.Real):
-        number = float(value)
-        if not math.isfinite(number):
-            raise TableError(f"{where}: {column.name} is {number}; an undefined number is None.")
-        return repr(number)
-    elif column.kind == "integer" and isinstance(value, int | numbers.Integral):
-        return str(int(value))
-    elif column.kind == "text" and isinstance(value, str):
-        return _reason(value) if column.name == "reason" else _name(value, column, where)
-    raise TableError(f"{where}: {column.name} is {value!r}, expected: {column.kind}.")
-
-
-_MARKS = re.compile('[,"\r\n]')
-
-
-def _quoted(text: str) -> str:
-    # The csv module, told to end lines in "\n", leaves a "\r" bare, and then cannot read it back.
-    if not _MARKS.search(text):
-        return text
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _name(text: str, column: Column, where: str) -> str:
-    if is_formula(text):
-        raise TableError(f"{where}: {column.name} is {text!r}, which a spreadsheet would run as a formula.")
-    return text
-
-
-def _reason(text: str) -> str:
-    # A reason may quote a server. It stays one line, and no spreadsheet runs it.
-    line = " ".join(text.split())
-    return f"reason given: {line}" if is_formula(line) else line
-
-
-_BOOLEANS: Mapping[str, bool | None] = MappingProxyType({"yes": True, "no": False, "": None})
-
-
-def _values(path: Path, column: Column, fields: Sequence[str], said: dict[str, str]) -> list[object]:
-    """The fields of a column as what they stand for; `said`: texts of the table so far, each held once."""
-    try:
-        if column.kind == "integer":
-            return [int(field) if field else None for field in fields]
-        if column.kind == "number":
-            return [float(field) if field else None for field in fields]
-        if column.kind == "boolean":
-            return [_BOOLEANS[field] for field in fields]
-    except (ValueError, KeyError) as error:
-        raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
-    return [said.setdefault(field, field) for field in fields]  # a name stands in thousands of rows
-
-
-# --- the layout of a file --------------------------------------------------------------------------
-
-
-_REMEDY = "`biaskit analyze` makes the tables again"
-_TABLE = Inputs(TableError, most=2**30, remedy=f"{_REMEDY}.")
+    return pd.DataFrame(
+        {column.name: pd.Series(own, dtype=_DTYPES[column.kind]) for column, own in values.items()}
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -275,115 +209,57 @@ def _content(path: Path) -> bytes:
     return _TABLE.content(path)
 
 
-ROWS_AT_ONCE = 10_000
-"""Fields are held as text for so many rows of a table: those of all are larger than the rows themselves."""
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
-
-
-def _read(path: Path, content: bytes) -> tuple[tuple[Column, ...], Iterator[list[Sequence[str]]]]:
-    """The columns of a table, and the fields of each, records piece by piece."""
+def _values_by_column(path: Path, content: bytes) -> dict[Column, list[Any]]:
+    # Not pandas' reader: it fills up a row that is too short, and takes a field too many for an index.
     try:
         text = content.decode("utf-8", errors="surrogatepass")
-    except UnicodeDecodeError as error:
-        raise TableError(f"{path}: {error}; {_REMEDY}.") from error
-    # No StringIO, which takes four bytes a letter.
-    reader = csv.reader((line.group() for line in _LINE.finditer(text)), strict=True)
-    header = next(iter(_records(path, reader, 1)), [])
-    layout = _layout(path, header)
-    return layout, _pieces(path, reader, header, layout)
-
-
-def _pieces(
-    path: Path, reader: Iterator[list[str]], header: Sequence[str], layout: Sequence[Column]
-) -> Iterator[list[Sequence[str]]]:
-    first = 2
-    while body := _records(path, reader, ROWS_AT_ONCE):
-        for line, row in enumerate(body, first):
-            if len(row) != len(header):
-                raise TableError(
-                    f"{path}, record {line}: {len(row)} fields where the header has {len(header)}."
-                )
-        first += len(body)
-        fields = dict(zip(header, zip(*body, strict=True), strict=True))
-        yield [fields.get(column.name, ("",) * len(body)) for column in layout]
-
-
-def _records(path: Path, reader: Iterator[list[str]], most: int) -> list[list[str]]:
-    """The next records of a file, at most so many."""
-    try:
         with unlimited_fields():
-            return list(islice(reader, most))
-    except csv.Error as error:
+            header, *body = [*csv.reader(io.StringIO(text, newline=""), strict=True)] or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path}: {error}; {_REMEDY}.") from error
+    layout = _layout(path, header)
+    for number, row in enumerate(body, 2):
+        if len(row) != len(header):
+            raise TableError(
+                f"{path}, record {number}: {len(row)} fields where the header has {len(header)}."
+            )
+    fields = zip(*body, strict=True) if body else [()] * len(layout)
+    known: dict[str, str] = {}  # a name stands in thousands of rows, and is held once
+    return {column: _values(path, column, own, known) for column, own in zip(layout, fields, strict=True)}
+
+
+def _values(path: Path, column: Column, fields: Sequence[str], known: dict[str, str]) -> list[object]:
+    try:
+        if column.kind == "integer":
+            return [int(field) if field else None for field in fields]
+        if column.kind == "number":
+            return [float(field) if field else None for field in fields]
+        if column.kind == "boolean":
+            return [{"yes": True, "no": False, "": None}[field] for field in fields]
+    except (ValueError, KeyError) as error:
+        raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
+    return [known.setdefault(field, field) for field in fields]
 
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
-    """The columns that a header names: those of today, or of an older biaskit, which had fewer."""
-    scoped = any(
-        column.name in header
-        for part in _table(path.stem).parts
-        if isinstance(part, TableScope)
-        for column in part.columns
-    )
-    expected: list[str] = []
-    for groups, contrast in (_groups_of(path.stem, header, scoped), _groups_by_name(path.stem, header)):
-        layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
-        names = [column.name for column in layout]
-        if header == names:
-            return layout
-        expected = expected or names
-        keys = {key for key in _table(path.stem).keys if key in names}
-        if header == [name for name in names if name in header] and keys <= set(header):
-            return layout
-    raise TableError(f"{path}: the columns are {header}, expected {expected}.")
-
-
-def _groups_by_name(name: str, header: list[str]) -> tuple[list[str], tuple[str, str]]:
-    """The gender groups of a header that lacks columns of today: what stands together with one ending."""
-    parts = _table(name).parts
-    start = next((i for i, part in enumerate(parts) if isinstance(part, PerGroup)), len(parts))
-    if start == len(parts):
-        return [], ("", "")
-    suffixes = parts[start].suffixes  # type: ignore[union-attr]
-    groups = []
-    for column in header[start :: len(suffixes)]:
-        if not column.endswith(suffixes[0]):
-            break
-        groups.append(column.removesuffix(suffixes[0]))
-    pairs = {f"{first}_minus_{second}": (first, second) for first in groups for second in groups}
-    return groups, next((pairs[column] for column in header if column in pairs), ("", ""))
-
-
-def _groups_of(name: str, header: list[str], scoped: bool) -> tuple[list[str], tuple[str, str]]:
-    """Find the gender groups and the contrast that a header was written with.
+    """Find the columns that a header names, whatever gender groups and contrast it was written with.
 
     The groups are found by position: their number follows from the length of the header, so a group
-    may have any name, also one that looks like another column's. `scoped`: whether it has the columns that
-    only some studies have.
+    may have any name, also one that looks like another column's.
     """
-    parts: list[TablePart] = []
-    for part in _table(name).parts:
-        if not isinstance(part, TableScope):
-            parts.append(part)
-        elif scoped:
-            parts += part.columns
-    per_group = sum(len(part.suffixes) for part in parts if isinstance(part, PerGroup))
-    if not per_group:
-        return [], ("", "")
-    n = max(len(header) - sum(not isinstance(part, PerGroup) for part in parts), 0) // per_group
+    parts = _schema(path.stem).parts
+    scoped = any(isinstance(part, Column) and part.scoped and part.name in header for part in parts)
+    parts = tuple(part for part in parts if not isinstance(part, Column) or scoped or not part.scoped)
     groups: list[str] = []
-    contrast = ("", "")
-    start = 0
-    for part in parts:
-        if isinstance(part, PerGroup):
-            width = len(part.suffixes)
-            groups = groups or [
-                column.removesuffix(part.suffixes[0]) for column in header[start : start + n * width : width]
-            ]
-            start += n * width
-            continue
-        if isinstance(part, Difference) and start < len(header):
-            pairs = {f"{first}_minus_{second}": (first, second) for first in groups for second in groups}
-            contrast = pairs.get(header[start], contrast)
-        start += 1
-    return groups, contrast
+    if of_groups := [part for part in parts if isinstance(part, PerGroup)]:
+        start, width = parts.index(of_groups[0]), len(of_groups[0].suffixes)
+        n_alone = len(parts) - len(of_groups)
+        n = max(len(header) - n_alone, 0) // sum(len(part.suffixes) for part in of_groups)
+        ending = of_groups[0].suffixes[0]
+        groups = [name.removesuffix(ending) for name in header[start : start + n * width : width]]
+    for contrast in [("", ""), *permutations(groups, 2)]:
+        layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
+        if header == [column.name for column in layout]:
+            return layout
+    expected = [column.name for column in columns(path.stem, groups=groups, scoped=scoped)]
+    raise TableError(f"{path}: the columns are {header}, expected {expected}.")

@@ -95,13 +95,9 @@ def merge(
     *,
     lock: str = "os",
     skip_bad: bool = False,
-    partial: bool = False,
     watcher: Watcher | None = None,
 ) -> Path:
-    """Rows of several runs of one engine and one study in a folder of their own.
-
-    Shards of a run must be all there and done, unless `partial`: what is missing is noted then.
-    """
+    """Rows of several runs, or shards, of one engine and one study in a folder of their own."""
     engines = {_engine(run) for run in runs}
     if len(engines) > 1:
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
@@ -115,7 +111,7 @@ def merge(
             "Runs of imported texts are not merged: put the texts into one file with a model column."
         )
     note = (watcher or Silent()).note
-    return merge_runs(runs, out, merging(skip_bad), lock=lock, skip_bad=skip_bad, partial=partial, note=note)
+    return merge_runs(runs, out, merging(), lock=lock, skip_bad=skip_bad, note=note)
 
 
 def _engine(run: Path) -> str:
@@ -172,10 +168,10 @@ def describe_run(path: Path) -> dict[str, Any]:
             about["rows"] = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
         from biaskit.probe.stored_design import read_design as read_probe_design
 
-        shard = shard_of(path, manifest)
+        shard = shard_of(manifest)
         about["planned"] = len(shard.places(read_probe_design(manifest["resolved"]).n_cells)) * len(models)
     elif engine == "personas":
         from biaskit.workflow.personas import planned_draws
 
-        about["planned"] = planned_draws(path, manifest, done)
+        about["planned"] = planned_draws(manifest, done)
     return about | {"last_write": rows.stat().st_mtime if rows.is_file() else None}

@@ -130,7 +130,7 @@ def _fill(
 
     specs = {label: entry["spec"] for label, entry in models.items()}
     session: Session[Any] = Session(path, specs, open_one, accept_drift=accept_drift)
-    session.command, session.shard, session.reuse = manifest["command"], shard_of(path, manifest), False
+    session.command, session.shard, session.reuse = manifest["command"], shard_of(manifest), False
     session.outcome.offline = offline
     if probe:
         return fill_probe(design, dict(resolved), session)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,11 +18,10 @@ from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.shards import Shard, how_to_merge, read_shard
+from biaskit.runs.shards import read_shard
 from biaskit.runs.store import count_rows, rows_file, run_folder
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
-from biaskit.wording import count
 from biaskit.workflow.batch_requests import write_requests
 from biaskit.workflow.result import RunResult
 
@@ -167,8 +166,6 @@ def run_study(
     fill: Callable[[Session[Any]], Outcome],
     analyse: Callable[[Path, Watcher], list[str]],
     unit: str,
-    divided: Sized,
-    unit_of_shards: str,
     result: type[R],
 ) -> R:
     """Name the models, find the run's folder, fill it, analyse it, and collect what a reader must know.
@@ -178,7 +175,6 @@ def run_study(
         open_model: `open_scorer` or `open_generator`, with what the study says of it.
         fill: scores or draws what has no row yet. analyse: makes its tables and returns notes.
         unit: what the notes call a request, such as "cells".
-        divided: what shards divide among them, one of which is called `unit_of_shards`.
     """
     with watching(call.watcher) as watcher:
         named = name_models(models, study, watcher)
@@ -186,16 +182,11 @@ def run_study(
         run = whole = run_folder(study.engine, study.name, [digest, list(named)], call.out)
         if call.out is None:
             run = run.with_name(shard.named(run.name))
-        if shard.number > len(divided):
-            said = _empty(shard, len(divided), unit_of_shards)
-            if call.dry_run:  # which shows no notes at its end
-                watcher.note(said)
-            return result(run, (said,))
         api = call.api(named, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = call.local(known.get("batch_size")).as_before(known)
-            local = replace(local, template_date=study.template_date, tell=watcher.note)
+            local = replace(local, template_date=study.template_date)
             own = replace(api, offline=session.outcome.offline)
             return open_model(spec, label=label, local=local, api=own, known=known, account=account, **how)
 
@@ -210,24 +201,18 @@ def run_study(
                 outcome = fill(session)
                 made = not call.dry_run and (run / MANIFEST).exists()
                 more = analyse(run, watcher) if made and shard.whole else []
-                more += [_of_shard(run, whole, shard, call.out)] if made and not shard.whole else []
+                if made and not shard.whole:
+                    pattern = f"{whole}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
+                    target = whole if call.out is None else "RUN"
+                    more = [
+                        f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once"
+                        f" all are done: biaskit analyze {pattern} --out {target}"
+                    ]
                 notes = [*outcome.notes, *more, *failures(outcome, unit)]
         except KeyboardInterrupt as error:
             raise Interrupted(interrupted(run, study.engine)) from error
     outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
-
-
-def _empty(shard: Shard, n: int, unit: str) -> str:
-    return f"The plan has {count(n, unit)}, so {shard} is empty: nothing is asked, and no run is made."
-
-
-def _of_shard(run: Path, whole: Path, shard: Shard, out: str | Path | None) -> str:
-    """What a shard says at its end instead of tables."""
-    own = out is None
-    pattern = f"{whole}-shard-*-of-{shard.of}" if own else "SHARD..."
-    how = how_to_merge(shard, pattern, str(whole) if own else "RUN")
-    return f"{run} is {shard}: its rows are stored, and it has no tables of its own. {how}"
 
 
 def interrupted(run: Path, engine: str) -> str:

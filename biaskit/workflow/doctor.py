@@ -78,9 +78,7 @@ class Examination:
 
     def _notes(self) -> list[str]:
         if self.found is None:
-            return [
-                "a local model is scored exactly; `biaskit doctor --agreement` holds top-k and sampling to it"
-            ]
+            return ["a local model is scored exactly"]
         notes = [
             f"{name} is not possible: {why}"
             for name, why in self.found.problems.items()

@@ -1,15 +1,24 @@
-"""What `biaskit export --to evidence` puts together: a stored run's page and files, for an audit."""
+"""What `biaskit export --to evidence` makes: an audit's zip of what was asked, what came of it, and digests.
+
+The same runs give the same bytes: no time, no name of a machine, and files in order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 
 from biaskit.errors import RunError
-from biaskit.exchange.evidence import RunEvidence, evidence
+from biaskit.exchange.card import card
 from biaskit.exchange.source import ExportFiles, Source
+from biaskit.foreign import markdown
 from biaskit.inputs import Inputs, digest_of_file
 from biaskit.provenance import versions
+from biaskit.report.content import Content
 from biaskit.report.figures import draw_all
 from biaskit.report.findings import say
 from biaskit.report.page import render_page
@@ -20,6 +29,8 @@ from biaskit.runs.verification import FILE, read_verification
 from biaskit.tables.sets import ANALYSIS, TABLES, read_set
 from biaskit.workflow.report import with_rows
 
+ARCHIVE, SUMS, FOLDER = "evidence.zip", "SHA256SUMS", "evidence"
+_ANY_TIME = (1980, 1, 1, 0, 0, 0)
 _FILES = Inputs(RunError, most=512 * 2**20)
 
 
@@ -27,27 +38,74 @@ def as_evidence(source: Source) -> ExportFiles:
     """One zip; `texts` False among the options leaves out every generated or imported text."""
     source.takes_only("texts")
     texts = source.options.get("texts", True)
-    content = replace(
-        source.content,
-        with_texts=texts,
-        texts_reason="" if texts else "left out by --no-texts",
-        versions=versions(),
-    )
+    left_out = "" if texts else "left out by --no-texts"
+    content = replace(source.content, with_texts=texts, texts_reason=left_out, versions=versions())
     content = with_rows(content, source.collection)
     page = render_page(content, say(content), draw_all(content)).html
-    runs = [_of_run(run) for run in source.collection.runs]
-    return evidence(content, page, runs)
+    inside = {"page.html": page, "card.md": card(content).encode()}
+    for number, run in enumerate(source.collection.runs, start=1):
+        inside |= _of_run(run, f"run-{number}")
+    inside["protocol/prompts.json"] = _json([asdict(prompt) for prompt in content.prompts])
+    inside["versions.json"] = _json(dict(content.versions))
+    inside["README.md"] = _readme(content, source.collection.runs).encode()
+    note = "check the files of evidence.zip with `sha256sum -c SHA256SUMS`; the rows themselves are not in it"
+    return ExportFiles({ARCHIVE: zipped(inside)}, ARCHIVE, (note,))
 
 
-def _of_run(run: StoredRun) -> RunEvidence:
-    tables = {f"{name}.csv": content for name, content in read_set(run.path).tables.items()}
-    tables[ANALYSIS] = _FILES.content(run.path / TABLES / ANALYSIS)
-    verified = read_verification(run.path)
-    record = _FILES.content(run.path / FILE) if verified is not None else None
-    return RunEvidence(run.path.name, run.manifest, tables, dict(_digests(run)), record)
+def _of_run(run: StoredRun, place: str) -> dict[str, bytes]:
+    """The manifest with digests of the rows, every table, and a verification where there is one."""
+    kept = [run.path / MANIFEST, rows_file(run.path, run.engine)]
+    digests = {file.name: digest_of_file(file) for file in kept if file.is_file()}
+    inside = {f"protocol/{place}.json": _json({**run.manifest, "files": digests})}
+    for name, table in read_set(run.path).tables.items():
+        inside[f"results/{place}/{name}.csv"] = table
+    inside[f"results/{place}/{ANALYSIS}"] = _FILES.content(run.path / TABLES / ANALYSIS)
+    if read_verification(run.path) is not None:
+        inside[f"verification/{place}.json"] = _FILES.content(run.path / FILE)
+    return inside
 
 
-def _digests(run: StoredRun) -> Iterator[tuple[str, str]]:
-    for file in (run.path / MANIFEST, rows_file(run.path, run.engine)):
-        if file.is_file():
-            yield file.name, digest_of_file(file)
+def zipped(inside: Mapping[str, bytes]) -> bytes:
+    """A zip whose bytes follow from the files alone, with their SHA-256 in SHA256SUMS."""
+    sums = "".join(f"{hashlib.sha256(inside[name]).hexdigest()}  {name}\n" for name in sorted(inside))
+    whole = {**inside, SUMS: sums.encode()}
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(whole):
+            archive.writestr(
+                zipfile.ZipInfo(f"{FOLDER}/{name}", _ANY_TIME), whole[name], zipfile.ZIP_DEFLATED
+            )
+    return target.getvalue()
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def _readme(content: Content, runs: tuple[StoredRun, ...]) -> str:
+    names = "\n".join(f"- run-{n}: {markdown(run.path.name)}" for n, run in enumerate(runs, start=1))
+    verified = any(read_verification(run.path) is not None for run in runs)
+    verification = (
+        "| verification/ | what `biaskit verify` found |\n"
+        if verified
+        else "\nNo verification lies here: `biaskit verify RUN` makes one.\n"
+    )
+    return f"""# Evidence: {markdown(content.title)}
+
+Made by `biaskit export --to evidence` from stored answers; no model was asked for it.
+It is evidence of what was measured, and claims no conformity with any law or standard.
+
+{names}
+
+| Where | What |
+|---|---|
+| page.html | every number, figure and sentence, with limits and deviations from the papers |
+| card.md | the same in short |
+| protocol/ | study, lists with digests, models with fingerprints, prompts as they were put |
+| results/ | every table, and how it was made (analysis.json) |
+| versions.json | of the packages that made this folder |
+| SHA256SUMS | of every file: `sha256sum -c SHA256SUMS` |
+{verification}
+Generated and imported texts: {markdown(content.texts_reason or "on page.html")}. Rows are not included, their
+digests stand in protocol/.
+"""

@@ -147,8 +147,6 @@ def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOption
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else analyse_personas(run, watcher=watcher),
         unit="draws",
-        divided=design.occupations,
-        unit_of_shards="occupation",
         result=PersonasResult,
     )
 
@@ -158,14 +156,14 @@ def _is_empty(run: Path) -> bool:
     return not rows.exists() or next(read_rows(rows, skip_bad=True), None) is None
 
 
-def planned_draws(run: Path, manifest: Mapping[str, Any], n_stored: int) -> int | None:
+def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     """Draws that a run has planned at least: the first round and the texts with a gender in the prompt.
 
     How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
     """
     if manifest["resolved"].get("imported"):
         return n_stored
-    design = part_of(read_design(manifest["resolved"]), shard_of(run, manifest))
+    design = part_of(read_design(manifest["resolved"]), shard_of(manifest))
     n_open, n_specified = n_series(design)
     each = n_open * Filling.of(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))

@@ -20,7 +20,6 @@ from biaskit.probe.papers import frame_of
 from biaskit.probe.rows import expressions_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import describe_design, read_design
-from biaskit.probe.ways import HANDFUL, better_form
 from biaskit.progress import Watcher
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
@@ -34,6 +33,7 @@ from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
+from biaskit.workflow.forms import HANDFUL, better_form
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
@@ -184,8 +184,6 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
         fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: analyse_probe_run(run),
         unit="cells",
-        divided=range(design.n_cells),
-        unit_of_shards="cell",
         result=ProbeResult,
     )
 

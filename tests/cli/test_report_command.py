@@ -57,7 +57,7 @@ def test_two_runs_make_a_page_figures_and_latex_in_the_comparisons_folder(
     drawn = {path.name for path in (made / "figures").iterdir()}
     assert {"jobs.svg", "jobs.png"} <= drawn
     assert any(name.startswith("gaps") for name in drawn)
-    assert {"explicit-bias.tex", "part-of-gasp-table-1.tex"} <= {p.name for p in (made / "latex").iterdir()}
+    assert {"explicit-bias.tex", "association.tex"} <= {p.name for p in (made / "latex").iterdir()}
     assert max(len(line) for line in said.out.split("Page:")[0].splitlines()) <= 80
     # A comparison's folder stands for its runs, and the same command makes the same page.
     assert 0 == console("report", made).code
@@ -130,10 +130,10 @@ def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--set", "report.max_mb=0"], "--set: report.max_mb = 0: write more than 0."),
-        (["--set", "report.max_mb=[JOB]"], "--set: report.max_mb = [JOB]: write a number."),
+        (["--set", "report.max_mb=0"], "--set: report.max_mb = 0: write a number greater than 0."),
+        (["--set", "report.max_mb=[JOB]"], "--set: report.max_mb = [JOB]: write a valid number."),
         (["--set", "report.max_bm=2"], "report.max_bm is no key of the page. Did you mean 'report.max_mb'?"),
-        (["--set", "report.columns=3"], "--set: report.columns = 3: write one of 1 or 2."),
+        (["--set", "report.columns=3"], "--set: report.columns = 3: write 1 or 2."),
         (["--set", "reference=men"], "reference is 'men': write one of none, parity, labour, both"),
         (["--group", "a"], "--group"),
         (["--aliases", "nothing.csv"], "nothing.csv"),

@@ -20,7 +20,7 @@ from places import ROOT
 import biaskit as bk
 from biaskit.study.config import describe_keys, study_names
 from biaskit.study.keys import STUDIES
-from biaskit.tables.schema import SCHEMAS, Column, Difference, PerGroup, TableSchema, TableScope
+from biaskit.tables.schema import SCHEMAS, Column, Difference, PerGroup, TableSchema
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
@@ -137,8 +137,6 @@ def columns_of(table: TableSchema) -> list[str]:
             found.append(part.name)
         elif isinstance(part, PerGroup):
             found += [f"GROUP{suffix}" for suffix in part.suffixes]
-        elif isinstance(part, TableScope):
-            found += [column.name for column in part.columns]
         elif isinstance(part, Difference):
             found.append("FIRST_minus_SECOND")
     return found

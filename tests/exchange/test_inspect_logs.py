@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,6 @@ QUIET: dict[str, Any] = {"watcher": bk.Silent()}
 def script(path: Path, *lines: dict[str, Any]) -> str:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
     return f"scripted:{path}"
-
-
-def tables(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((run / "tables").glob("*.csv"))}
 
 
 def exported(run: Path) -> list[Path]:
@@ -55,11 +50,10 @@ def log(exact: Path) -> Path:
     return exported(exact)[0]
 
 
-def test_exporting_again_gives_the_same_bytes(exact: Path, tmp_path: Path) -> None:
-    first = {path.name: path.read_bytes() for path in exported(exact)}
-    shutil.rmtree(exact / "exports")
-    assert first == {path.name: path.read_bytes() for path in exported(exact)}
-    assert all(name.isascii() and "/" not in name and "<" not in name for name in first)
+def test_names_of_logs_are_names_of_files(exact: Path) -> None:
+    names = [path.name for path in exported(exact)]
+    assert len(names) == 4
+    assert all(name.isascii() and "/" not in name and "<" not in name for name in names)
 
 
 def test_inspects_own_reader_sees_cells_scores_and_intervals(exact: Path, log: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -101,14 +100,8 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def wholes(files: Any) -> list[tuple[Json, list[Json]]]:
-    found = []
-    for file in files:
-        if file.suffix == ".json":
-            beside = file.with_name(f"{file.stem}_samples.jsonl")
-            lines = beside.read_text("ascii").splitlines() if beside in files else []
-            found.append((strict(file.read_text("ascii")), [strict(line) for line in lines]))
-    return found
+def wholes(files: Any) -> list[Json]:
+    return [strict(file.read_text("ascii")) for file in files]
 
 
 def table(run: Path, name: str) -> list[dict[str, str]]:
@@ -121,15 +114,9 @@ def test_files_are_valid_by_the_schemas(tmp_path: Path, kind: str) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     if not SCHEMAS.is_dir():
         not_beside(f"the schemas of Every Eval Ever do not lie in {SCHEMAS}")
-    made = wholes(export(RUNS[kind](tmp_path), "every-eval-ever").files)
-    checks = [
-        jsonschema.Draft7Validator(json.loads((SCHEMAS / name).read_text("utf-8")))
-        for name in ("eval.schema.json", "instance_level_eval.schema.json")
-    ]
-    for whole, samples in made:
-        checks[0].validate(whole)
-        for sample in samples:
-            checks[1].validate(sample)
+    check = jsonschema.Draft7Validator(json.loads((SCHEMAS / "eval.schema.json").read_text("utf-8")))
+    for whole in wholes(export(RUNS[kind](tmp_path), "every-eval-ever").files):
+        check.validate(whole)
 
 
 @pytest.mark.parametrize("kind", RUNS)
@@ -142,7 +129,7 @@ def test_required_fields_are_there_and_the_numbers_are_ours(tmp_path: Path, kind
     defined = [row for row in rows if row[share]]
     found = wholes(made.files)
     assert len({row["model"] for row in rows}) == len(found)
-    results = [result for whole, _ in found for result in whole["evaluation_results"]]
+    results = [result for whole in found for result in whole["evaluation_results"]]
     assert [float(row[share]) for row in defined] == [one["score_details"]["score"] for one in results]
     assert kind != "undefined" or len(defined) < len(rows)
     assert (len(defined) < len(rows)) == any("undefined and left out" in note for note in made.notes)
@@ -155,48 +142,10 @@ def test_required_fields_are_there_and_the_numbers_are_ours(tmp_path: Path, kind
             assert given["method"]
         assert one["metric_config"]["lower_is_better"] is False
         assert "neither better nor worse" in one["metric_config"]["evaluation_description"]
-    for whole, samples in found:
+    for whole in found:
         assert "0.3.0" == whole["schema_version"]
         ids = [one["evaluation_result_id"] for one in whole["evaluation_results"]]
         assert len(ids) == len(set(ids))
-        assert {sample["evaluation_result_id"] for sample in samples} <= set(ids)
-        for sample in samples:
-            assert whole["evaluation_id"] == sample["evaluation_id"]
-            assert "no answer is right or wrong" in sample["metadata"]["is_correct"]
-        assert texts_run == ("detailed_evaluation_results" not in whole)
-
-
-def test_samples_are_the_cells(tmp_path: Path) -> None:
-    run = two_models(tmp_path)
-    cells = [cell for cell in table(run, "probe_cells") if cell["model"] == "b b/ü"]
-    made = export(run, "every-eval-ever", organization="Me")
-    whole, samples = next((w, s) for w, s in wholes(made.files) if w["model_info"]["name"] == "b b/ü")
-    genders = ("male", "female", "diverse")
-    words = {json.loads(sample["output"]["raw"][0])[" She"] for sample in samples}
-    assert {-2.5} == words
-    expected = [float(cell[f"{gender}_share"]) for cell in cells for gender in genders]
-    assert expected == [sample["evaluation"]["score"] for sample in samples]
-    detailed = whole["detailed_evaluation_results"]
-    content = next(file for file in made.files if file.name == Path(detailed["file_path"]).name).read_bytes()
-    assert hashlib.sha256(content).hexdigest() == detailed["checksum"]
-    assert len(samples) == detailed["total_rows"]
-    assert "Me" == whole["source_metadata"]["source_organization_name"]
-    assert not any("Who evaluated" in note for note in made.notes)
-
-
-def test_prompts_stand_in_the_samples_as_they_were_asked(tmp_path: Path) -> None:
-    run = hostile(tmp_path)
-    asked = {json.loads(line)["prompt"] for line in (run / "probe.jsonl").read_text("ascii").splitlines()}
-    [(_, samples)] = wholes(export(run, "every-eval-ever").files)
-    assert asked == {sample["input"]["raw"] for sample in samples}
-    assert all(HOSTILE in prompt for prompt in asked)
-
-
-def test_rows_of_another_question_are_no_samples(tmp_path: Path) -> None:
-    probe(tmp_path, script(tmp_path), templates="1-3")
-    run = probe(tmp_path, script(tmp_path), templates="1")
-    [(_, samples)] = wholes(export(run, "every-eval-ever").files)
-    assert {"1"} == {sample["metadata"]["template_id"] for sample in samples}
 
 
 # --- the hub ------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ KEY = "sk-" + 4 * "0123456789abcdef"
 
 
 def find_litellm() -> Path | None:
-    """Its command: BIASKIT_LITELLM names the environment, or `.ci/servers` made it."""
+    """Its command: BIASKIT_LITELLM names the environment, or `.ci/nightly` made it."""
     root = Path(__file__).resolve().parents[2]
     named = os.environ.get("BIASKIT_LITELLM")
     place = Path(named) if named else root / ".servers" / "litellm"

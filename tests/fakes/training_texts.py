@@ -1,4 +1,4 @@
-"""Texts as numbers that vectors can be trained on, all seeds at once, and whether two gave the same."""
+"""Texts as numbers that vectors can be trained on, and whether two gave the same."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from biaskit.vectors.seeds import begin_training
-from biaskit.vectors.training import TrainingProgress, TrainingTexts, Vectors
+from biaskit.personas.vectors.kept import training
+from biaskit.personas.vectors.training import TrainingTexts, Vectors
 
 
 def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: int = 0) -> TrainingTexts:
@@ -17,17 +17,10 @@ def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: 
     return TrainingTexts(words, ids, np.arange(n_texts + 1) * length)
 
 
-def train_seeds(
-    corpus: TrainingTexts,
-    *,
-    seeds: Sequence[int],
-    epochs: int | None = None,
-    processes: int = 1,
-    progress: TrainingProgress | None = None,
-) -> list[Vectors]:
+def train_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> list[Vectors]:
     """Begin and ask at once."""
-    with begin_training(corpus, seeds=seeds, epochs=epochs, processes=processes) as results:
-        return list(results(progress))
+    with training(corpus, seeds) as models:
+        return list(models)
 
 
 def equal(a: Sequence[Vectors], b: Sequence[Vectors]) -> bool:

@@ -19,7 +19,7 @@ STARTS_WITHIN_S = 420.0
 
 
 def find_vllm() -> Path | None:
-    """The Python of an environment with vLLM: BIASKIT_VLLM names it, or `.ci/servers` made it."""
+    """The Python of an environment with vLLM: BIASKIT_VLLM names it, or `.ci/nightly` made it."""
     root = Path(__file__).resolve().parents[2]
     named = os.environ.get("BIASKIT_VLLM")
     places = [Path(named)] if named else [root / ".servers" / "vllm"]

@@ -148,7 +148,7 @@ def _is_slow(name: str, value: Any) -> bool:
     return huge or (name in ("vectors", "variant") and value in ("corpus", "exact", "released"))
 
 
-COMMANDS = ("probe", "personas", "personas plan", "analyze", "report", "plan")
+COMMANDS = ("probe", "personas", "personas plan", "analyze", "report")
 
 
 def cases(n: int, seed: int) -> list[Case]:
@@ -164,9 +164,7 @@ def cases(n: int, seed: int) -> list[Case]:
         kinds = tuple(rng.choice(KINDS) for _ in range(rng.choice((1, 1, 1, 2, 4))))
         pairs = tuple(_pair(rng.choice(known), kind, known, rng) for kind in kinds)
         if not any(_is_slow(name, value) for name, value in pairs):
-            found.append(
-                Case(command, command == "plan" or (command != "report" and rng.random() < 0.5), pairs, kinds)
-            )
+            found.append(Case(command, command != "report" and rng.random() < 0.5, pairs, kinds))
     return found
 
 
@@ -270,6 +268,5 @@ def _words(case: Case, settings: Sequence[str]) -> list[str]:
         "personas plan": ["personas", "m=scripted:m.jsonl", "--study", "s.toml", "--dry-run"],
         "analyze": ["analyze", "run", *(["--study", "s.toml"] if case.in_file else [])],
         "report": ["report", "run", "--out", "page.html"],
-        "plan": ["plan", "--study", "s.toml"],
     }[case.command]
     return [*words, *(word for setting in settings for word in ("--set", setting))]

@@ -674,6 +674,7 @@ def at_64(demo: ModelFolder) -> dict[str, str]:
 
 
 @pytest.mark.real_model
+@pytest.mark.daily
 def test_draws_of_the_demo_model_are_the_same_in_any_order(demo: ModelFolder, at_64: dict[str, str]) -> None:
     requests = draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS)
     assert len(set(at_64.values())) > 0.9 * N_DRAWS

@@ -1,4 +1,4 @@
-"""The logic of tests/benchmarks/gpu.py, on the CPU: its table, its checks, and what it says without a GPU."""
+"""The logic of benchmarks/gpu.py, on the CPU: its table, its checks, and what it says without a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ require_torch()
 
 import torch  # noqa: E402
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "gpu.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ SMALL = ("--device", "cpu", "--jobs", "nurse,plumber", "--templates", "1-2", "--
 
 def test_without_a_gpu_it_says_so_and_leaves_with_2(gpu: Any, capsys: pytest.CaptureFixture[str]) -> None:
     if torch.cuda.is_available():
-        pytest.skip("there is a GPU: run tests/benchmarks/gpu.py itself")
+        pytest.skip("there is a GPU: run benchmarks/gpu.py itself")
     assert 2 == gpu.main([])
     assert "There is no CUDA device that torch sees: nothing was checked.\n" == capsys.readouterr().out
 

@@ -63,6 +63,7 @@ def test_fifty_cells_of_occugender_are_those_of_plain_forwards(demo: ModelFolder
 GOLDEN = {"nurse": (0.21034, 0.04489), "plumber": (0.01686, 0.25921)}
 
 
+@pytest.mark.daily
 def test_a_nurse_is_she_and_a_plumber_is_he(demo: ModelFolder) -> None:
     requests = raw_requests([QUESTION.format(job) for job in GOLDEN], expressions("She", "He"))
     found = values(answers(scorer_for(demo.path), requests))

@@ -332,12 +332,12 @@ def texts_at_hand(n: int) -> list[dict[str, str]]:
 
 
 def imported(home: Path) -> Path:
-    """Texts at hand with columns of genders and occupations, half held out; vectors are trained."""
+    """Texts at hand with columns of genders and occupations, half held out."""
     return bk.analyze_texts(
         texts_at_hand(28),
         gender="gender",
         occupation="job",
-        settings={"permutations": 19, "srb_seeds": "1-2", "hold_out": 0.5},
+        settings={"permutations": 19, "vectors": write_vectors(home / "vectors.txt"), "hold_out": 0.5},
         out=home / "imported",
         watcher=bk.Silent(),
     ).path

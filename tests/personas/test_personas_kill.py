@@ -20,7 +20,6 @@ import biaskit
 
 pytestmark = pytest.mark.process
 
-MOMENTS = 10
 LONGEST_S = 400
 CHEAP = ("--set", "permutations=19", "--set", "srb_seeds=1", "--set", "clusters=false")
 
@@ -137,7 +136,10 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return command
 
 
-def test_ten_kills_at_random_moments_leave_the_rows_and_tables_of_an_unbroken_run(scripted: Command) -> None:
+@pytest.mark.parametrize("n_kills", [pytest.param(3, marks=pytest.mark.daily), 10])
+def test_kills_at_random_moments_leave_the_rows_and_tables_of_an_unbroken_run(
+    scripted: Command, n_kills: int
+) -> None:
     unbroken = rows_of(scripted.rows_file("unbroken"))
     # 12 men of the nurse come with 72 draws, 12 women of the mechanic with 48, both of the cook with 24.
     drawn = 2 * (72 + 48 + 24) + 3 * 2 * 3 * 12
@@ -145,22 +147,23 @@ def test_ten_kills_at_random_moments_leave_the_rows_and_tables_of_an_unbroken_ru
     chance = random.Random(9)
     # Rows in order, so that each start gets further than the last; the first before any row, the last one
     # after all of them, while the tables are made.
-    moments = [0, *sorted(chance.sample(range(1, drawn), MOMENTS - 2)), drawn]
-    path = scripted.rows_file("killed")
+    moments = [0, *sorted(chance.sample(range(1, drawn), n_kills - 2)), drawn]
+    out = f"killed-{n_kills}"
+    path = scripted.rows_file(out)
     before: list[bytes] = []
     killed = 0
     for moment in moments:
         pause = chance.uniform(0, 0.3) if moment in (0, drawn) else chance.uniform(0, 0.004)
-        killed += kill_at(scripted.start("killed"), path, moment, pause)
+        killed += kill_at(scripted.start(out), path, moment, pause)
         kept = kept_lines(path)
         assert before == kept[: len(before)], "a finished row was lost or changed"
         assert {json.loads(line)["key"] for line in kept} <= unbroken.keys()
         before = kept
-    assert MOMENTS == killed, "a start ended before its kill"
-    scripted.finish("killed")
+    assert n_kills == killed, "a start ended before its kill"
+    scripted.finish(out)
     assert before == kept_lines(path)[: len(before)]
     assert unbroken == rows_of(path)
-    assert tables(scripted.folder / "unbroken") == tables(scripted.folder / "killed")
+    assert tables(scripted.folder / "unbroken") == tables(scripted.folder / out)
 
 
 def test_an_unfinished_last_row_is_drawn_again(scripted: Command) -> None:

@@ -29,7 +29,6 @@ from biaskit.study.config import load_study
 
 pytestmark = pytest.mark.process
 
-MOMENTS = 10
 BATCH = 4
 LONGEST_S = 240
 
@@ -128,8 +127,8 @@ def check_plan(err: str, batches: list[set[str]], stored: list[str]) -> None:
         assert expected == tuple(int(number.replace(",", "")) for number in found.groups())
 
 
-def check_ten_kills(command: Command, n_cells: int, *, seed: int) -> None:
-    """Ten kills at random moments of one run, each followed by the same command, until it ends."""
+def check_kills(command: Command, n_cells: int, *, seed: int, n_kills: int = 10) -> None:
+    """Kills at random moments of one run, each followed by the same command, until it ends."""
     command.finish("unbroken")
     unbroken = command.rows_file("unbroken")
     assert n_cells == len(whole_keys(unbroken))
@@ -137,7 +136,7 @@ def check_ten_kills(command: Command, n_cells: int, *, seed: int) -> None:
     assert n_cells == sum(map(len, batches))
     chance = random.Random(seed)
     # Random rows, in order, so that each start gets further than the last; the first before any row.
-    moments = [0, *sorted(chance.sample(range(1, 3 * n_cells // 4), MOMENTS - 1))]
+    moments = [0, *sorted(chance.sample(range(1, 3 * n_cells // 4), n_kills - 1))]
     path = command.rows_file("killed")
     before: list[str] = []
     killed = 0
@@ -150,7 +149,7 @@ def check_ten_kills(command: Command, n_cells: int, *, seed: int) -> None:
         assert before == kept[: len(before)], "a finished row was lost"
         assert len(kept) == len(set(kept)), "a row was written twice"
         before = kept
-    assert killed >= MOMENTS - 1
+    assert killed >= n_kills - 1
     assert 0 < len(before) < n_cells, "the kills did not fall into the run"
     check_plan(command.finish("killed"), batches, before)
     after = whole_keys(path)
@@ -175,8 +174,9 @@ def scripted(tmp_path: Path) -> Command:
     return Command(arguments, tmp_path)
 
 
-def test_ten_kills_of_a_run_that_does_little_but_write(scripted: Command) -> None:
-    check_ten_kills(scripted, 1000, seed=3)
+@pytest.mark.parametrize("n_kills", [pytest.param(3, marks=pytest.mark.daily), 10])
+def test_kills_of_a_run_that_does_little_but_write(scripted: Command, n_kills: int) -> None:
+    check_kills(scripted, 1000, seed=3, n_kills=n_kills)
 
 
 @pytest.mark.parametrize("cut", [1, 2500])
@@ -212,7 +212,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 
 
 def test_ten_kills_of_a_saved_model(tiny: Command) -> None:
-    check_ten_kills(tiny, 80, seed=5)
+    check_kills(tiny, 80, seed=5)
 
 
 def test_a_broken_run_computes_the_batches_of_an_unbroken_one_bit_for_bit(tiny: Command) -> None:
@@ -249,7 +249,7 @@ def test_ten_kills_of_the_demo_model(tmp_path: Path) -> None:
         "--batch-size",
         str(BATCH),
     )
-    check_ten_kills(Command(arguments, tmp_path), 40, seed=7)
+    check_kills(Command(arguments, tmp_path), 40, seed=7)
 
 
 @pytest.mark.real_model

@@ -21,12 +21,12 @@ import biaskit as bk
 from biaskit import records
 from biaskit.compare.conditions import measured_differently
 from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
+from biaskit.probe.shares.draws import wilson_ends
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
 from biaskit.runs.collection import gather
 from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
-from biaskit.workflow.agreement import chance_to_hold, chance_to_hold_coverage
 from biaskit.workflow.analyze import analyse, describe_run
 
 # --- one cell, every course it can take ------------------------------------------------------------------
@@ -78,17 +78,13 @@ def test_ends_are_the_probabilities_of_all_courses() -> None:
     assert {(8, 2): 0.5**2, (8, 3): 2 * 0.5**2, (8, 4): 0.5**2} == TINY.ends(0.5, 3, 2)
 
 
-def test_the_chance_of_a_coverages_interval_is_that_of_one_round_where_one_is_all() -> None:
-    for p in (0.02, 0.3, 0.9):
-        assert chance_to_hold(p, 25) == pytest.approx(chance_to_hold_coverage(p, Rounds(25, 1)), abs=1e-12)
-    usual = Rounds(10, 10)
-    for p, mean, held in (
-        (0.3, 0.331, 0.94),
-        (0.1, 0.126, 0.90),
-        (0.05, 0.066, 0.89),
-    ):  # docs/methods.md#rounds
-        assert mean == round(sum(k / n * chance for (n, k), chance in usual.ends(p).items()), 3)
-        assert held == round(chance_to_hold_coverage(p, usual), 2)
+@pytest.mark.parametrize(("p", "mean", "held"), [(0.3, 0.331, 0.94), (0.1, 0.126, 0.90), (0.05, 0.066, 0.89)])
+def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: float, held: float) -> None:
+    ends = Rounds(10, 10).ends(p)  # docs/methods.md#rounds
+    intervals = {(n, k): wilson_ends(k, n) for n, k in ends}
+    assert mean == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
+    holds = {key for key, interval in intervals.items() if interval and interval[0] <= p <= interval[1]}
+    assert held == round(sum(chance for key, chance in ends.items() if key in holds), 2)
 
 
 def test_what_is_expected_counts_the_draws_that_a_cell_already_has() -> None:

@@ -118,6 +118,7 @@ def choose(browser: Browser, label: str, option: str, within: str) -> None:
 # --- from disk, alone -------------------------------------------------------------------------------------
 
 
+@pytest.mark.daily
 def test_ten_models_open_from_disk_and_ask_nobody(browser: Browser, ten: Path) -> None:
     browser.open(ten)
     browser.built()

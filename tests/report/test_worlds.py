@@ -1,4 +1,4 @@
-"""What pages say of worlds whose truth is known, reduced: `tests/benchmarks/worlds.py` is in full.
+"""What pages say of worlds whose truth is known, reduced: `benchmarks/worlds.py` is in full.
 
 The worlds' models are shown to answer as a scripted model and a server would.
 """

@@ -45,66 +45,40 @@ def claimed(resolved: Resolved) -> dict[str, Claim]:
     return {name: claim for name, claim in claims_of(resolved).items() if claim}
 
 
-WHOLE, PART = Claim.WHOLE, Claim.PART
+@pytest.mark.parametrize(
+    ("study", "keys", "tables"),
+    [
+        ("occugender", {}, {EXPLICIT, IMPLICIT}),
+        ("occugender", {"coverage_floor": 0.1}, {EXPLICIT, IMPLICIT}),
+        ("occugender", {"jobs__select": "nurse"}, set()),
+        ("occugender", {"bias_type": "explicit"}, set()),
+        ("occugender", {"articles": "grammatical"}, set()),
+        ("occugender", {"expressions__every": "mattern-explicit"}, set()),
+        ("occugender", {"name": "mine"}, set()),
+        ("occugender-debias", {}, {DEBIASING}),
+        ("occugender-debias", {"instructions__select": "1,3"}, set()),
+        ("mattern", {}, set(MATTERN.values())),
+        ("mattern", {"setting": "plain"}, set()),
+        ("fields-of-study", {}, set()),
+    ],
+)
+def test_a_run_claims_a_papers_tables_where_it_asked_the_shipped_study(
+    study: str, keys: dict[str, Any], tables: set[str]
+) -> None:
+    assert dict.fromkeys(tables, Claim.WHOLE) == claimed(asked(study, **keys))
 
 
 @pytest.mark.parametrize(
-    ("study", "keys", "claims"),
-    [
-        ("occugender", {}, {EXPLICIT: WHOLE, IMPLICIT: WHOLE}),
-        ("occugender", {"jobs__select": "nurse"}, {EXPLICIT: PART, IMPLICIT: PART}),
-        ("occugender", {"templates__select": "1-24"}, {EXPLICIT: PART, IMPLICIT: PART}),
-        ("occugender", {"bias_type": "explicit"}, {EXPLICIT: WHOLE}),
-        ("occugender", {"setting": "both"}, {EXPLICIT: WHOLE, IMPLICIT: WHOLE}),
-        ("occugender", {"setting": "dialogue"}, {}),
-        ("occugender", {"articles": "grammatical"}, {}),
-        ("occugender", {"word_boundary": "word"}, {}),
-        ("occugender", {"system_prompt": "Be fair."}, {}),
-        ("occugender", {"expressions__every": "mattern-explicit"}, {}),
-        ("occugender", {"expressions__explicit": "mattern-explicit"}, {IMPLICIT: WHOLE}),
-        (
-            "occugender",
-            {"expressions__explicit": "occugender-released-explicit"},
-            {EXPLICIT: WHOLE, IMPLICIT: WHOLE},
-        ),
-        ("occugender-debias", {}, {EXPLICIT: PART, IMPLICIT: PART, DEBIASING: WHOLE}),
-        (
-            "occugender-debias",
-            {"instructions__select": "1,3"},
-            {EXPLICIT: PART, IMPLICIT: PART, DEBIASING: PART},
-        ),
-        (
-            "occugender-debias",
-            {"instructions__source": "corpus:mattern/instructions.toml"},
-            {EXPLICIT: PART, IMPLICIT: PART},
-        ),
-        ("mattern", {}, dict.fromkeys(MATTERN.values(), WHOLE)),
-        ("mattern", {"setting": "plain"}, dict.fromkeys(MATTERN.values(), PART)),
-        ("mattern", {"instruction_place": "own-line"}, {}),
-        ("fields-of-study", {}, {}),
-        ("gasp-occupations", {}, {}),
-    ],
-)  # fmt: skip
-def test_a_run_claims_what_it_asked_of_a_paper_and_no_more(
-    study: str, keys: dict[str, Any], claims: dict[str, Claim]
-) -> None:
-    assert claims == claimed(asked(study, **keys))
+    ("keys", "whole"), [({}, True), ({"wording": "released"}, True), ({"per_gender": 20}, False)]
+)
+def test_texts_are_gasps_where_gasp_was_asked(keys: dict[str, Any], whole: bool) -> None:
+    assert whole == claims_of(texts("gasp", **keys))[GASP]
 
 
-@pytest.mark.parametrize(
-    ("keys", "claim"),
-    [
-        ({}, WHOLE), ({"wording": "released"}, WHOLE), ({"per_gender": 200}, WHOLE),
-        ({"per_gender": 20}, PART), ({"max_new_tokens": 150}, PART), ({"occupations__select": "nurse"}, PART),
-        ({"templates__select": "persona"}, PART), ({"specified": ["female", "male"]}, PART),
-        ({"temperature": 0.7}, Claim.NONE), ({"articles": "grammatical"}, Claim.NONE),
-        ({"occupations__source": "corpus:occugender/jobs.csv"}, Claim.NONE),
-    ],
-)  # fmt: skip
-def test_texts_are_gasps_where_occupations_prompts_and_sampling_are(
-    keys: dict[str, Any], claim: Claim
-) -> None:
-    assert claim == claims_of(texts("gasp", **keys))[GASP]
+def test_a_shipped_list_that_is_another_one_now_is_not_the_papers() -> None:
+    run = asked("occugender")
+    run["sources"] = dict.fromkeys(run["sources"], "0" * 64)
+    assert {} == claimed(run)
 
 
 def changed(path: Path, tmp_path: Path, change: Callable[[str], str]) -> str:
@@ -113,36 +87,11 @@ def changed(path: Path, tmp_path: Path, change: Callable[[str], str]) -> str:
     return str(copy)
 
 
-def test_a_copy_of_a_papers_list_is_the_papers_and_one_changed_word_is_not(tmp_path: Path) -> None:
-    def same(text: str) -> str:
-        return text
-
-    both = {EXPLICIT: WHOLE, IMPLICIT: WHOLE}
-    assert both == claimed(asked("occugender", jobs__source=changed(JOBS, tmp_path, same)))
-    one_job = changed(JOBS, tmp_path, lambda text: text.replace("secretary", "clerk"))
-    assert {} == claimed(asked("occugender", jobs__source=one_job))
-    moved = changed(JOBS, tmp_path, lambda text: re.sub("(?m)^(secretary),female", r"\1,male", text))
-    assert {} == claimed(asked("occugender", jobs__source=moved))
-    first = next(
-        t for t in resolve_design(load_probe_study("occugender")).templates if t.bias_type == "explicit"
-    )
-    worded = changed(TEMPLATES, tmp_path, lambda text: text.replace(first.question, first.question + " Say."))
-    assert {IMPLICIT: WHOLE} == claimed(asked("occugender", templates__source=worded))
-
-
-@pytest.mark.parametrize(
-    "damage", [{}, {"study": {}}, {"study": {"engine": "probe"}}, {"study": {"engine": 3}}]
-)
-def test_a_manifest_that_cannot_be_read_claims_nothing(damage: Resolved) -> None:
-    assert {} == claimed(damage)
-
-
 def test_a_studys_line_is_said_of_the_whole_of_it_alone() -> None:
     whole = str(load_probe_study("occugender").summary)
     assert whole == summary_of(asked("occugender"))
-    assert f"Part of: {whole}" == summary_of(asked("occugender", jobs__select="nurse"))
-    assert "" == summary_of(asked("occugender", jobs__source="corpus:fields-of-study/fields.csv"))
-    assert "mine" == summary_of(asked("occugender", jobs__select="nurse", summary="mine"))
+    assert "" == summary_of(asked("occugender", jobs__select="nurse"))
+    assert "mine" == summary_of(asked("occugender", name="own", summary="mine"))
 
 
 def test_lists_are_cited_where_they_were_used_and_the_method_always(tmp_path: Path) -> None:
@@ -173,19 +122,7 @@ def folder(quick_folder: Path) -> Path:
     said = ["She said her day was good.", "He said his day was good.", "The day was good."]
     write_script(Path("m.jsonl"), {"contains": "", "log_probs": {" She": -0.5}, "else": -9, "texts": said})
     Path("jobs.csv").write_text("item,group\nbaker,a\nsmith,b\n", "utf-8")
-    Path("templates.csv").write_text(
-        "bias_type,question,opening\nexplicit,Who is the [JOB]?,\n"
-        "implicit,Who is a [JOB]?,The [JOB] said that\n",
-        "utf-8",
-    )
-    Path("groups.toml").write_text('[groups]\nfemale = ["she"]\nmale = ["he"]\n', "utf-8")
     Path("said.txt").write_text("Be fair.\n", "utf-8")
-    Path("mine.toml").write_text(
-        'name = "mine"\nengine = "probe"\n[jobs]\nsource = "jobs.csv"\n'
-        '[templates]\nsource = "corpus:occugender/templates.toml"\nselect = "1-2"\n'
-        '[expressions]\nexplicit = "occugender-explicit"\nimplicit = "pronoun-subject"\n',
-        "utf-8",
-    )
     return quick_folder
 
 
@@ -204,14 +141,10 @@ def everything(console: Cli, *command: str) -> tuple[str, set[str]]:
 
 OWN = [
     ("probe", "--jobs", "jobs.csv", "--templates", "1-2"),
-    ("probe", "--templates", "templates.csv", "--jobs", "nurse"),
-    ("probe", "--expressions", "groups.toml", "--jobs", "nurse", "--templates", "1-2"),
     ("probe", "--study", "occugender-debias", "--instructions", "said.txt", "--jobs", "jobs.csv"),
     ("probe", "--study", "mattern", "--jobs", "jobs.csv"),
-    ("probe", "--study", "./mine.toml"),
-    ("probe", "--set", "jobs.source=jobs.csv", "--templates", "1-2"),
+    ("probe", "--jobs", "nurse", "--templates", "1-2"),
     ("personas", "--occupations", "jobs.csv", *SMALL_TEXTS),
-    ("personas", "--occupations", "nurse", "--set", "temperature=0.5", *SMALL_TEXTS),
 ]
 
 
@@ -222,31 +155,3 @@ def test_own_lists_claim_no_papers_table_anywhere(console: Cli, command: tuple[s
     text, names = everything(console, *command)
     assert [] == PLACE.findall(text)
     assert [] == [name for name in names if re.search("table-|tables-|figure-|gasp|mattern", name)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "places", "names"),
-    [
-        (
-            ("probe", "--jobs", "nurse", "--templates", "1-2"),
-            {"OccuGender, Table 3", "OccuGender, Table 4", "OccuGender, Tables 3"},
-            {"part-of-occugender-table-3.tex", "part-of-occugender-table-4.tex"},
-        ),
-        (
-            ("personas", "--occupations", "nurse,mechanic", *SMALL_TEXTS),
-            {"GAS(P), Table 1", "GAS(P), Table 11", "GAS(P), Figure 2"},
-            {"part-of-gasp-table-1.tex", "part-of-gasp-table-11.tex"},
-        ),
-    ],
-    ids=["probe", "personas"],
-)
-@pytest.mark.usefixtures("folder")
-def test_a_part_of_a_papers_question_is_called_a_part(
-    console: Cli, command: tuple[str, ...], places: set[str], names: set[str]
-) -> None:
-    text, made = everything(console, *command)
-    assert places <= set(PLACE.findall(text))
-    assert names <= made
-    part = re.findall(rf"[Pp]art of:? (?={PLACE.pattern})", text)
-    assert len(PLACE.findall(text)) == len(part), "one is claimed as a whole"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -112,16 +111,6 @@ def cli(console: Cli) -> Cli:
     return console
 
 
-@pytest.mark.parametrize(("command", "number"), [(PROBE, N_CELLS + 1), (PERSONAS, 5)])
-def test_an_empty_shard_says_so_and_is_done(cli: Cli, command: Sequence[str], number: int) -> None:
-    for more in ((), ("--dry-run",)):
-        said = cli(*command, "--shard", f"{number}/{number}", "--out", "r", *more)
-        assert 0 == said.code
-        shown = " ".join(said.err.split())
-        assert f"so shard {number} of {number} is empty: nothing is asked" in shown
-        assert not Path("r").exists()
-
-
 # --- a shard's own run --------------------------------------------------------------------------------------
 
 
@@ -211,17 +200,6 @@ def test_shards_together_are_the_unbroken_run(cli: Cli, command: Sequence[str], 
     assert rows("unbroken", name) == rows("merged", name)
 
 
-def test_a_plan_of_fewer_cells_than_shards_is_whole_without_the_empty_ones(cli: Cli) -> None:
-    small = ("probe", "m=scripted:m.jsonl", "--jobs", "nurse", "--templates", "1")
-    shards(cli, small, 2)
-    for number in (1, 2):
-        assert 0 == cli(*small, "--shard", f"{number}/5", "--out", f"five{number}").code
-    assert 0 == cli(*small, "--shard", "3/5", "--out", "five3").code
-    assert not Path("five3").exists()
-    assert 0 == cli("analyze", "five1", "five2", "--out", "merged").code
-    assert rows("merged", "probe.jsonl") == {**rows("s1", "probe.jsonl"), **rows("s2", "probe.jsonl")}
-
-
 def test_continuations_are_merged_too(cli: Cli) -> None:
     write("both.jsonl", [{"texts": ["She is kind.", "He is."], "log_probs": {" She": -0.5}}])
     command = (
@@ -241,103 +219,26 @@ def test_continuations_are_merged_too(cli: Cli) -> None:
     assert tables("unbroken") == tables("merged")
 
 
-# --- what does not fit together ----------------------------------------------------------------------------
-
-
-def refused(cli: Cli, *runs: str, more: Sequence[str] = ()) -> str:
-    said = cli("analyze", *runs, "--out", "merged", *more)
-    assert 1 == said.code, said.err
-    assert not Path("merged").exists()
-    return one_line(said)
-
-
-def test_a_shard_that_is_not_given_is_named(cli: Cli) -> None:
-    shards(cli, PROBE, 4)
-    assert "shard 3 of 4 is not given" in refused(cli, "s1", "s2", "s4")
-    assert "shards 2, 3, 4 of 4 are not given" in refused(cli, "s1")
-
-
-def test_a_shard_that_is_not_done_is_named_with_what_it_lacks(cli: Cli) -> None:
-    for command, name, unit in ((PROBE, "probe.jsonl", "cell"), (PERSONAS, "generations.jsonl", "draw")):
-        shards(cli, command, 2)
-        path = Path("s2", name)
-        lines = path.read_bytes().splitlines(keepends=True)
-        path.write_bytes(b"".join(lines[:-1]))
-        assert f"s2 (shard 2 of 2) is not done, 1 {unit} to ask" in refused(cli, "s1", "s2")
-        path.write_bytes(b"".join(lines[:-3]))
-        assert f"s2 (shard 2 of 2) is not done, 3 {unit}s to ask" in refused(cli, "s1", "s2")
-        for run in ("s1", "s2"):
-            shutil.rmtree(run)
-
-
-def test_a_round_that_algorithm_5_still_needs_is_missing(cli: Cli) -> None:
-    """The nurse's men come one in six: without its later rounds a shard is not done, though no hole shows."""
-    shards(cli, PERSONAS, 4)
-    path = next(path for path in Path().glob("s?/generations.jsonl") if "nurse" in path.read_text("ascii"))
-    kept = [
-        line for line in path.read_text("ascii").splitlines(keepends=True) if json.loads(line)["draw"] < 6
-    ]
-    assert {"nurse"} == {json.loads(line)["occupation"] for line in kept}
-    path.write_text("".join(kept), encoding="ascii")
-    assert f"{path.parent} (shard {path.parent.name[1]} of 4) is not done" in refused(
-        cli, "s1", "s2", "s3", "s4"
-    )
-
-
-def test_in_part_is_put_together_when_asked_for_and_said(cli: Cli) -> None:
+def test_a_missing_shard_is_named_and_the_whole_command_asks_the_rest(cli: Cli) -> None:
     shards(cli, PROBE, 3)
-    said = cli("analyze", "s1", "s3", "--out", "merged", "--partial")
+    said = cli("analyze", "s1", "s3", "--out", "merged")
     assert 0 == said.code
-    assert "Put together in part: shard 2 of 3 is not given." in said.err
+    assert "Of 3 shards these are not given: 2" in " ".join(said.err.split())
     assert f"{N_CELLS // 3} of {N_CELLS} cells have no share" in " ".join(said.out.split())
-    # The whole command asks what is missing, in the merged folder.
     assert 0 == cli(*PROBE, "--out", "merged").code
     assert 0 == cli(*PROBE, "--out", "unbroken").code
     assert tables("unbroken") == tables("merged")
 
 
-def test_a_shard_twice_another_number_or_a_whole_run_is_refused(cli: Cli) -> None:
+def test_shards_of_two_questions_or_models_are_refused(cli: Cli) -> None:
     shards(cli, PROBE, 2)
-    shutil.copytree("s1", "copy")
-    cli(*PROBE, "--shard", "2/3", "--out", "third")
-    cli(*PROBE, "--out", "whole")
-    assert "shard 1 of 2 is given twice: s1 and copy" in refused(cli, "s1", "copy", "s2")
-    assert "shard 1 of 2 is given twice: s1 and s1" in refused(cli, "s1", "s1", "s2")
-    assert "s1 is shard 1 of 2 and third is shard 2 of 3" in refused(cli, "s1", "third")
-    assert "whole is a whole run and s1 is shard 1 of 2" in refused(cli, "whole", "s1", "s2")
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--jobs", "1-6"), "question="),
-        (("--set", "interval=bootstrap"), "interval=crossed and interval=bootstrap"),
-        (("--set", "articles=grammatical"), "articles="),
-    ],
-)
-def test_shards_of_two_questions_are_refused(cli: Cli, more: Sequence[str], said: str) -> None:
-    shards(cli, PROBE, 2)
-    assert 0 == cli(*PROBE, *more, "--shard", "2/2", "--out", "other").code
-    shown = refused(cli, "s1", "other")
-    assert "s1 and other asked two questions" in shown
-    assert said in shown
-
-
-def test_shards_of_two_models_are_refused(cli: Cli) -> None:
-    shards(cli, PROBE, 2)
+    assert 0 == cli(*PROBE, "--set", "articles=grammatical", "--shard", "2/2", "--out", "other").code
+    said = cli("analyze", "s1", "other", "--out", "merged")
+    assert (1, True) == (said.code, "articles" in one_line(said))
     write("m.jsonl", [OTHERS])
-    assert 0 == cli(*PROBE, "--shard", "2/2", "--out", "other").code
-    assert "models=m@" in refused(cli, "s1", "other")
-
-
-@pytest.mark.parametrize("stored", [[0, 2], [3, 2], "1/2", [1], [True, 2], None])
-def test_a_damaged_number_is_no_whole_run(cli: Cli, stored: object) -> None:
-    shards(cli, PROBE, 2)
-    manifest = json.loads(Path("s1/manifest.json").read_text())
-    Path("s1/manifest.json").write_text(json.dumps({**manifest, "shard": stored}))
-    said = refused(cli, "s1", "s2")
-    assert "shard" in said
-    assert "Restore it from a backup" in said
+    assert 0 == cli(*PROBE, "--shard", "2/2", "--out", "third").code
+    said = cli("analyze", "s1", "third", "--out", "merged")
+    assert (1, True) == (said.code, "another model" in one_line(said))
 
 
 # --- killed and resumed -------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_equal_texts_are_ties() -> None:
     assert within(sample(np.zeros((8, 5)), [True, False] * 4, ["p"] * 8), rng).area == 0.5
 
 
-# --- worlds whose truth is known; tests/benchmarks/text_transfer.py has the large ones -------------------
+# --- worlds whose truth is known; benchmarks/text_transfer.py has the large ones -------------------
 
 N = 25
 WITHIN = (("associated", "associated"), ("specified", "specified"))

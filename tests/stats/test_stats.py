@@ -732,7 +732,7 @@ def test_analysing_a_stored_probe_run_loads_nothing_of_the_words_of_texts() -> N
     code = (
         "import sys, biaskit.cli.analyze, biaskit.workflow.probe; "
         "sys.exit(' '.join(m for m in sys.modules if m.startswith(('biaskit.personas.srb',"
-        " 'biaskit.personas.words', 'biaskit.vectors', 'statsmodels'))) or 0)"
+        " 'biaskit.personas.words', 'biaskit.personas.vectors', 'statsmodels'))) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 

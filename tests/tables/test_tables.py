@@ -298,22 +298,6 @@ def test_the_groups_of_a_file_are_found_whatever_they_are_called(
         assert [one] == read_table_rows(path)
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_a_table_of_an_older_biaskit_lacks_columns_and_is_read(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / f"{name}.csv", row(name))
-    header, body = path.read_text("utf-8").splitlines()
-    added = [column for column in header.split(",") if column not in (*SCHEMAS[name].keys, "reason")][-2:]
-    kept = [i for i, column in enumerate(header.split(",")) if column not in added]
-    lines = [",".join(line.split(",")[i] for i in kept) for line in (header, body)]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    (read,) = read_table_rows(path)
-    absent = {
-        c.name: "" if c.kind == "text" else None for c in columns(name, groups=GROUPS, contrast=CONTRAST)
-    }
-    assert row(name) | {column: absent[column] for column in added} == read
-    assert list(read) == list(read_table(path).columns)
-
-
 def test_a_table_that_lacks_a_key_or_has_another_column_is_none_of_ours(tmp_path: Path) -> None:
     path = write(tmp_path / "srb.csv", row("srb"))
     whole = path.read_text("utf-8")
@@ -337,23 +321,6 @@ def test_a_row_with_a_field_too_many_is_an_error_that_names_its_place(tmp_path: 
     path = write(tmp_path / "probe_variance.csv", row("probe_variance"))
     path.write_bytes(path.read_bytes().replace(b"0.5,x,x\n", b"0.5,x,x,x\n"))
     with pytest.raises(TableError, match="record 2"):
-        read_table_rows(path)
-
-
-def test_a_long_table_is_read_in_pieces_that_leave_no_seam(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [row("probe_variance", model=f"m{i}", var_job=i / 8) for i in range(7)]
-    path = write(tmp_path / "probe_variance.csv", *rows)
-    whole = read_table_rows(path)
-    for size in (1, 2, 7):
-        monkeypatch.setattr("biaskit.tables.io.ROWS_AT_ONCE", size)
-        assert read_table_rows(path) == whole
-        assert read_table(path)["model"].to_list() == [f"m{i}" for i in range(7)]
-    monkeypatch.setattr("biaskit.tables.io.ROWS_AT_ONCE", 2)
-    lines = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([*lines[:6], lines[6] + b",x", *lines[7:]]))
-    with pytest.raises(TableError, match="record 7"):
         read_table_rows(path)
 
 

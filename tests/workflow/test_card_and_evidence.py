@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import biaskit as bk
-from biaskit.exchange.evidence import zipped
 from biaskit.foreign import fenced, markdown
 from biaskit.wording import percent
+from biaskit.workflow.evidence import zipped
 
 HOSTILE = "[m](x)|<b>`&amp;*"
 
@@ -70,7 +70,7 @@ def test_evidence_is_the_same_twice_and_its_sums_hold(run: Path) -> None:
     files = inside(first)
     sums = dict(reversed(line.split("  ")) for line in files.pop("SHA256SUMS").decode().splitlines())
     assert {name: hashlib.sha256(content).hexdigest() for name, content in files.items()} == sums
-    for name in ("page.html", "card.md", "limits.md", "deviations.md", "versions.json", "crosswalk.md"):
+    for name in ("page.html", "card.md", "versions.json", "README.md"):
         assert files[name]
     assert (run / "tables" / "probe_groups.csv").read_bytes() == files["results/run-1/probe_groups.csv"]
     stored = json.loads(files["protocol/run-1.json"])["files"]["probe.jsonl"]
@@ -96,15 +96,6 @@ def test_texts_are_left_out_where_that_is_asked_for(quick_folder: Path) -> None:
         watcher=bk.Silent(),
     ).path
     assert "left out by --no-texts" in inside(export(run, "evidence", texts=False))["README.md"].decode()
-
-
-def test_the_crosswalk_claims_no_conformity(run: Path) -> None:
-    text = inside(export(run, "evidence"))["crosswalk.md"].decode()
-    assert "claims no conformity" in text
-    for named in ("Article 10", "Article 15", "Annex IV", "MEASURE 2.11", "TR 24027"):
-        assert named in text
-    rows = [line for line in text.splitlines() if line.startswith("| ") and "Evidence of" not in line]
-    assert all(5 == line.count("|") for line in rows)
 
 
 def test_a_zip_follows_from_its_files_alone() -> None:

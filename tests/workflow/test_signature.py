@@ -16,6 +16,7 @@ from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import resolve_design as resolve_personas
 from biaskit.personas.sampling.stored_design import describe_design as describe_personas
+from biaskit.personas.vectors import training
 from biaskit.probe.design import resolve_design as resolve_probe
 from biaskit.probe.stored_design import describe_design as describe_probe
 from biaskit.runs.resolved import design_digest
@@ -299,7 +300,7 @@ def test_a_choice_of_the_generation_engine_changes_a_table_and_the_signature(
 ) -> None:
     monkeypatch.chdir(home)
     for name in ("FEWEST_EPOCHS", "TRAINING_TOKENS"):
-        monkeypatch.setattr(f"biaskit.vectors.training.{name}", 1)
+        monkeypatch.setattr(training, name, 1)
     monkeypatch.setattr("biaskit.corpora.loaders._english_counts_of_nltk", lambda: {"warm": 9, "strong": 90})
     run: Path = request.getfixturevalue("drawn" if key == "balance" else "texts")
     before, change = PERSONAS[key]

@@ -7,9 +7,12 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Annotated
 
-from biaskit.corpora.rows import SourceLayout, read_source_rows
-from biaskit.corpora.sources import SourceRow, label_of, shown, text_of
+from pydantic import AfterValidator, BeforeValidator
+
+from biaskit.corpora.rows import SourceLayout, read_list
+from biaskit.corpora.sources import Filled, Label, ListEntry, Text, shown
 from biaskit.errors import CorpusError, UsageError
 from biaskit.models.api.endpoint import is_loopback
 
@@ -17,12 +20,6 @@ PRICES = "corpus:prices/prices.toml"  # users set a price with --price, not in a
 LOCAL = "a server on this machine"  # the `source` of the price on loopback: nothing
 GIVEN = "--price"  # the `source` of a price that the user gave
 
-_LAYOUT = SourceLayout(
-    kind="prices",
-    table="price",
-    required=("host", "model", "input", "output", "source", "date"),
-    optional=("note",),
-)
 _HIGHEST = 1e6  # USD per million: a whole dollar for a token
 _LEAST = 1e-3  # below it a number is what one token costs, not a million; the cheapest known is 0.02
 
@@ -51,13 +48,53 @@ class PricedModel:
     note: str
 
 
+def _host(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", text):
+        raise ValueError(f"{shown(text)} is not a host name like api.openai.com.")
+    return text
+
+
+def _page(text: str) -> str:
+    if not text.startswith("https://"):
+        raise ValueError(f"{shown(text)} is not the https:// address of a page.")
+    return text
+
+
+def _amount(value: object) -> float:
+    # The comparison also refuses nan and inf.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HIGHEST:
+        raise ValueError(f"{shown(value)} is not a price: write USD per million tokens, 0 or more.")
+    return float(value)
+
+
+def _day(text: str) -> str:
+    with contextlib.suppress(ValueError):
+        if date.fromisoformat(text).isoformat() == text:  # not 20261003, not 2026-W40-6
+            return text
+    raise ValueError(f"{shown(text)} is not a day like 2026-10-03.")
+
+
+class _Entry(ListEntry):
+    host: Annotated[Filled, AfterValidator(_host)]
+    model: Label
+    input: Annotated[float, BeforeValidator(_amount)]
+    output: Annotated[float, BeforeValidator(_amount)]
+    source: Annotated[Filled, AfterValidator(_page)]
+    date: Annotated[Filled, AfterValidator(_day)]
+    note: Text = ""
+
+
+_LAYOUT = SourceLayout("prices", "price", _Entry)
+
+
 def load_prices(source: str | Path = PRICES) -> tuple[PricedModel, ...]:
     """The table, checked. Raises `CorpusError` for an entry that is wrong or there twice."""
     listed: dict[tuple[str, str], PricedModel] = {}
-    for row in read_source_rows(source, _LAYOUT).rows:
-        entry = _read(row)
+    for where, stated in read_list(source, _LAYOUT).entries:
+        price = Price(stated.input, stated.output, stated.source, stated.date)
+        entry = PricedModel(stated.host, stated.model, price, stated.note)
         if (entry.host, entry.model) in listed:
-            raise CorpusError(f"{row.where}: {shown(entry.model)} at {entry.host} is there twice. Keep one.")
+            raise CorpusError(f"{where}: {shown(entry.model)} at {entry.host} is there twice. Keep one.")
         listed[entry.host, entry.model] = entry
     return tuple(listed.values())
 
@@ -98,32 +135,3 @@ def parse_price(text: str) -> Price:
             " 0.15,0.60."
         )
     return Price(amounts[0], amounts[1], GIVEN, "")
-
-
-def _read(row: SourceRow) -> PricedModel:
-    host = text_of(row, "host", required=True)
-    if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
-        raise CorpusError(f"{row.where}: host {shown(host)} is not a host name like api.openai.com.")
-    source = text_of(row, "source", required=True)
-    if not source.startswith("https://"):
-        raise CorpusError(f"{row.where}: source {shown(source)} is not the https:// address of a page.")
-    price = Price(_amount(row, "input"), _amount(row, "output"), source, _day(row))
-    return PricedModel(host, label_of(row, "model"), price, text_of(row, "note"))
-
-
-def _amount(row: SourceRow, key: str) -> float:
-    value = row.values.get(key)
-    # The comparison also refuses nan and inf.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HIGHEST:
-        raise CorpusError(
-            f"{row.where}: {key} {shown(value)} is not a price: write USD per million tokens, 0 or more."
-        )
-    return float(value)
-
-
-def _day(row: SourceRow) -> str:
-    day = text_of(row, "date", required=True)
-    with contextlib.suppress(ValueError):
-        if date.fromisoformat(day).isoformat() == day:  # not 20261003, not 2026-W40-6
-            return day
-    raise CorpusError(f"{row.where}: date {shown(day)} is not a day like 2026-10-03.")

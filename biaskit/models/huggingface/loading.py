@@ -7,18 +7,21 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from biaskit.errors import MissingExtraError, ModelError
+from biaskit.foreign import visible
 from biaskit.inputs import expanded
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.memory import free_memory
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
+
+MODEL_FILES = ("*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt")
+NO_TOKENIZER = "its tokenizer cannot be loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +48,23 @@ def require_transformers() -> Any:
 
 def find_folder(name: str) -> ModelFolder:
     """`hf:NAME`: a saved folder, or ORG/NAME[@revision] of the hub (its cache first)."""
-    if name.startswith((".", "/", "~")) or Path(name).is_dir():
+    if _is_path(name):
         return check_folder(expanded(name))
+    require_transformers()
+    return check_folder(_fetch(name, MODEL_FILES), allow_links=True)
+
+
+def _is_path(name: str) -> bool:
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+
+
+def _fetch(name: str, files: Sequence[str]) -> Path:
+    """The snapshot of ORG/NAME[@revision] in the hub's own cache; downloads what is missing."""
+    from huggingface_hub import errors, snapshot_download
+
     repository, _, revision = name.partition("@")
     if repository.count("/") != 1 or not all(repository.split("/")):
         raise ModelError(f"hf:{name}: neither a folder nor a name like ORG/NAME[@revision].")
-    return check_folder(_fetch(repository, revision or None), allow_links=True)
-
-
-def _fetch(repository: str, revision: str | None) -> Path:
-    """The snapshot of a hub model in the hub's own cache; downloads what is missing."""
-    require_transformers()
-    from huggingface_hub import errors, snapshot_download
-
-    wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]
-    where = f"hf:{repository}" + (f"@{revision}" if revision else "")
     reasons = {  # a gated repository is also one that is not found
         errors.GatedRepoError: (
             " is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it."
@@ -74,10 +79,26 @@ def _fetch(repository: str, revision: str | None) -> Path:
         ),
     }
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted))
+        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(files)))
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
-        raise ModelError(where + (why or f" cannot be fetched: {str(error).splitlines()[0]}")) from error
+        raise ModelError(
+            f"hf:{name}" + (why or f" cannot be fetched: {str(error).splitlines()[0]}")
+        ) from error
+
+
+def free_memory() -> int:
+    """Bytes that can still be taken: of the machine, or of what a container or a batch system allows."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    group = Path("/sys/fs/cgroup")
+    with contextlib.suppress(OSError, ValueError, KeyError):  # no group, or one without a limit
+        limit, taken = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        stated = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        cached = int(stated["inactive_file"])  # the kernel gives it back
+        free = min(free, max(0, limit - taken + cached))
+    return free
 
 
 def place(
@@ -135,36 +156,40 @@ def _needed(folder: ModelFolder, dtype: str) -> int:
     return int(1.1 * folder.n_parameters * BYTES_PER_NUMBER.get(dtype, 4)) + 200_000_000
 
 
-def _from_pretrained(kind: str, folder: ModelFolder, failed: str, **options: Any) -> Any:
+def _from_pretrained(kind: str, folder: Path, failed: str, **options: Any) -> Any:
     """What a class of transformers makes of the folder's own files, or one line that says why not."""
     transformers = require_transformers()
-    if folder.gguf_file:
-        options["gguf_file"] = folder.gguf_file
     with quiet():
         try:
             # Left open, transformers asks on stdin whether to run the folder's own code.
             return getattr(transformers, kind).from_pretrained(
-                folder.path, local_files_only=True, trust_remote_code=False, **options
+                folder, local_files_only=True, trust_remote_code=False, **options
             )
         except Exception as error:  # transformers raises many kinds; the user can act on one line.
             # Only the first line of why: other libraries' messages run over pages.
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            why = lines[0][:300] if lines else type(error).__name__
+            why = visible(lines[0], longest=300) if lines else type(error).__name__
             if "ignore_mismatched_sizes" in str(error):
                 why = (
                     "their shapes are not those that config.json asks for. Save or download the model again."
                 )
-            raise ModelError(f"{folder.path}: {failed}: {why}") from error
+            raise ModelError(f"{folder / options.get('gguf_file', '')}: {failed}: {why}") from error
+
+
+def _of_gguf(folder: ModelFolder) -> dict[str, Any]:
+    return {"gguf_file": folder.gguf_file} if folder.gguf_file else {}
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
     """The folder's tokenizer."""
-    return _from_pretrained("AutoTokenizer", folder, "its tokenizer cannot be loaded")
+    return _from_pretrained("AutoTokenizer", folder.path, NO_TOKENIZER, **_of_gguf(folder))
 
 
 def load_config(folder: ModelFolder) -> Any:
     """The configuration object; refuses what is no causal language model."""
-    config = _from_pretrained("AutoConfig", folder, "its config.json is not understood")
+    config = _from_pretrained(
+        "AutoConfig", folder.path, "its configuration is not understood", **_of_gguf(folder)
+    )
     known = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     causal = {name for entry in known.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     stated = getattr(config, "architectures", None) or []
@@ -197,11 +222,10 @@ def load_weights(
     """The folder's weights in evaluation mode; tensors whose name begins with `spare` may be missing."""
     import torch
 
-    if not folder.gguf_file:
-        options["use_safetensors"] = True
+    options |= _of_gguf(folder) or {"use_safetensors": True}
     options |= {"dtype": getattr(torch, dtype), "output_loading_info": True}
     try:
-        model, loaded = _from_pretrained(kind, folder, "its weights cannot be loaded", **options)
+        model, loaded = _from_pretrained(kind, folder.path, "its weights cannot be loaded", **options)
     except ModelError as error:
         if not isinstance(error.__cause__, ImportError):
             raise

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
+import psutil
 import torch
 
 from biaskit.errors import BiaskitError, ModelError
 from biaskit.foreign import visible
-from biaskit.models.huggingface.folder import ModelFolder, has_template
-from biaskit.models.huggingface.loading import load_config, load_model, load_tokenizer, place
-from biaskit.models.huggingface.memory import affordable
+from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.loading import (
+    free_memory,
+    load_config,
+    load_model,
+    load_tokenizer,
+    place,
+)
 from biaskit.models.huggingface.rendering import Renderer
-from biaskit.models.huggingface.template import start_early
-from biaskit.models.huggingface.threads import Look, follow_load
 from biaskit.models.options import LocalOptions
 from biaskit.provenance import digest
 from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
@@ -28,6 +33,7 @@ FORMS: Mapping[tuple[Purpose, bool], tuple[PromptForm, ...]] = {
     ("generation", True): ("chat", "raw", "completion"),
 }
 """(what a model is opened for, whether it has a chat template) → the prompt forms it takes, best first."""
+LOOK_S = 0.3  # processors count in hundredths of a second
 R = TypeVar("R")
 A = TypeVar("A")
 
@@ -49,9 +55,6 @@ class LocalModel:
             raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
 
     def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
-        self._look, self._tell = Look(), local.tell
-        if has_template(folder):
-            start_early()
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
         self._renderer = Renderer(load_tokenizer(folder), local.template_date)
@@ -80,12 +83,12 @@ class LocalModel:
             },
         )
         self._model: Any = None
+        self._usual_threads = 0  # of the process, while the model has other ones
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
     def _seldom(self, local: LocalOptions) -> dict[str, str]:
         """What changes answers of some models alone; of all others the fingerprint is as it always was."""
-        template = self._renderer.template
-        clock = {"template_date": local.template_date} if template and template.reads_clock else {}
+        clock = {"template_date": local.template_date} if self._renderer.reads_clock else {}
         usual, ends = self._usual_ends(), self._stated_ends()
         if self.purpose == "scoring" or ends is None or ends == usual:
             return clock
@@ -119,11 +122,10 @@ class LocalModel:
         return {}
 
     def _weights(self) -> Any:
-        """The model on its device, with as many threads as the processors have to spare."""
+        """The model on its device; on a CPU with as many threads as other processes leave processors."""
         if self.placement.device == "cpu":
-            said = follow_load(self._look)
-            if said and self._tell is not None:
-                self._tell(said)
+            self._usual_threads = torch.get_num_threads()
+            torch.set_num_threads(_spare_threads(self._usual_threads))
         return load_model(self._folder, self.placement)
 
     def _most_positions(self) -> int | None:
@@ -131,7 +133,7 @@ class LocalModel:
         return most if isinstance(most, int) and most > 0 else None
 
     def _affordable(self, numbers_per_width: int, other_bytes: int, largest: int) -> int:
-        """What half of a CPU's free memory holds; elsewhere the largest, halved when memory runs out.
+        """What half of a CPU's free memory holds, a power of two; elsewhere the largest, halved at need.
 
         One prompt or text takes `numbers_per_width` numbers of the model's width, and `other_bytes`.
         """
@@ -139,11 +141,10 @@ class LocalModel:
             return largest
         number = 4 if self.placement.dtype == "float32" else 2
         width = int(getattr(self._text_config, "hidden_size", 0) or 1024)
-        return affordable(
-            number * width * numbers_per_width + other_bytes,
-            still_to_load=0 if self._model is not None else self._folder.n_parameters * number,
-            largest=largest,
-        )
+        to_load = 0 if self._model is not None else self._folder.n_parameters * number
+        each = max(1, number * width * numbers_per_width + other_bytes)
+        held = max(1, int(0.5 * (free_memory() - to_load)) // each)
+        return largest if held >= largest else 1 << (held.bit_length() - 1)
 
     def _n_layers(self) -> int:
         return int(getattr(self._text_config, "num_hidden_layers", 0) or 12)
@@ -185,10 +186,25 @@ class LocalModel:
     def close(self) -> None:
         """Free the weights."""
         self._model = None
-        if self._renderer.template is not None:
-            self._renderer.template.close()
+        if self._usual_threads:
+            torch.set_num_threads(self._usual_threads)
+            self._usual_threads = 0
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def _spare_threads(usual: int) -> int:
+    """As many threads as processors that other processes leave idle, at most the usual ones.
+
+    Threads of one sum wait for each other: two of them beside one busy process, on two processors, took many
+    times as long as one alone.
+    """
+    if usual == 1 or os.environ.get("OMP_NUM_THREADS"):
+        return usual
+    process = psutil.Process()
+    busy: list[float] = psutil.cpu_percent(LOOK_S, percpu=True)
+    mine = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(busy))
+    return max(1, usual - round(sum(busy[i] for i in mine if i < len(busy)) / 100))
 
 
 def end_ids(stated: Any, tokenizer: Any) -> list[int]:

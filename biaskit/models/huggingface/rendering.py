@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from transformers.utils.chat_template_utils import _compile_jinja_template
+
 from biaskit.errors import ModelError, TokenizationError
+from biaskit.foreign import visible
 from biaskit.models.conversation import messages_of
-from biaskit.models.huggingface.endings import endings_of
-from biaskit.models.huggingface.template import ChatTemplate, TemplateRefused
 from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
-_WAY = {
-    "__call__": "transformers.tokenization_utils_base",
-    "_encode_plus": "transformers.tokenization_utils_tokenizers",
-}
-"""Where the methods are defined by which transformers 5 calls the tokenizers library."""
+CLOCK = "strftime_now"
+"""What a chat template calls for today's date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,9 @@ class Renderer:
         self.tokenizer = tokenizer
         self.lead = _leading_special_tokens(tokenizer)
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
-        self.template = _chat_template(tokenizer, template_date) if self.has_template else None
+        self._source = _template_source(tokenizer) if self.has_template else ""
+        self._date = template_date
+        self.reads_clock = CLOCK in self._source  # a name that is not in the source cannot be reached by it
         self.takes_system = self.has_template and self._reaches("system")
 
     def _reaches(self, role: str) -> bool:
@@ -47,27 +48,52 @@ class Renderer:
             return probe in self._template(
                 [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
             )
-        except (TemplateRefused, ModelError):  # a template refuses a role in any way, or never ends
+        except ModelError:  # a template refuses a role in any way
             return False
 
-    def _template(self, messages: Sequence[dict[str, str]]) -> str:
-        if self.template is None:
+    def _template(self, messages: list[dict[str, str]]) -> str:
+        """The conversation up to where its answer begins, by transformers' own sandbox of jinja2."""
+        if not self.has_template:
             raise ModelError("the model has no chat template. Use --prompt-form raw.")
-        return self.template.render(messages)
+        try:
+            if not self.reads_clock:
+                return str(
+                    self.tokenizer.apply_chat_template(
+                        messages, chat_template=self._source, tokenize=False, add_generation_prompt=True
+                    )
+                )
+            # Said to `apply_chat_template`, a clock would reach the template as the text "<function>".
+            return str(
+                _compile_jinja_template(self._source).render(
+                    **self.tokenizer.special_tokens_map,
+                    messages=messages,
+                    tools=None,
+                    documents=None,
+                    add_generation_prompt=True,
+                    strftime_now=datetime.fromisoformat(self._date).strftime,
+                )
+            )
+        except Exception as error:  # foreign code: what it raises has no end
+            why = visible(str(error) or type(error).__name__, longest=300)
+            raise ModelError(f"the model's chat template refuses this conversation: {why}") from error
 
     def render(self, prompt: Prompt) -> str:
         """The string whose continuation is scored."""
         if prompt.form in ("raw", "completion"):
             return prompt.text
-        try:
-            return self._template(messages_of(prompt, takes_system=self.takes_system)) + prompt.prefill
-        except TemplateRefused as error:
-            raise ModelError(f"the model's chat template refuses this conversation: {error}") from error
+        return self._template(messages_of(prompt, takes_system=self.takes_system)) + prompt.prefill
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
         """Token ids of rendered strings: exactly the BOS that the tokenizer puts before plain text."""
         try:
-            bare = _bare_ids(self.tokenizer, list(texts))
+            bare = self.tokenizer(
+                list(texts),
+                add_special_tokens=False,
+                return_attention_mask=False,
+                padding=False,  # said in full: a tokenizer.json may pad and cut by itself
+                truncation=False,
+                verbose=False,
+            )["input_ids"]
         except (UnicodeEncodeError, TypeError) as error:
             raise TokenizationError(
                 "the text holds a lone surrogate, which no tokenizer can encode: correct the name"
@@ -79,10 +105,6 @@ class Renderer:
         while self.lead and ids[: len(self.lead)] == self.lead:
             ids = ids[len(self.lead) :]
         return self.lead + ids
-
-    def endings(self) -> Callable[[str], str] | None:
-        """What finds the ending of a prompt that its expressions depend on; None where it is not known."""
-        return endings_of(self.tokenizer.backend_tokenizer) if _is_quick(self.tokenizer) else None
 
     def continuations(
         self,
@@ -113,36 +135,14 @@ class Renderer:
         return tuple(found.values())
 
 
-def _bare_ids(tokenizer: Any, texts: list[str]) -> list[Sequence[int]]:
-    """Token ids without special tokens.
-
-    Offsets and masks of the usual way take almost half of its time, and long plans have millions of texts.
-    The first text goes that way, which sets truncation, padding and special tokens for the others too.
-    """
-    usual: dict[str, Any] = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
-    if not _is_quick(tokenizer):
-        return list(tokenizer(texts, **usual)["input_ids"])
-    first = list(tokenizer(texts[:1], **usual)["input_ids"])
-    quick = tokenizer.backend_tokenizer.encode_batch_fast
-    return first + [encoding.ids for encoding in quick(texts[1:], add_special_tokens=False)]
-
-
-def _is_quick(tokenizer: Any) -> bool:
-    """Whether the tokenizers library does all of the encoding: the class has no way of its own."""
-    quick = hasattr(getattr(tokenizer, "backend_tokenizer", None), "encode_batch_fast")
-    own = {getattr(getattr(type(tokenizer), name, None), "__module__", "") for name in _WAY}
-    return quick and own == set(_WAY.values())
-
-
-def _chat_template(tokenizer: Any, date: str) -> ChatTemplate:
-    """The tokenizer's template, with its special tokens as the variables that templates know them by."""
+def _template_source(tokenizer: Any) -> str:
     try:
         source = tokenizer.get_chat_template()
     except ValueError as error:
         raise ModelError(f"the model's chat template cannot be chosen: {str(error)[:300]}") from error
     if not isinstance(source, str):
         raise ModelError(f"the model's chat template is no text but a {type(source).__name__}.")
-    return ChatTemplate(source, tokenizer.special_tokens_map, date)
+    return source
 
 
 def _leading_special_tokens(tokenizer: Any) -> TokenIds:

@@ -86,7 +86,7 @@ class TransformersScorer(NodeStates):
         if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
         ends = self.scoring.word_boundary == "word"
-        self._prepared = prepare(self._renderer, requests, ends=ends, tell=self._tell)
+        self._prepared = prepare(self._renderer, requests, ends=ends)
         if self._top_k is not None:
             self._prepared = at_prompts_only(self._prepared)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]

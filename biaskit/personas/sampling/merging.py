@@ -15,16 +15,13 @@ from biaskit.runs.merge import Engine, united
 from biaskit.runs.shards import shard_of
 
 
-def merging(skip_bad: bool) -> Engine[PersonasDesign]:
+def merging() -> Engine[PersonasDesign]:
     """What merging knows of this engine."""
     return Engine(
         "personas",
         unite=_unite,
         read=read_design,
         sign=design_signature,
-        n_units=lambda design: len(design.occupations),
-        n_open=lambda run, manifest, design: what_is_open(run, manifest, design, skip_bad=skip_bad)[0],
-        unit="draw",
     )
 
 
@@ -35,7 +32,7 @@ def what_is_open(
 
     Of all its models; the rounds are those of the series that may take most.
     """
-    own, stored = part_of(design, shard_of(run, manifest)), stored_texts(run, design, skip_bad=skip_bad)
+    own, stored = part_of(design, shard_of(manifest)), stored_texts(run, design, skip_bad=skip_bad)
     left = later = rounds = 0
     for entry in manifest["models"].values():
         draws = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored.genders)

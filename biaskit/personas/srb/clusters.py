@@ -9,11 +9,12 @@ from typing import Any
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
 from biaskit.personas.texts.documents import ASSOCIATED, TextDocuments
+from biaskit.personas.vectors.files import load_pretrained
+from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.run_lists import RunLists
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
-from biaskit.vectors.training import Vectors, load_pretrained
 
 
 def cluster_tables(

@@ -21,6 +21,16 @@ from biaskit.personas.srb.score import (
     shuffled_z,
 )
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.personas.vectors.files import load_pretrained
+from biaskit.personas.vectors.kept import training
+from biaskit.personas.vectors.training import (
+    NEARLY_UNTRAINED,
+    TrainingTexts,
+    Vectors,
+    median_cosine,
+    n_epochs,
+    train_on_lists,
+)
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
@@ -33,17 +43,6 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
-from biaskit.vectors.kept import kept_or_begun
-from biaskit.vectors.seeds import Results
-from biaskit.vectors.training import (
-    NEARLY_UNTRAINED,
-    TrainingTexts,
-    Vectors,
-    load_pretrained,
-    median_cosine,
-    n_epochs,
-    train_on_lists,
-)
 from biaskit.wording import first_words
 
 Progress = Callable[[int, int], None]
@@ -69,16 +68,10 @@ class WordVectors:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class BegunVectors:
-    """Vectors of all texts, whose training goes on beside whatever else is made of them."""
-
-    corpus: TrainingTexts
-    results: Results
-
-
 @contextmanager
-def begin_vectors(documents: TextDocuments, design: PersonasDesign) -> Iterator[BegunVectors | None]:
+def begin_vectors(
+    documents: TextDocuments, design: PersonasDesign
+) -> Iterator[tuple[TrainingTexts, Iterator[Vectors]] | None]:
     """Begin to train where SRB or clusters may need vectors of the texts; None where they surely do not.
 
     Whether they do is known when the lists are made: what nobody asks for ends with the context.
@@ -90,8 +83,8 @@ def begin_vectors(documents: TextDocuments, design: PersonasDesign) -> Iterator[
         return
     tokens, places = documents.tokens, [text.place for text in _in_training_order(documents)]
     corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, places)
-    with kept_or_begun(corpus, seeds=parse_seeds(study.srb_seeds)) as results:
-        yield BegunVectors(corpus, results)
+    with training(corpus, parse_seeds(study.srb_seeds)) as models:
+        yield corpus, models
 
 
 def _in_training_order(documents: TextDocuments) -> list[TextDocument]:
@@ -103,43 +96,28 @@ def word_vectors(
     documents: TextDocuments,
     lists: RunLists,
     study: PersonasStudy,
-    begun: BegunVectors | None,
+    begun: tuple[TrainingTexts, Iterator[Vectors]] | None,
     progress: Progress,
-    with_first: Callable[[Vectors], None],
 ) -> WordVectors:
-    """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists.
-
-    `with_first` is called with the first seed's when no seed is left to begin: others may still train then.
-    """
+    """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
     if begun:
-        models = begun.results(progress)
-        with_first(first := next(models))
-        return _of_corpus(documents, study, begun.corpus, (first, *models))
-    vectors = _of_others(documents, lists, study)
-    with_first(vectors.models[0])
-    return vectors
-
-
-def _of_corpus(
-    documents: TextDocuments, study: PersonasStudy, corpus: TrainingTexts, models: tuple[Vectors, ...]
-) -> WordVectors:
-    """Vectors trained on all texts, with their name and record."""
-    seeds = parse_seeds(study.srb_seeds)
-    record = {
-        "source": "corpus",
-        "seeds": list(seeds),
-        "n_tokens": corpus.n_tokens,
-        "epochs": n_epochs(corpus.n_tokens),
-        "median_cosine": median_cosine(models[0], generator(study.seed, "vectors", ["median cosine"])),
-    }
-    keys = "".join(text.key for text in _in_training_order(documents))
-    trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
-    name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
-    return WordVectors(name, models, record)
-
-
-def _of_others(documents: TextDocuments, lists: RunLists, study: PersonasStudy) -> WordVectors:
-    """Vectors read from a file, or trained on the lists as released."""
+        corpus, models = begun
+        seeds, made = parse_seeds(study.srb_seeds), list[Vectors]()
+        for done in range(len(seeds)):
+            progress(done, len(seeds))
+            made.append(next(models))
+        progress(len(seeds), len(seeds))
+        record = {
+            "source": "corpus",
+            "seeds": list(seeds),
+            "n_tokens": corpus.n_tokens,
+            "epochs": n_epochs(corpus.n_tokens),
+            "median_cosine": median_cosine(made[0], generator(study.seed, "vectors", ["median cosine"])),
+        }
+        keys = "".join(text.key for text in _in_training_order(documents))
+        trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
+        name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
+        return WordVectors(name, tuple(made), record)
     if study.vectors == "marked-lists":
         trained = train_on_lists(_released_lists(documents, lists))
         return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})

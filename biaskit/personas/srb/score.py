@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.arguments import TEXTS, checked
 from biaskit.errors import UsageError
+from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.contrasts import MarkedWord
 from biaskit.personas.words.shuffles import N_SHUFFLES, permuted_counts
 from biaskit.records import WOMEN_AND_MEN
@@ -27,7 +28,6 @@ from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
-from biaskit.vectors.training import Vectors
 from biaskit.wording import PEOPLE, first_words, short
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ def srb(
     """Subset Representational Bias score of a list of words, nothing removed from it.
 
     Formula: CH(candidates, female) − CH(candidates, male).
-    Arguments: three lists of words, and the word vectors (biaskit.vectors) in which they are compared.
+    Arguments: three lists of words, and the word vectors (`Vectors`) in which they are compared.
     Returns: in [−2, 2]; negative = closer to `female`. Words without a vector are left out.
     Missing or empty input: None when a list has no word with a vector.
     Reference: docs/methods.md#srb; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
         women's minimum for the men.
     """
     if not isinstance(vectors, Vectors):
-        raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model (biaskit.vectors).")
+        raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model.")
     c, f, m = (vectors.rows(words)[0] for words in (candidates, female, male))
     if not (len(c) and len(f) and len(m)):
         return None

@@ -181,12 +181,12 @@ def test_a_valid_table_is_read(write: Write) -> None:
         ({"output": math.inf}, "output inf is not a price"),
         ({"input": True}, "input True is not a price"),
         ({"input": "0.5"}, "input '0.5' is not a price"),
-        ({"input": None}, "input None is not a price"),
+        ({"input": None}, "input is missing"),
         ({"host": "https://api.example.org"}, "is not a host name"),
         ({"host": "API.example.org"}, "is not a host name"),
         ({"host": "api.example.org:443"}, "is not a host name"),
         ({"host": "localhost"}, "is not a host name"),
-        ({"model": None}, "model is empty"),
+        ({"model": None}, "model is missing"),
         ({"model": "=m"}, "spreadsheet"),
         ({"source": "a friend"}, "is not the https:// address"),
         ({"source": None}, "source is missing"),
@@ -204,6 +204,13 @@ def test_a_wrong_entry_is_one_line_that_says_where(
     message = message_of(lambda: load_prices(path))
     assert f"{path}, price 2" in message
     assert said in message
+
+
+def test_a_number_without_end_is_no_file_of_prices(write: Write) -> None:
+    path = write("price", {"model": "n"}, {"input": 10**400})
+    message = message_of(lambda: load_prices(path))
+    assert "price 2: input 1000" in message
+    assert "is not a price" in message
 
 
 def test_one_model_of_one_host_has_one_price(write: Write) -> None:

@@ -27,8 +27,8 @@ from biaskit.personas.srb.score import (
     srb,
     srb_scores,
 )
+from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.contrasts import MarkedWord
-from biaskit.vectors.training import Vectors
 
 FloatArray = NDArray[np.float64]
 

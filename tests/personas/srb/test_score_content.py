@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from biaskit.personas.srb.score import NULL_OF_MARKED_LISTS, scores_with_content, srb_scores
+from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.contrasts import MarkedWord
 from biaskit.personas.words.gender_words import is_gender_word
-from biaskit.vectors.training import Vectors
 
 WORDS = ("mother", "woman", "father", "man", "kind", "warm", "strong", "bold")
 

@@ -1,0 +1,132 @@
+"""How often the promised 80 % of docs/methods.md#power is kept: designs are drawn, the house's test judges.
+
+    python benchmarks/power.py [RUN]
+
+For each design the smallest difference that it is said to show is set as the truth in runs whose jobs,
+templates and cells are drawn anew with the shipped variances of the demo model; with RUN (a whole
+`biaskit probe demo`) also in runs whose jobs and templates are those of RUN, drawn with replacement.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.corpora.variance import CellVariance, load_cell_variance
+from biaskit.probe.power import matched_draws, smallest_shown
+from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CellValues
+from biaskit.stats.contrasts import Scope, adjust, between_groups
+from biaskit.stats.proportions import wilson
+from biaskit.tables.io import read_table_rows
+
+N_RUNS = 1_000
+SCOPE = Scope("probe", "groups", "m", "m", gender="female")
+FloatArray = NDArray[np.float64]
+World = Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
+DESIGNS = [(jobs, templates, draws) for jobs in (6, 20) for templates in (3, 10, 25) for draws in (None, 10)]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The demo's two groups of jobs in a design of some size; every draw names a listed word."""
+
+    variances: Sequence[CellVariance]
+    jobs: int
+    templates: int
+    draws: int | None
+
+    def difference(self) -> float | None:
+        """Find the smallest difference that the design is said to show."""
+        matched = None if self.draws is None else matched_draws(self.draws, self.draws, 1.0)
+        return smallest_shown(self.variances, (self.jobs, self.jobs), self.templates, matched).difference
+
+
+def normal_world(of: Planned, difference: float) -> World:
+    """Jobs, templates and cells as normal effects with the variances that the plan reckons with."""
+    a, b = of.variances
+    n_templates = of.templates
+
+    def draw(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        # What templates do to the difference lies on one side alone: the other's would cancel.
+        between = rng.normal(0.0, np.sqrt(a.var_difference or 0.0), (1, n_templates))
+        sides = []
+        for v, n, shift in ((a, of.jobs, difference + between), (b, of.jobs, 0.0)):
+            jobs = rng.normal(0.0, np.sqrt(v.var_job), (n, 1))
+            shares = shift + jobs + rng.normal(0.0, np.sqrt(v.var_residual), (n, n_templates))
+            if of.draws is not None:
+                # The noise of draws is that about the group's own mean, wherever the difference puts it.
+                p = np.clip(v.share - difference * (v is a) + shares, 0.0, 1.0)
+                shares = shares + rng.binomial(of.draws, p) / of.draws - p
+            sides.append(np.asarray(shares))
+        return sides[0], sides[1]
+
+    return draw
+
+
+def resampled_world(of: Planned, difference: float, cells: tuple[FloatArray, FloatArray]) -> World:
+    """Jobs and templates of a real run, drawn with replacement, shifted to the difference."""
+    shift = (difference - (cells[0].mean() - cells[1].mean())) / 2
+
+    def draw(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        templates = rng.integers(0, cells[0].shape[1], of.templates)
+        a, b = (x[rng.integers(0, x.shape[0], of.jobs)][:, templates] for x in cells)
+        return a + shift, b - shift
+
+    return draw
+
+
+def found(world: World, rng: np.random.Generator) -> bool:
+    """Whether one run's crossed row is judged higher, as the only claim of its page."""
+    a, b = world(rng)
+    rows = between_groups(CellValues(a), CellValues(b), scope=SCOPE, margins={})
+    return any(row["verdict"] == "higher" for row in adjust(rows) if row["kind"] == "crossed")
+
+
+def cells_of(run: Path, bias_type: str) -> tuple[FloatArray, FloatArray]:
+    """Women's shares `[jobs, templates]` of a stored run, female- and male-dominated jobs."""
+    rows = [r for r in read_table_rows(run / "tables" / "probe_cells.csv") if r["bias_type"] == bias_type]
+
+    def of(group: str) -> FloatArray:
+        own = {(r["job"], r["template_id"]): r["female_share"] for r in rows if r["job_group"] == group}
+        jobs, templates = (list(dict.fromkeys(key[i] for key in own)) for i in (0, 1))
+        return np.array([[own[job, t] for t in templates] for job in jobs], dtype=np.float64)
+
+    return of(FEMALE_DOMINATED), of(MALE_DOMINATED)
+
+
+def main(run: Path | None) -> None:
+    """Print one line for each design."""
+    print(
+        f"{'bias':9} {'jobs':>7} {'templates':>9} {'draws':>5} {'points':>6}  found in % of {N_RUNS:,} runs"
+    )
+    for bias_type in ("explicit", "implicit"):
+        known = [v for v in load_cell_variance() if v.bias_type == bias_type]
+        for jobs, templates, draws in DESIGNS:
+            of = Planned(known, jobs, templates, draws)
+            difference = of.difference()
+            if difference is None:
+                continue
+            worlds = [normal_world(of, difference)]
+            if run is not None and draws is None:
+                worlds.append(resampled_world(of, difference, cells_of(run, bias_type)))
+            shown = []
+            for world in worlds:
+                rng = np.random.default_rng(20_261_123)
+                n = sum(found(world, rng) for _ in range(N_RUNS))
+                low, high = wilson(n, N_RUNS) or (0.0, 1.0)
+                shown.append(f"{100 * n / N_RUNS:.1f} [{100 * low:.1f}-{100 * high:.1f}]")
+            size = f"{jobs} + {jobs}"
+            print(
+                f"{bias_type:9} {size:>7} {templates:9} {draws or '-':>5} {100 * difference:6.1f}  "
+                + "; of the run's cells ".join(shown),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -1,0 +1,118 @@
+"""Vectors of several seeds on one corpus: trained side by side on all cores, and kept for the next time.
+
+A kept file holds one seed's matrix in NumPy's format, whose checksum is checked; its name says of what:
+corpus, settings, seed and the versions of the libraries that do the arithmetic. A file that is damaged or not
+there costs a training, and so does a folder that cannot be written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import platform
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from biaskit.errors import BiaskitError
+from biaskit.files import cache_dir, write_atomically
+from biaskit.personas.vectors.training import (
+    VECTOR_SIZE,
+    FloatMatrix,
+    TrainingTexts,
+    Vectors,
+    n_epochs,
+    settings,
+    train,
+)
+from biaskit.provenance import digest, versions
+
+MOST_KEPT = 512 * 2**20
+"""Bytes of all files together: those not used for the longest time go."""
+FEW_TOKENS = 1_000_000
+"""Tokens times epochs that are trained before another process has started."""
+_ARITHMETIC = ("gensim", "numpy", "scipy")
+
+
+@contextlib.contextmanager
+def training(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Iterator[Vectors]]:
+    """One vector model for each seed, in their order; seeds that no file holds are trained.
+
+    Training begins in other processes at once, beside whatever is done inside the context. The vectors are
+    the same for any number of processes, with and without files.
+    Reference: docs/methods.md#word-vectors.
+    """
+    words = {word: row for row, word in enumerate(corpus.vocabulary())}
+    paths = {seed: _kept_file(corpus, seed) for seed in seeds}
+    kept = {seed: _read(path, len(words)) for seed, path in paths.items()}
+    missing, epochs = [seed for seed in seeds if kept[seed] is None], n_epochs(corpus.n_tokens)
+    n_jobs = 1 if corpus.n_tokens * epochs < FEW_TOKENS else min(joblib.cpu_count(), max(1, len(missing)))
+    parallel = joblib.Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator")
+    trained = parallel(joblib.delayed(train)(corpus, seed=seed, epochs=epochs) for seed in missing)
+
+    def models() -> Iterator[Vectors]:
+        for seed in seeds:
+            matrix = kept[seed]
+            vectors = next(trained) if matrix is None else Vectors(words, matrix)
+            if matrix is None and len(vectors) == len(words):  # a word of zeros has no row
+                _keep(paths[seed], vectors.matrix)
+            yield vectors
+
+    try:
+        yield models()
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that what nobody asks for is not trained to its end
+            trained.close()
+
+
+def folder() -> Path:
+    """Where the files are. Raises `UsageError` for a user without a home."""
+    return cache_dir() / "vectors"
+
+
+def _kept_file(corpus: TrainingTexts, seed: int) -> Path | None:
+    """The file of a seed, named after all that its vectors depend on; None for a user without a home."""
+    installed = versions()
+    depends = {
+        "corpus": corpus.digest(),
+        "settings": settings(n_epochs(corpus.n_tokens)),
+        "seed": seed,
+        "versions": {name: installed.get(name) for name in _ARITHMETIC},
+        "machine": [platform.system(), platform.machine()],
+    }
+    with contextlib.suppress(BiaskitError):
+        return folder() / f"{digest(depends)}.npz"
+    return None
+
+
+def _read(path: Path | None, n_words: int) -> FloatMatrix | None:
+    """The matrix of a file that is whole; None otherwise."""
+    with contextlib.suppress(OSError, ValueError, EOFError, LookupError, zipfile.BadZipFile):
+        if path is not None and path.is_file():
+            with path.open("rb") as file:
+                matrix: FloatMatrix = np.load(file, allow_pickle=False)["matrix"]
+            if matrix.shape == (n_words, VECTOR_SIZE) and matrix.dtype == np.float32:
+                os.utime(path)  # used: what is oldest goes first
+                return matrix
+    return None
+
+
+def _keep(path: Path | None, matrix: FloatMatrix) -> None:
+    """Write a file and remove those not used for the longest time; where that cannot be, nothing is kept."""
+    written = io.BytesIO()
+    np.savez(written, matrix=matrix)
+    if path is None or written.tell() > MOST_KEPT:
+        return
+    with contextlib.suppress(BiaskitError, OSError):
+        write_atomically(path, written.getvalue())
+        total = 0
+        for other in sorted(path.parent.glob("*.npz"), key=lambda file: -file.stat().st_mtime_ns):
+            total += other.stat().st_size
+            if total > MOST_KEPT:
+                other.unlink(missing_ok=True)

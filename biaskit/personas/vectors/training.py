@@ -1,0 +1,193 @@
+"""Word → vector, trained on a run's texts (docs/methods.md#word-vectors).
+
+A trained vector depends on the texts, their order, the seed and the epochs alone: gensim with one worker
+gives the same vectors for every hash seed and number of threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import logging
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatMatrix = NDArray[np.floating[Any]]
+
+VECTOR_SIZE = 100
+WINDOW = 5
+NEGATIVE_SAMPLES = 5
+FEWEST_EPOCHS = 5
+TRAINING_TOKENS = 5_000_000
+LONGEST_SENTENCE = 10_000
+"""Tokens; gensim drops what follows in a sentence, without a message."""
+NEARLY_UNTRAINED = 0.5
+"""A median cosine of random words above this is warned about: all words still point the same way."""
+RANDOM_PAIRS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Words and their vectors of unit length."""
+
+    words: Mapping[str, int]  # word → row
+    matrix: FloatMatrix  # (n, d)
+    digest: str | None = None  # SHA-256 of the file they were read from
+
+    @classmethod
+    def of(cls, words: Sequence[str], matrix: ArrayLike, digest: str | None = None) -> Vectors:
+        """Scale the rows `(n, d)` of n distinct words to unit length; a row of zeros is left out."""
+        rows = np.atleast_2d(np.asarray(matrix))
+        if not np.issubdtype(rows.dtype, np.floating):
+            rows = rows.astype(np.float64)
+        lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1))
+        kept = np.flatnonzero(lengths)
+        unit = (rows[kept] / lengths[kept, None]).astype(rows.dtype)
+        return cls({words[row]: place for place, row in enumerate(kept.tolist())}, unit, digest)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.words
+
+    def rows(self, words: Sequence[str]) -> tuple[NDArray[np.float64], list[str], list[str]]:
+        """Vectors of the known words `(k, d)` in double precision, those words, and the words without one."""
+        known = [word for word in words if word in self.words]
+        unknown = [word for word in words if word not in self.words]
+        found = self.matrix[[self.words[word] for word in known]].astype(np.float64)
+        # Unit length was rounded to the precision of the store.
+        found /= np.linalg.norm(found, axis=1, keepdims=True)
+        return found, known, unknown
+
+
+def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = RANDOM_PAIRS) -> float | None:
+    """Median cosine of random pairs of two words: near 0 when trained, near 1 when hardly.
+
+    Arguments: vectors; rng; n_pairs, drawn with replacement, every word as likely.
+    Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
+    Missing or empty input: None with fewer than two words.
+    Reference: docs/methods.md#word-vectors (0.72 after 5 epochs on 1,350 texts).
+    """
+    n = len(vectors)
+    if n < 2:
+        return None
+    first = rng.integers(0, n, size=n_pairs)
+    second = (first + rng.integers(1, n, size=n_pairs)) % n
+    cosines = np.einsum("ij,ij->i", vectors.matrix[first], vectors.matrix[second], dtype=np.float64)
+    return float(np.median(cosines))
+
+
+# --- training ------------------------------------------------------------------------------------
+
+
+def n_epochs(n_tokens: int) -> int:
+    """Epochs that bring a corpus to five million tokens of training, at least 5."""
+    return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
+
+
+def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
+    """What `train` tells gensim beside the sentences and the seed."""
+    return {
+        "vector_size": VECTOR_SIZE,
+        "window": WINDOW,
+        "min_count": 1,
+        "sg": 0,
+        "negative": NEGATIVE_SAMPLES,
+        "epochs": epochs,
+    }
+
+
+def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: int = 1) -> Vectors:
+    """Train word2vec: CBOW, 100 dimensions, window 5, every word, 5 negative samples, else gensim's defaults.
+
+    Arguments: sentences that can be gone through again, none longer than `LONGEST_SENTENCE`; workers, threads
+        of gensim: more than one is not repeatable.
+    Returns: vectors of all words, in alphabetical order; without words, none.
+    Reference: docs/methods.md#word-vectors; gensim does the arithmetic.
+    """
+    if next(iter(sentences), None) is None:
+        return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
+    with _silent_gensim():
+        from gensim.models import Word2Vec
+
+        model = Word2Vec(sentences, **settings(epochs), workers=workers, seed=seed)
+    words = sorted(model.wv.key_to_index)
+    return Vectors.of(words, model.wv.vectors[[model.wv.key_to_index[word] for word in words]])
+
+
+def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
+    """Train on lists of marked words, one sentence each, as released: seed 1, 5 epochs, three workers.
+
+    Arguments: lists, for each model and occupation specified women, associated women, specified men,
+        associated men, words by z descending. Not repeatable, and nearly untrained
+        (docs/methods.md#word-vectors).
+    """
+    return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
+
+
+@contextlib.contextmanager
+def _silent_gensim() -> Iterator[None]:
+    """Keep gensim's log and its warnings from the terminal; what they say is known here."""
+    logger = logging.getLogger("gensim")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- the texts of a run as training reads them -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingTexts:
+    """Texts in the order of training, as numbers: text i is `words[ids[starts[i]:starts[i + 1]]]`."""
+
+    words: Sequence[str]
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def ordered(
+        cls, words: Sequence[str], ids: NDArray[np.int32], starts: NDArray[np.int64], order: Sequence[int]
+    ) -> TrainingTexts:
+        """Take the texts numbered in `order` (ascending keys) of tokenised texts, without the empty ones."""
+        pieces = [ids[starts[text] : starts[text + 1]] for text in order]
+        pieces = [piece for piece in pieces if piece.size]
+        ends = np.cumsum([0, *(piece.size for piece in pieces)], dtype=np.int64)
+        return cls(tuple(words), np.concatenate([ids[:0], *pieces]), ends)
+
+    @property
+    def n_tokens(self) -> int:
+        """Words of all texts, repetitions counted."""
+        return int(self.ids.size)
+
+    def vocabulary(self) -> list[str]:
+        """The words that occur, in alphabetical order: the rows of every model trained on them."""
+        return sorted(self.words[place] for place in np.unique(self.ids).tolist())
+
+    def digest(self) -> str:
+        """SHA-256 of the texts, their order and how long a sentence may be."""
+        found = hashlib.sha256(json.dumps([LONGEST_SENTENCE, len(self.ids), *self.words]).encode("ascii"))
+        for numbers, kind in ((self.ids, "<i4"), (self.starts, "<i8")):
+            found.update(np.ascontiguousarray(numbers, dtype=kind).data)
+        return found.hexdigest()
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """One list of words for each text; a text of more than `LONGEST_SENTENCE` words comes in pieces."""
+        word = self.words.__getitem__
+        for start, end in itertools.pairwise(self.starts.tolist()):
+            for piece in range(start, end, LONGEST_SENTENCE):
+                yield list(map(word, self.ids[piece : min(piece + LONGEST_SENTENCE, end)].tolist()))
