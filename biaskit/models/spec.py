@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -143,20 +142,14 @@ def _kind(spec: str) -> tuple[str, str]:
     kind, _, name = full_spec(spec).partition(":")
     if spec == "demo" or (kind in KINDS and kind != "demo"):
         return kind, name
-    hint = _file_hint(spec) or nearest(kind, KINDS)
+    of_file = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
+    of_file = of_file or ("hf:" if Path(spec).is_dir() else None)
+    hint = f" Did you mean {of_file}{spec}?" if of_file else nearest(kind, KINDS)
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
         " api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
-
-
-def _file_hint(spec: str) -> str:
-    """How a file or a folder is named as a model."""
-    prefix = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
-    if prefix is None and os.path.isdir(spec):
-        prefix = "hf:"
-    return f" Did you mean {prefix}{spec}?" if prefix else ""
 
 
 def _find_local(kind: str, name: str) -> Any:
@@ -165,10 +158,8 @@ def _find_local(kind: str, name: str) -> Any:
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 
     if kind == "demo":
-        from biaskit.models.huggingface.demo import find_demo, require_demo
+        from biaskit.models.huggingface.demo import find_demo
 
-        require_demo()
-    require_transformers()
-    if kind == "demo":
         return find_demo()
+    require_transformers()
     return find_folder(name) if kind == "hf" else check_gguf(expanded(name))
