@@ -1240,7 +1240,7 @@ def test_each_cluster_counts_the_occupations_that_hold_one_of_its_words(made: Pe
     [
         ({"nmes": "keep"}, "nmes changes what was asked; .* Did you mean 'names'"),
         ({"per_gender": 9}, "per_gender changes what was asked"),
-        ({"names": "some"}, "names = some: write one of 'capitalised-list', 'released' or 'keep'"),
+        ({"names": "some"}, "names = some: write 'capitalised-list', 'released' or 'keep'"),
         ({"vectors": "mine"}, "vectors = mine: write corpus, marked-lists, pretrained:PATH"),
         ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
         (
