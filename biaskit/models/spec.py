@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
-    from biaskit.models.api.token_ids import LocalTokenizer
 
 KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
@@ -132,22 +130,11 @@ def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
     """The command's options; a ready-made model brings the name of its key's variable along."""
     from biaskit.models.api.options import ApiOptions
 
-    options = replace(given or ApiOptions(), find_tokenizer=partial(named_tokenizer, offline=True))
+    options = given or ApiOptions()
     known = find_known(spec)
     if known is not None and known.api_key_env:
         return replace(options, keys={label: known.api_key_env, **options.keys})
     return options
-
-
-def named_tokenizer(name: str, *, offline: bool = False) -> LocalTokenizer:
-    """What `--tokenizer` names: hf:ORG/NAME[@revision] or a folder; it is fetched where it is missing.
-
-    `offline`: the one of a place that a server names, as far as this machine has it.
-    """
-    from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.loading import open_tokenizer
-
-    return LocalTokenizer(name, open_tokenizer(name, offline=offline), required=not offline)
 
 
 def _kind(spec: str) -> tuple[str, str]:
