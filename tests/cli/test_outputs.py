@@ -281,7 +281,6 @@ def test_what_a_run_has_beside_its_rows_is_no_link(
     [
         ("report", "one", "report.html"),
         ("calibrate", "texts", "calibrated.toml"),
-        ("calibrate", "texts", "tables/calibration.csv"),
     ],
 )
 def test_a_foreign_file_in_the_place_of_the_usual_one_stays(
