@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_price, with_tokenizer, with_verbose
+from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
 from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
 from biaskit.report.render.data import render_csv
@@ -40,7 +40,6 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
-@with_tokenizer
 @option("--yes", None, "With --forms: start without asking, however many calls it takes.", is_flag=True)
 @with_verbose
 @with_format("How the result is printed.")
@@ -54,7 +53,7 @@ def command(
     verbose: bool,
     **chosen: Any,
 ) -> None:
-    """Measure with about forty short questions what MODEL can answer, and with which estimator.
+    """Measure with about thirty short questions what MODEL can answer, and with which estimator.
 
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.

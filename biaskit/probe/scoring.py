@@ -223,7 +223,6 @@ def _plan_model(
         notes=plan.notes,
         estimator=estimator.name,
         calls=plan.calls if pending and identity.where == "api" else None,
-        prompts=plan.prompts if pending else None,
         cost=plan.cost_max,
         shows=plan_sentence(design, estimator.name, estimator.draws, of_demo=identity.spec == "demo")
         if session.shard.whole

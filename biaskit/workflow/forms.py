@@ -103,7 +103,6 @@ def forms(
     api_key_env: str | Sequence[str] | None = None,
     endpoint_name: str | None = None,
     price: str | None = None,
-    tokenizer: str | None = None,
     watcher: Watcher | None = None,
 ) -> FormsResult:
     """Ask a few cells in every way that a model takes, and say how much each reaches.
@@ -111,7 +110,7 @@ def forms(
     Args:
         model: a spec, as for `bk.probe`. study: whose cells are asked.
         cells: of each bias type, in every prompt form, as it is and with "Answer with one word.".
-        api_key_env, endpoint_name, price, tokenizer: as for `bk.doctor`.
+        api_key_env, endpoint_name, price: as for `bk.doctor`.
         watcher: is told of progress, and asked before an API is.
 
     It never chooses: the way with the most coverage here is another question than the papers'. Raises
@@ -122,7 +121,7 @@ def forms(
         raise UsageError(f"{label} answers from a script: there is nothing to look for.")
     watcher = watcher or Silent()
     design = resolve_design(load_probe_study(study, {}))
-    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price, tokenizer=tokenizer)
+    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
     scoring = ScoringOptions(longest=longest)
     scorer = open_scorer(spec, label=label, scoring=scoring, api=call.api({label: spec}, watcher))

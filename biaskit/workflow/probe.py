@@ -99,7 +99,6 @@ def probe(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
-    tokenizer: str | None = None,
     accept_drift: bool = False,
     reuse: bool = True,
     shard: str | None = None,
@@ -130,8 +129,6 @@ def probe(
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
-        tokenizer: the servers' tokenizer, "hf:ORG/NAME" or a folder, where it is not found by itself; it is
-            held against the server's own.
         accept_drift: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
         shard: "I/N", the I-th of N parts of the cells, in a run folder of its own
@@ -202,7 +199,6 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
-        prompts=study.prompts_per_call,
     )
 
 
