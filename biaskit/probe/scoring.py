@@ -254,8 +254,8 @@ def _in_rounds(
     plan: ModelPlan, open_cells: OpenCells, planned: PlannedCells, scorer: ContinuationScorer
 ) -> ModelPlan:
     """A plan of each open cell's next round, with what all rounds up to the cap would take."""
-    ahead, rounds = open_cells.outlook(planned.requests), open_cells.rounds
-    more = ahead.most / ahead.least
+    (least, most), rounds = open_cells.outlook(), open_cells.rounds
+    more = most / least
     if plan.calls is not None:
         # Requests are cut at multiples of their number of texts: a later round may need one more.
         cell = planned.requests[0]
@@ -267,9 +267,7 @@ def _in_rounds(
 
     return replace(
         plan,
-        draws=(ahead.least, ahead.most),
-        draws_expected=None if ahead.expected is None else round(ahead.expected),
-        coverage=ahead.coverage,
+        draws=(least, most),
         prompt_tokens_most=round(plan.prompt_tokens * more),
         calls_most=None if plan.calls is None else round(plan.calls * more),
         seconds_most=at_most(plan.seconds),
