@@ -704,10 +704,6 @@ class _Telling:
     asked: _Asked
 
 
-def _is_chat(payload: Json) -> bool:
-    return payload["object"] == "chat.completion"
-
-
 def _set_text(choice: Json, value: Any) -> None:
     """Put `value` where the text of a choice stands."""
     if "message" in choice:
