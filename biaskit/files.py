@@ -27,7 +27,6 @@ FILES = "files"
 """In the record of a set: name → SHA-256 of the file as it was written."""
 SUM = "sum"
 """In the record of a set: SHA-256 of all else that stands in it."""
-LOCK = ".lock"
 LOCKED_S = 30.0
 """How long another process may hold a folder before its lock is passed over; it writes for milliseconds."""
 _RECORD = Inputs(RunError, most=64 * 2**20)
@@ -315,9 +314,9 @@ def _locked(folder: Path) -> Iterator[bool]:
 
     Where it is not (a folder that others own, a file system without locks) digests alone tell a mixture.
     """
-    lock = FileLock(folder / LOCK, fallback_to_soft=False)
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"), fallback_to_soft=False)
     with contextlib.ExitStack() as stack:
-        if may_write(folder):
+        if may_write(folder.parent):
             with contextlib.suppress(OSError):
                 stack.enter_context(lock.acquire(timeout=LOCKED_S, poll_interval=0.005))
         yield lock.is_locked

@@ -40,7 +40,6 @@ class ModelPlan:
     seconds_most: float | None = None
     estimator: str = "exact"
     calls: int | None = None  # requests over the network; None: nothing is sent
-    prompts: int | None = None  # in them: as many calls as it would be with one prompt in each
     cost: float | None = 0.0  # USD at most; None: the price is unknown
     cost_most: float | None = None  # where the run itself decides how many
     draws: tuple[int, int] | None = None  # sampling: texts of all cells to ask, at least and at most
@@ -221,8 +220,6 @@ def _plan_of_cells(plan: ModelPlan) -> str:
         about, sent = "", f"{plan.n_batches:,} batches"
         if plan.calls is not None:
             about, sent = "about ", f"{_span(plan.calls, plan.calls_most)} calls"
-            if plan.prompts is not None and plan.prompts > plan.calls:
-                sent += f" (of several prompts each, {plan.prompts:,} in all)"
         elif plan.draws is not None:
             sent = ""  # a batch is a round of a cell
         tokens = f"{about}{_span(plan.prompt_tokens, plan.prompt_tokens_most)} tokens"

@@ -265,7 +265,6 @@ class Plan(Generic[R]):
     new_tokens_max: int
     cost_max: float | None  # USD; None: unknown
     notes: tuple[str, ...] = ()  # for the manifest and the reader: prefixes, duplicates
-    prompts: int | None = None  # sent in these calls, where a call may have several
 
 
 # --- what the prober makes of the answers -------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_price, with_tokenizer, with_verbose
+from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
 from biaskit.cli.output import listed_table, print_document
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
 from biaskit.report.render.data import render_csv
@@ -28,38 +28,45 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 )
 @click.argument("model")
 @option("--forms", None, _FORMS, is_flag=True)
-@option("--cells", "N", "With --forms: cells of each bias type.", type=click.IntRange(min=1))
+@option(
+    "--cells",
+    "N",
+    "With --forms: cells of each bias type.",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+)
 @option("--study", None, _STUDY, default="occugender", show_default=True)
-@option("--draws", "N", "With --forms: texts drawn of each cell.", type=click.IntRange(min=2))
 @option("--api-key-env", "VAR", _KEY, multiple=True)
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
-@with_tokenizer
 @option("--yes", None, "With --forms: start without asking, however many calls it takes.", is_flag=True)
 @with_verbose
 @with_format("How the result is printed.")
 def command(
     model: str,
     forms: bool,
-    cells: int | None,
+    cells: int,
     study: str,
-    draws: int | None,
     yes: bool,
     output_format: str,
     verbose: bool,
     **chosen: Any,
 ) -> None:
-    """Measure with about forty short questions what MODEL can answer, and with which estimator.
+    """Measure with about thirty short questions what MODEL can answer, and with which estimator.
 
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.
     """
+    from biaskit.workflow.doctor import doctor
+    from biaskit.workflow.forms import forms as try_forms
+
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
-        more = {"cells": cells, "draws": draws}
-        if forms:
-            result = _try_forms(model, study, more, watcher, **chosen)
-        else:
-            result = _examine(model, watcher, **chosen)
+        result = (
+            try_forms(model, study=study, cells=cells, watcher=watcher, **chosen)
+            if forms
+            else doctor(model, watcher=watcher, **chosen)
+        )
     if output_format == "json":
         emit_json(result.as_json())
     elif output_format == "csv":
@@ -74,16 +81,3 @@ def _one_table(document: Document) -> TitledTable:
         return document.tables[0]
     rows = ((table.title, *row) for table in document.tables for row in table.rows)
     return listed_table("Examination", ("about", "what", "value"), rows, 3)
-
-
-def _examine(model: str, watcher: TerminalWatcher, **chosen: Any) -> Any:
-    from biaskit.workflow.doctor import doctor
-
-    return doctor(model, watcher=watcher, **chosen)
-
-
-def _try_forms(model: str, study: str, more: dict[str, Any], watcher: TerminalWatcher, **chosen: Any) -> Any:
-    from biaskit.workflow.forms import forms
-
-    stated = {name: value for name, value in more.items() if value is not None}
-    return forms(model, study=study, watcher=watcher, **stated, **chosen)

@@ -12,19 +12,16 @@ from biaskit.cli.output import named_or_newest
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_notes
 from biaskit.foreign import visible
 from biaskit.wording import count
-from biaskit.workflow.export import FORMATS, GATES, export
-
-_KINDS = {**FORMATS, **GATES}
+from biaskit.workflow.export import FORMATS, export
 
 
 @click.command(
     "export",
     epilog="\b\nFormats:\n"
-    + "\n".join(f"  {name:18}{what}" for name, (_, what) in _KINDS.items())
+    + "\n".join(f"  {name:18}{what}" for name, (_, what) in FORMATS.items())
     + "\n\n"
     + examples(
         "biaskit export RUN --to inspect",
-        "biaskit export RUN --to junit --policy gate.toml --out build",
         "biaskit export PROBE-RUN PERSONAS-RUN --to card --out card",
         "biaskit export RUN --to evidence --no-texts",
         "biaskit export RUN --to lm-eval",
@@ -32,9 +29,8 @@ _KINDS = {**FORMATS, **GATES}
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--to", "FORMAT", "The format, one of those below.", type=click.Choice(list(_KINDS)), required=True)
+@option("--to", "FORMAT", "The format, one of those below.", type=click.Choice(list(FORMATS)), required=True)
 @option("--out", "FOLDER", "Where the files go; by default exports/FORMAT in the run's folder.")
-@option("--policy", "FILE", "For junit and github: what is required.")
 @option(
     "--no-texts texts", None, "For evidence: leave texts out.", is_flag=True, flag_value=False, default=None
 )
@@ -42,7 +38,7 @@ _KINDS = {**FORMATS, **GATES}
 @option("--url", "URL", "For hf: the page that shows these numbers.")
 @option("--organization", "NAME", "For every-eval-ever: who evaluated.")
 def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
-    """Write stored runs in the format of another tool: a log, a task, a card, a build's summary.
+    """Write stored runs in the format of another tool: a log, a task, a card.
 
     Several runs, of either engine, go into one export. Without RUN, the newest run in this folder is used. No
     model is loaded.

@@ -31,9 +31,9 @@ from biaskit.workflow.gate import gate
 @with_sides
 @option(
     "--format output_format",
-    "text|json|junit|github",
+    "text|json|github",
     "What is printed; github: Markdown for a step summary.",
-    type=click.Choice(["text", "json", "junit", "github"]),
+    type=click.Choice(["text", "json", "github"]),
     default="text",
 )
 def command(
@@ -62,8 +62,6 @@ def command(
 def _print(result: GateResult, output_format: str) -> None:
     if output_format == "json":
         emit_json(_as_json(result))
-    elif output_format == "junit":
-        emit(junit(result).decode("utf-8"))
     else:
         emit(summary(result) if output_format == "github" else f"{result.text}\n")
 

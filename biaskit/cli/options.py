@@ -61,7 +61,4 @@ with_sides = several(
 """What is held against what."""
 
 with_price = option("--price", "IN,OUT", "USD per million tokens, where no price is known.")
-with_tokenizer = option(
-    "--tokenizer", "hf:ORG/NAME|PATH", "A server's tokenizer, where this machine does not find it by itself."
-)
 with_verbose = option("--verbose", None, "Show every request that is repeated, and why.", is_flag=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from biaskit.cli.asking import asking_command
-from biaskit.cli.options import examples, option, with_tokenizer
+from biaskit.cli.options import examples, option
 from biaskit.workflow.probe import probe
 
 _STUDY = {"default": "occugender", "show_default": True}
@@ -33,7 +33,6 @@ command = asking_command(
     option("--draws", "N", _DRAWS, type=click.IntRange(min=2)),
     option("--max-draws-per-cell", "N", _MOST_DRAWS, type=click.IntRange(min=2)),
     option("--continue continuations", "N", _CONTINUE, type=click.IntRange(min=1)),
-    with_tokenizer,
     epilog=examples(
         "biaskit probe demo --jobs nurse,plumber",
         "biaskit probe api:NAME@http://127.0.0.1:8000/v1 --estimator top-k --max-cost 2",

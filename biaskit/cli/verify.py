@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biaskit.cli.compare import DOES_NOT_HOLD
-from biaskit.cli.options import examples, option, with_format, with_price, with_tokenizer, with_verbose
+from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
 from biaskit.cli.output import FINISHED_WITH_MISSING
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 from biaskit.report.render.text import fold
@@ -55,7 +55,6 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @option("--endpoint-name", "NAME", "The name that the run used instead of the base URL.")
 @option("--max-cost", "USD", "The most that asking may cost.", type=float)
 @with_price
-@with_tokenizer
 @option("--yes", None, "Ask the models that the run names without a question.", is_flag=True)
 @with_verbose
 @with_format("How the result is printed.", ("text", "json"))

@@ -8,11 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from biaskit.compare.aliases import Aliases
-from biaskit.compare.conditions import how_to_compare, measured_differently, other_vectors
+from biaskit.compare.aliases import key_of
+from biaskit.compare.conditions import measured_differently
 from biaskit.compare.gaps import BothEngines, Measure, gap_rows, labour_table, measures
 from biaskit.compare.outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
-from biaskit.compare.pairs import PairNote, Side, SidePair, group_notes, model_pairs, pairs_of_groups
+from biaskit.compare.pairs import (
+    PairNote,
+    Side,
+    SidePair,
+    group_notes,
+    model_pairs,
+    pairs_of_groups,
+    say_apart,
+)
 from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_rows_of_texts, texts_of
 from biaskit.compare.personas import comparable as texts_comparable
 from biaskit.compare.probe import (
@@ -27,6 +35,7 @@ from biaskit.compare.probe import (
 )
 from biaskit.compare.relations import gap_tests, relation_rows
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.errors import nearest
 from biaskit.runs.collection import Collection, Model, StoredRun
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
@@ -51,7 +60,7 @@ def compare_collection(
     collection: Collection,
     *,
     groups: Sequence[Side] = (),
-    aliases: Aliases | None = None,
+    aliases: Mapping[str, str] | None = None,
     margins: Mapping[str, float],
 ) -> ComparisonTables:
     """Hold every model against every other of its engine, and the engines' gaps against each other.
@@ -66,7 +75,7 @@ def compare_collection(
         made.pairs += [(engine, later.name, earlier.name) for later, earlier in model_pairs(labels)]
     comparison.of_probes()
     comparison.of_texts()
-    comparison.of_gaps(aliases or Aliases())
+    comparison.of_gaps(aliases or {})
     made.tests = adjust(made.tests)
     made.notes = list(dict.fromkeys(made.notes))
     return made
@@ -142,9 +151,8 @@ class _Comparison:
             left_out.append((pair, left))
             if note := forms_apart(pair, self.answers, rows):
                 notes.append(note)
-        self.made.notes += _other_notes(notes)
+        self.made.notes += say_apart(notes, {model.label: model.prompt_form for model in models})
         self.made.notes += _left_out_notes(left_out)
-        self.made.notes += _forms_notes(notes, models, self.runs("probe"))
         self.made.notes += measured_differently(self.runs("probe"), models)
         self.made.notes += without_answers([model.label for model in models], outcomes)
 
@@ -154,11 +162,6 @@ class _Comparison:
         for run in self.runs("probe"):
             rows, where = run.tables.get("probe_cells", ()), str(run.path / "tables" / "probe_cells.csv")
             outcomes |= outcomes_of(rows, run.manifest["models"], where, PromptTexts(run.question))
-            if run.tables.get("probe_outcomes") and rows and "n_answers" not in rows[0]:
-                self.made.notes.append(
-                    f"{run.path} was analysed before answers were counted by cell, so they are not compared:"
-                    f" `biaskit analyze {run.path}` counts them."
-                )
         return outcomes
 
     # --- texts ---------------------------------------------------------------------------------------
@@ -183,16 +186,21 @@ class _Comparison:
             notes += apart
             if all(len(side.models) == 1 and side.name in self.texts for side in pair):
                 self.made.srb_change += change_rows(pair, self.texts)
-        self.made.notes += _other_notes(notes)
-        self.made.notes += _forms_notes(notes, models, runs)
-        if note := _vectors_note(runs, self.texts):
-            self.made.notes.append(note)
+        self.made.notes += say_apart(notes, {model.label: model.prompt_form for model in models})
+        scored = [texts for texts in self.texts.values() if texts.vectors]
+        if not one_vector_model(scored):
+            listed = ", ".join(dict.fromkeys(f"{texts.run} ({texts.vectors})" for texts in scored))
+            self.made.notes.append(
+                f"SRB scores come from other vectors ({listed}): they are neither compared nor put in one"
+                " table, srb_z is the score to set side by side. `biaskit analyze RUN RUN --out DIR` trains"
+                " one vector model on all texts of runs that can be merged."
+            )
         self.made.notes += measured_differently(runs, models)
         self.made.notes += _own_groups(runs)
 
     # --- the gaps ------------------------------------------------------------------------------------
 
-    def of_gaps(self, aliases: Aliases) -> None:
+    def of_gaps(self, aliases: Mapping[str, str]) -> None:
         """gaps.csv, the relations of every model and the tests of the gaps between models."""
         made, probes, written = self.made, self.runs("probe"), self.runs("personas")
         if not probes or not written:
@@ -200,8 +208,10 @@ class _Comparison:
             return
         jobs = [row for run in probes for row in run.tables.get("probe_jobs", ())]
         represented = [row for run in written for row in run.tables.get("representation", ())]
-        names = {str(row["job"]) for row in jobs} | {str(row["occupation"]) for row in represented}
-        made.notes += aliases.unknown(names)
+        known = {key_of(str(row["job"]), {}) for row in jobs}
+        known |= {key_of(str(row["occupation"]), {}) for row in represented}
+        unknown = [name for name in dict.fromkeys([*aliases, *aliases.values()]) if name not in known]
+        made.notes += [f"--aliases: no run has {name!r}.{nearest(name, known)}" for name in unknown]
         labour = labour_table(represented, jobs, aliases)
         made.notes += [labour.note] if labour.note else []
         joined = {both.model: both for both in self._both_engines()}
@@ -273,30 +283,6 @@ def _by_own_label(runs: Sequence[StoredRun]) -> dict[str, list[tuple[str, Stored
 # --- notes -------------------------------------------------------------------------------------------
 
 
-def _other_notes(notes: Sequence[PairNote]) -> list[str]:
-    return [note.text for note in notes if note.cause != "prompt forms"]
-
-
-def _forms_notes(
-    notes: Sequence[PairNote], models: Sequence[Model], runs: Sequence[StoredRun]
-) -> Iterator[str]:
-    """The sentences of pairs in two prompt forms, as one where they are many, and what would help."""
-    apart = [note.text for note in notes if note.cause == "prompt forms"]
-    if not apart:
-        return
-    if len(apart) <= MOST_NAMED:
-        yield from apart
-    else:
-        forms: dict[str, list[str]] = {}
-        for model in models:
-            forms.setdefault(model.prompt_form, []).append(model.label)
-        listed = "; ".join(f"{form}: {', '.join(labels)}" for form, labels in forms.items())
-        yield (
-            f"The models have different prompt forms ({listed}): there is no test between those of two forms."
-        )
-    yield how_to_compare(runs)
-
-
 def _left_out_notes(left_out: Sequence[tuple[SidePair, LeftOut]]) -> Iterator[str]:
     """Each sentence once, with the pairs it holds for."""
     pairs: dict[str, list[str]] = {}
@@ -317,12 +303,3 @@ def _own_groups(runs: Sequence[StoredRun]) -> Iterator[str]:
     if columns:
         said = ", ".join(f"{column} in {path}" for path, column in columns.items())
         yield f"Own groups are not compared ({said}): group_lists.csv of each run has its own."
-
-
-def _vectors_note(runs: Sequence[StoredRun], texts: Mapping[str, Texts]) -> str | None:
-    of_run: dict[str, list[Texts]] = {}
-    for own in texts.values():
-        if own.vectors:
-            of_run.setdefault(own.run, []).append(own)
-    names = {run: list(dict.fromkeys(own.vectors for own in members)) for run, members in of_run.items()}
-    return other_vectors(runs, names, lambda a, b: one_vector_model([*of_run[a], *of_run[b]]))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from biaskit.provenance import canonical_json
@@ -16,9 +15,6 @@ NO_NUMBER = frozenset(
 )
 DRAWN = ("per_gender", "batch", "max_draws", "fill", "on_prefix")
 LONGEST = 60
-PROBE_FORMS = ("raw", "chat-prefill", "chat-continue")
-TEXT_FORMS = ("chat", "completion", "raw")
-MERGED = ("per_gender", "batch", "max_draws")
 
 
 def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> list[str]:
@@ -92,91 +88,3 @@ def _answers_apart(models: Sequence[Model]) -> Iterator[str]:
 def _when(model: Model) -> str:
     first, last = model.first_answered, model.last_answered
     return str(first) if first == last else f"{first} to {last}"
-
-
-# --- the command that would make them comparable -----------------------------------------------------
-
-
-def how_to_compare(runs: Sequence[StoredRun]) -> str:
-    """What would ask all models of one engine's runs in one prompt form: the command, where all can take one.
-
-    What the manifests show: a local base model takes raw text alone, an instruct or scripted model every
-    form, an API only the form it was asked in for certain; a system prompt has no place in raw text.
-    """
-    engine = runs[0].engine
-    entries = {label: entry for run in runs for label, entry in run.manifest["models"].items()}
-    system = any(_has_system(run) for run in runs)
-    usable = [
-        form
-        for form in (PROBE_FORMS if engine == "probe" else TEXT_FORMS)
-        if not (system and form in ("raw", "completion"))
-        and all(form in _takes(entry, engine) for entry in entries.values())
-    ]
-    if not usable:
-        return "No prompt form is known that all these models can take: they stand side by side, untested."
-    studies = {str(run.manifest["study"]) for run in runs}
-    if len(studies) > 1:
-        return f"All these models can take --prompt-form {usable[0]}, in one study."
-    command = str(runs[0].manifest.get("command") or "") if len(runs) == 1 else ""
-    if not command.startswith(f"biaskit {engine} "):
-        models = " ".join(shlex.quote(f"{label}={entry['spec']}") for label, entry in entries.items())
-        command = f"biaskit {engine} {models} --study {shlex.quote(*studies)}"
-    return f"This makes them comparable: `{command} --prompt-form {usable[0]} --out DIR`"
-
-
-def _has_system(run: StoredRun) -> bool:
-    return bool(run.question.get("system_prompt")) or run.question.get("instruction_position") == "system"
-
-
-def _takes(entry: Mapping[str, Any], engine: str) -> tuple[str, ...]:
-    every = PROBE_FORMS if engine == "probe" else TEXT_FORMS
-    own = str(entry["prompt_form"] or "")
-    if entry["where"] == "scripted" or (entry["where"] == "local" and entry["tuning"] == "instruct"):
-        return every
-    plain = ("raw",) if engine == "probe" else ("completion", "raw")
-    return (own, *plain) if entry["where"] == "local" else (own,)
-
-
-def other_vectors(
-    runs: Sequence[StoredRun], vectors_of: Mapping[str, Sequence[str]], same: Callable[[str, str], bool]
-) -> str | None:
-    """A sentence where SRB scores come from several vector models, with the command that trains one.
-
-    `vectors_of`: run → names of its vector models; `same` says of two runs whether theirs are one.
-    """
-    own = [run for run in runs if vectors_of.get(str(run.path))]
-    if all(same(str(a.path), str(b.path)) for a in own for b in own):
-        return None
-    listed = ", ".join(f"{run.path} ({', '.join(vectors_of[str(run.path)])})" for run in own)
-    said = (
-        f"SRB scores come from other vectors ({listed}): they are neither compared nor put in one table,"
-        " srb_z is the score to set side by side"
-    )
-    if why := not_mergeable(own):
-        return f"{said}; {why}, so no common vectors can be trained."
-    paths = " ".join(shlex.quote(str(run.path)) for run in own)
-    return f"{said}. `biaskit analyze {paths} --out DIR` trains one vector model on all their texts."
-
-
-def not_mergeable(runs: Sequence[StoredRun]) -> str | None:
-    """Why `analyze` would not merge the runs; None where it would."""
-    first, *others = runs
-    if any(run.manifest["resolved"].get("imported") for run in runs):
-        return "imported texts are not merged"
-    for run in others:
-        for name in (*run.question, *MERGED):
-            own, its = ({**r.manifest["resolved"]["study"], **r.question}.get(name) for r in (first, run))
-            if not _agree(own, its):
-                return f"the runs' {name} differs"
-        for label, name in run.names.items():
-            known = first.manifest["models"].get(first.names.get(label))
-            if known and known["fingerprint"] != run.manifest["models"][name]["fingerprint"]:
-                return f"two models are called {label}"
-    return None
-
-
-def _agree(own: object, its: object) -> bool:
-    """Whether two values are one study's; of two tables only what both name has to agree."""
-    if isinstance(own, Mapping) and isinstance(its, Mapping):
-        return all(own[name] == its[name] for name in own if name in its)
-    return own == its

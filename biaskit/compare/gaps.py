@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.compare.aliases import Aliases
+from biaskit.compare.aliases import key_of
 from biaskit.stats.contrasts import Row
 from biaskit.stats.crossed import joined
 from biaskit.tables.quantities import GAPS
@@ -16,6 +16,8 @@ from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import Tables, grouped, where, without_instruction
 
 FEMALE, MALE = "female", "male"
+Aliases = Mapping[str, str]
+"""Name → the name that stands for it (`compare/aliases.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Number:
 class LabourTable:
     """Share of women in the labour force, by occupation: one table for both engines."""
 
-    share: Mapping[str, float]  # by `Aliases.key`
+    share: Mapping[str, float]  # by `aliases.key_of`
     apart: tuple[str, ...] = ()  # occupations of which the engines have other shares
 
     @property
@@ -65,7 +67,7 @@ def labour_table(
     rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]
     for name, row in rows:
         value = _number(row, "labour_female_share")
-        if value is not None and share.setdefault(aliases.key(name), value) != value:
+        if value is not None and share.setdefault(key_of(name, aliases), value) != value:
             apart[name] = None
     return LabourTable(share, tuple(apart))
 
@@ -108,7 +110,7 @@ def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], lis
     known: dict[str, str] = {}
     twice: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        key = aliases.key(name)
+        key = key_of(name, aliases)
         if known.setdefault(key, name) != name:
             twice[key] = (
                 f"{known[key]} and {name} are one name for both engines and are left out of the gaps."

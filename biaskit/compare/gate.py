@@ -141,20 +141,17 @@ def _outcome(
 
 
 def _is_meant(require: Require, row: Row) -> bool:
-    if contrast_of(row) != require.contrast or any(row[name] != value for name, value in require.where):
+    where = require.where.items()
+    if contrast_of(row) != require.contrast or any(row[name] != value for name, value in where):
         return False
     if require.models and not {row["model_a"], row["model_b"]} <= set(require.models):
         return False
-    return is_judged(row) if _has_own_line(require) else row["margin"] is not None
-
-
-def _has_own_line(require: Require) -> bool:
-    return require.margin is not None or require.limit is not None
+    return is_judged(row) if require.has_own_line else row["margin"] is not None
 
 
 def _without_a_row(require: Require, meant: Sequence[Row], pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Models that the requirement speaks of and no row does."""
-    engine = dict(require.where).get("engine")
+    engine = require.engine
     if require.contrast == "models":
         done = {(row["engine"], frozenset((row["model_a"], row["model_b"]))) for row in meant}
         named = set(require.models)

@@ -6,7 +6,7 @@ See docs/methods.md#model-groups.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +35,19 @@ class PairNote:
     """Why two sides, or their scores, have no test: what keeps them apart, and the sentence that says so."""
 
     cause: Literal["gender groups", "prompt forms", "prompts", "no common cell"]
-    text: str
+    text: str = ""  # of two prompt forms there is one sentence for all pairs (`say_apart`)
+
+
+def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
+    """The sentences of pairs without a test; those in two prompt forms as one. `forms`: model → its form."""
+    said = [note.text for note in notes if note.cause != "prompt forms"]
+    if len(said) < len(notes):
+        models_of: dict[str, list[str]] = {}
+        for model, form in forms.items():
+            models_of.setdefault(form or "no prompt", []).append(model)
+        listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
+        said.append(f"The models have different prompt forms ({listed}): there is no test between two forms.")
+    return said
 
 
 def model_pairs(models: Sequence[str]) -> Iterator[SidePair]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from biaskit.compare.pairs import PairNote, Side, SidePair
+from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
@@ -97,11 +97,7 @@ def pair_rows_of_texts(
     later, earlier = pair
     members = [texts[model] for model in (*later.models, *earlier.models)]
     if len({member.form for member in members}) > 1:
-        text = (
-            f"{_with_forms(later, texts)} and {_with_forms(earlier, texts)} have different prompt forms,"
-            " so there is no test between them."
-        )
-        return [], [PairNote("prompt forms", text)]
+        return [], [PairNote("prompt forms")]
     if other := _other_prompts(members, with_gender=False):
         text = (
             f"{later.name} and {earlier.name} answered other prompts ({', '.join(other)}), so there is no"
@@ -159,11 +155,6 @@ def _other_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
         if not all(name in member.templates for member in members if member.templates)
         or not all_equal([m.asked.prompt(name, m.form, with_gender=with_gender) for m in members])
     ]
-
-
-def _with_forms(side: Side, texts: Mapping[str, Texts]) -> str:
-    forms = dict.fromkeys(texts[model].form or "no prompt" for model in side.models)
-    return f"{side.name} ({' and '.join(forms)})"
 
 
 def _scope(pair: SidePair, quantity: str, gender: str) -> Scope:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from biaskit.errors import UsageError, nearest
 from biaskit.inputs import Inputs
@@ -16,13 +17,16 @@ CONTRASTS = (
     *("models", "groups", "instructions", "levels", "settings", "bias-types"),
     *("genders", "labour", "gaps"),
 )
-WHERE: Final = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")
+WHERE = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
 
-@dataclass(frozen=True, slots=True)
-class Require:
+def _labels(given: object) -> object:
+    return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+
+
+class Require(BaseModel):
     """One requirement: which rows of tests.csv, and what each of them must show.
 
     Without `margin` and `limit` every row that has a margin of its own must be equivalent within it.
@@ -35,24 +39,60 @@ class Require:
         models: labels of which rows are meant; each must have one.
         min_n: items (jobs, occupations, pairs) that a row must rest on.
         min_coverage: of each model that was probed, fraction in [0, 1].
-        where: column → value that a row must have.
+
+    The other attributes are columns, with the value that a row must have.
     """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     contrast: str = "models"
     name: str = ""
-    margin: float | None = None
-    limit: float | None = None
-    models: tuple[str, ...] = ()
-    min_n: int | None = None
-    min_coverage: float | None = None
-    where: tuple[tuple[str, str], ...] = ()
+    margin: float | None = Field(None, ge=0, allow_inf_nan=False)
+    limit: float | None = Field(None, ge=0, allow_inf_nan=False)
+    models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()
+    min_n: int | None = Field(None, ge=1)
+    min_coverage: float | None = Field(None, ge=0, le=1)
+    quantity: str | None = None
+    engine: str | None = None
+    gender: str | None = None
+    bias_type: str | None = None
+    setting: str | None = None
+    prompt_form: str | None = None
+    group_a: str | None = None
+    group_b: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_meaning(self) -> Require:
+        """What contradicts itself, or would pass without having been asked."""
+        if self.contrast not in CONTRASTS:
+            raise ValueError(
+                f"there is no contrast {self.contrast!r}.{nearest(self.contrast, CONTRASTS)}"
+                f" Known: {', '.join(CONTRASTS)}"
+            )
+        if self.margin is not None and self.limit is not None:
+            raise ValueError("margin asks for more than limit does: give one of them")
+        if self.has_own_line and self.quantity is None:
+            raise ValueError(f'say of which quantity, such as quantity = "{next(iter(QUANTITIES))}"')
+        if self.limit is not None and self.min_n is None:
+            raise ValueError("a limit is passed where little was asked, so it needs min_n")
+        return self
+
+    @property
+    def has_own_line(self) -> bool:
+        """Whether it says itself what is near enough, and does not leave it to the rows."""
+        return self.margin is not None or self.limit is not None
+
+    @property
+    def where(self) -> dict[str, str]:
+        """Column → value that a row must have."""
+        return {name: value for name in WHERE if (value := getattr(self, name)) is not None}
 
     @property
     def title(self) -> str:
         """What it is called: its own name, or what it asks."""
         if self.name:
             return self.name
-        narrowed = "".join(f", {value}" for _, value in self.where)
+        narrowed = "".join(f", {value}" for value in self.where.values())
         if self.limit is not None:
             return f"within ±{self.limit:g} ({self.contrast}{narrowed})"
         within = "" if self.margin is None else f" within ±{self.margin:g}"
@@ -68,7 +108,7 @@ class Policy:
 
 def short_policy(contrast: str) -> Policy:
     """`--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
-    return Policy((_checked(Require(contrast=contrast), "--require"),))
+    return Policy((_require({"contrast": contrast}, "--require"),))
 
 
 def read_policy(policy: str | Path | Mapping[str, Any] | Policy) -> Policy:
@@ -86,69 +126,14 @@ def read_policy(policy: str | Path | Mapping[str, Any] | Policy) -> Policy:
 
 
 def _require(given: object, where: str) -> Require:
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{where} is no table: write [[require]] and keys below it.")
-    own = {field.name for field in fields(Require)} - {"where"}
-    if unknown := [name for name in given if name not in (*own, *WHERE)]:
-        raise UsageError(
-            f"{where}: there is no key {unknown[0]!r}.{nearest(str(unknown[0]), [*own, *WHERE])}"
-            f" Known: {', '.join(sorted((*own, *WHERE)))}."
-        )
-    models = given.get("models", ())
-    if isinstance(models, str):
-        models = (models,)
-    if not isinstance(models, Sequence) or not all(isinstance(one, str) for one in models):
-        raise UsageError(f'{where}: models is a list of labels, such as ["old", "new"].')
-    return _checked(
-        Require(
-            contrast=_text(given.get("contrast", "models"), "contrast", where),
-            name=_text(given.get("name", ""), "name", where),
-            margin=_number(given.get("margin"), "margin", where),
-            limit=_number(given.get("limit"), "limit", where),
-            models=tuple(models),
-            min_n=_whole(given.get("min_n"), where),
-            min_coverage=_number(given.get("min_coverage"), "min_coverage", where),
-            where=tuple((name, _text(given[name], name, where)) for name in WHERE if name in given),
-        ),
-        where,
-    )
-
-
-def _checked(one: Require, where: str) -> Require:
-    """What contradicts itself, or would pass without having been asked."""
-    if one.contrast not in CONTRASTS:
-        raise UsageError(
-            f"{where}: there is no contrast {one.contrast!r}.{nearest(one.contrast, CONTRASTS)}"
-            f" Known: {', '.join(CONTRASTS)}."
-        )
-    if one.margin is not None and one.limit is not None:
-        raise UsageError(f"{where}: margin asks for more than limit does: give one of them.")
-    if (one.margin is not None or one.limit is not None) and "quantity" not in dict(one.where):
-        raise UsageError(f'{where}: say of which quantity, such as quantity = "{next(iter(QUANTITIES))}".')
-    if one.limit is not None and one.min_n is None:
-        raise UsageError(f"{where}: a limit is passed where little was asked, so it needs min_n.")
-    if one.min_coverage is not None and one.min_coverage > 1:
-        raise UsageError(f"{where}: min_coverage = {one.min_coverage:g} is a fraction from 0 to 1.")
-    return one
-
-
-def _text(value: object, name: str, where: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {name} = {value!r} is no text: put it into quotes.")
-    return value
-
-
-def _number(value: object, name: str, where: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise UsageError(f"{where}: {name} = {value!r}: give a number such as 0.05.")
-    return float(value)
-
-
-def _whole(value: object, where: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"{where}: min_n = {value!r}: give a whole number from 1.")
-    return value
+    try:
+        return Require.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            known = f"{nearest(key, Require.model_fields)} Known: {', '.join(sorted(Require.model_fields))}"
+            raise UsageError(f"{where}: there is no key {key!r}.{known}.") from None
+        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        at = f"{key} = {first['input']!r}: " if key else ""
+        raise UsageError(f"{where}: {at}{said}.") from None

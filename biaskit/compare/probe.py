@@ -292,21 +292,13 @@ def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | N
 def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
     """A note where two sides have the same cells in different prompt forms, or nothing in common."""
     compared = {(r["bias_type"], r["instruction_a"], r["setting"]) for r in rows}
-    forms: list[dict[tuple[str, str, str], list[str]]] = [{}, {}]
+    forms: list[dict[tuple[str, str, str], set[str]]] = [{}, {}]
     for of_side, side in zip(forms, pair, strict=True):
-        for model in side.models:
-            for arm in answers[model].blocks:
-                cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
-                of_side.setdefault(cell, []).append(arm.prompt_form)
-    both = [cell for cell in forms[0] if cell in forms[1] and cell not in compared]
-    listed = [
-        f"{side.name} ({' and '.join(dict.fromkeys(form for cell in both for form in of_side[cell]))})"
-        for side, of_side in zip(pair, forms, strict=True)
-    ]
-    apart = [cell for cell in both if len({*forms[0][cell], *forms[1][cell]}) > 1]
-    if apart:
-        text = f"{listed[0]} and {listed[1]} have different prompt forms, so there is no test between them."
-        return PairNote("prompt forms", text)
+        for arm in (arm for model in side.models for arm in answers[model].blocks):
+            cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
+            of_side.setdefault(cell, set()).add(arm.prompt_form)
+    if any(len(forms[0][cell] | forms[1][cell]) > 1 for cell in forms[0].keys() & forms[1].keys() - compared):
+        return PairNote("prompt forms")
     if not rows:
         text = f"{pair[0].name} and {pair[1].name} have no cell in common, so there is no test between them."
         return PairNote("no common cell", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from biaskit.compare.pairs import model_pairs
+from biaskit.compare.pairs import PairNote, model_pairs, say_apart
 from biaskit.compare.personas import change_rows, pair_rows_of_texts, texts_of
 from biaskit.compare.probe import CONTRAST, answers_of, forms_apart, pair_rows
 from biaskit.stats.contrasts import Row, adjust
@@ -30,12 +30,14 @@ def between_models(
     answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip())
     notes = [f"{model} has no cell in probe_cells.csv." for model in models if model not in answers]
     rows: list[Row] = []
+    apart: list[PairNote] = []
     for pair in model_pairs([model for model in models if model in answers]):
         of_pair, _ = pair_rows(pair, answers, margins)
         rows += of_pair
         if note := forms_apart(pair, answers, of_pair):
-            notes.append(note.text)
-    return adjust(rows), notes
+            apart.append(note)
+    forms = {model: next(iter(answers[model].blocks)).prompt_form for model in models if model in answers}
+    return adjust(rows), [*notes, *say_apart(apart, forms)]
 
 
 def between_persona_models(
@@ -50,13 +52,13 @@ def between_persona_models(
     texts = texts_of(tables, forms, run=run, seed=seed)
     rows: list[Row] = []
     changes: list[Row] = []
-    notes: list[str] = []
+    apart: list[PairNote] = []
     for pair in model_pairs(list(forms)):
-        of_pair, apart = pair_rows_of_texts(pair, texts, margins)
+        of_pair, notes = pair_rows_of_texts(pair, texts, margins)
         rows += of_pair
-        notes += [note.text for note in apart]
+        apart += notes
         changes += change_rows(pair, texts)
-    return adjust(rows), changes, notes
+    return adjust(rows), changes, say_apart(apart, forms)
 
 
 def merge_tests(stored: Sequence[StoredRow], rows: Sequence[Row]) -> list[Row]:

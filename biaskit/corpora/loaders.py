@@ -174,14 +174,15 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
     .csv with the columns item, group and, where wanted, share, article, year (others are ignored);
     .txt with one item a line, all in the group "all"; .toml with `[[item]]` tables of the same keys.
     """
-    first: dict[str, tuple[str, str]] = {}  # lower-cased name → where it stands, as written
+    first: dict[str, int] = {}  # lower-cased name → place in the list
     items: list[Item] = []
     for where, entry in read_list(source, _ITEMS).entries:
-        earlier, name = first.setdefault(entry.item.lower(), (where, entry.item))
-        if earlier != where:
+        place = first.setdefault(entry.item.lower(), len(items))
+        if place < len(items):
+            name = items[place].name
             again = "stands there twice" if name == entry.item else f"differs only in case from {shown(name)}"
             raise CorpusError(
-                f"{where}: item {shown(entry.item)} {again} (first: {earlier.rpartition(', ')[2]})."
+                f"{where}: item {shown(entry.item)} {again} (first: item {place + 1})."
                 " Tables join on lower-cased names: remove or rename one."
             )
         items.append(Item(entry.item, entry.group, entry.share, entry.article, entry.year))

@@ -46,11 +46,11 @@ class SourceLayout(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class SourceTable(Generic[E]):
-    """The entries of a file, each with its place, and what stands beside them (TOML only)."""
+    """The entries of a file, each with its place, read once; and what stands beside them (TOML only)."""
 
     where: str
     top: dict[str, Any]
-    entries: Sequence[tuple[str, E]]
+    entries: Iterator[tuple[str, E]]
 
 
 def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
@@ -70,10 +70,15 @@ def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
             rows = _line_rows(text, where, layout.from_line)
         else:
             rows = _csv_rows(text, where, layout)
-    entries = [(place, entry_of(layout.entry, values, place)) for place, values in rows]
-    if not entries:
+    return SourceTable(where, top, _entries(rows, where, layout))
+
+
+def _entries(rows: Rows, where: str, layout: SourceLayout[E]) -> Iterator[tuple[str, E]]:
+    place = None
+    for place, values in rows:
+        yield place, entry_of(layout.entry, values, place)
+    if place is None:
         raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
-    return SourceTable(where, top, entries)
 
 
 Rows = Iterator[tuple[str, dict[str, Any]]]

@@ -39,16 +39,11 @@ class Source:
 
     def takes_only(self, *names: str) -> None:
         """Refuse options that belong to another format. Raises `UsageError`."""
-        check_options(self.options, *names)
-
-
-def check_options(options: Mapping[str, Any], *names: str) -> None:
-    """Refuse all but these options. Raises `UsageError`."""
-    flags = {name: _FLAGS.get(name, f"--{name}") for name in (*names, *options)}
-    for name in options:
-        if name not in names:
-            known = f"takes {listed([flags[one] for one in names])}" if names else "takes no option"
-            raise UsageError(f"This format {known}, not {flags[name]}.")
+        flags = {name: _FLAGS.get(name, f"--{name}") for name in (*names, *self.options)}
+        for name in self.options:
+            if name not in names:
+                known = f"takes {listed([flags[one] for one in names])}" if names else "takes no option"
+                raise UsageError(f"This format {known}, not {flags[name]}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,5 +115,5 @@ def naming(request: ScoreRequest | DrawRequest) -> Iterator[None]:
     try:
         yield
     except BiaskitError as error:
-        error.request_key = request.key  # type: ignore[attr-defined]
+        error.request_key = request.key
         raise

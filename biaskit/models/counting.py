@@ -139,7 +139,7 @@ class SampledScorer:
             planned = self._generator.plan_draws(draws)
         except ModelError as error:
             # The engine knows cells, not draws.
-            error.request_key = cell_of.get(getattr(error, "request_key", ""))  # type: ignore[attr-defined]
+            error.request_key = cell_of.get(error.request_key, "")
             raise
         # Beside those planned before: a cell's later rounds are planned while the others are asked.
         self._batches |= {request.key: [] for request in requests}

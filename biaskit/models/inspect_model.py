@@ -105,7 +105,7 @@ class InspectGenerator:
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer each text as it comes."""
-        return self._thread.stream(batches, self._draw, lambda: AT_ONCE)
+        return self._thread.stream(batches, self._draw, AT_ONCE)
 
     async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
         [request] = batch

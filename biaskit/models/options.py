@@ -54,7 +54,6 @@ class ScoringOptions:
     word_boundary: WordBoundary = "token"
     on_prefix: OnPrefix = "exclusive"
     next_tokens: int = 0  # exact, in process: most probable next tokens that are kept; 0: none
-    prompts: int = 128  # of an API: most of one call, where several were seen to work
     share_prefixes: bool = True  # False only to show that sharing changes nothing
 
     def __post_init__(self) -> None:

@@ -103,9 +103,9 @@ class ScriptedScorer(_Scripted):
         """Batches in the order of the requests."""
         return self._plan(requests)
 
-    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
+    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:  # noqa: ARG002
         """Nothing to wait for, however many batches."""
-        return 0.0 * len(batches)
+        return 0.0
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """One group per batch."""
@@ -139,9 +139,9 @@ class ScriptedGenerator(_Scripted):
         """Batches in the order of the requests."""
         return self._plan(requests)
 
-    def estimate_seconds(self, n_new_tokens: int) -> float | None:
+    def estimate_seconds(self, n_new_tokens: int) -> float | None:  # noqa: ARG002
         """Nothing to wait for, however many tokens."""
-        return 0.0 * n_new_tokens
+        return 0.0
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """One group per batch."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
-    from biaskit.models.api.token_ids import LocalTokenizer
 
 KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
@@ -132,27 +130,11 @@ def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
     """The command's options; a ready-made model brings the name of its key's variable along."""
     from biaskit.models.api.options import ApiOptions
 
-    options = replace(given or ApiOptions(), find_tokenizer=_cached_tokenizer)
+    options = given or ApiOptions()
     known = find_known(spec)
     if known is not None and known.api_key_env:
         return replace(options, keys={label: known.api_key_env, **options.keys})
     return options
-
-
-def named_tokenizer(name: str) -> LocalTokenizer:
-    """What `--tokenizer` names: hf:ORG/NAME[@revision] or a folder; it is fetched where it is missing."""
-    from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.loading import open_tokenizer
-
-    return LocalTokenizer(name, open_tokenizer(name, offline=False), required=True)
-
-
-def _cached_tokenizer(root: str) -> LocalTokenizer:
-    """The tokenizer at the place where a server says that its model lies, as far as this machine has it."""
-    from biaskit.models.api.token_ids import LocalTokenizer
-    from biaskit.models.huggingface.loading import open_tokenizer
-
-    return LocalTokenizer(root, open_tokenizer(root, offline=True))
 
 
 def _kind(spec: str) -> tuple[str, str]:
@@ -160,20 +142,14 @@ def _kind(spec: str) -> tuple[str, str]:
     kind, _, name = full_spec(spec).partition(":")
     if spec == "demo" or (kind in KINDS and kind != "demo"):
         return kind, name
-    hint = _file_hint(spec) or nearest(kind, KINDS)
+    of_file = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
+    of_file = of_file or ("hf:" if Path(spec).is_dir() else None)
+    hint = f" Did you mean {of_file}{spec}?" if of_file else nearest(kind, KINDS)
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
         " api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
-
-
-def _file_hint(spec: str) -> str:
-    """How a file or a folder is named as a model."""
-    prefix = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
-    if prefix is None and os.path.isdir(spec):
-        prefix = "hf:"
-    return f" Did you mean {prefix}{spec}?" if prefix else ""
 
 
 def _find_local(kind: str, name: str) -> Any:
@@ -182,10 +158,8 @@ def _find_local(kind: str, name: str) -> Any:
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 
     if kind == "demo":
-        from biaskit.models.huggingface.demo import find_demo, require_demo
+        from biaskit.models.huggingface.demo import find_demo
 
-        require_demo()
-    require_transformers()
-    if kind == "demo":
         return find_demo()
+    require_transformers()
     return find_folder(name) if kind == "hf" else check_gguf(expanded(name))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from biaskit.errors import RunError
@@ -20,7 +21,6 @@ from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
 from biaskit.probe.stored_design import design_signature, read_design
-from biaskit.probe.ways import LOW, mean_coverage
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
 from biaskit.runs.drift import Answerers
@@ -30,6 +30,8 @@ from biaskit.stats.contrasts import adjust
 from biaskit.tables.sets import TableSet
 from biaskit.wording import listed, percent
 
+LOW = 0.1
+"""Coverage under which another way to ask is worth a look."""
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_bad_lines")
@@ -280,12 +282,11 @@ def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str,
     notes = []
     for label, entry in models.items():
         own = [x for x in cells if x.cell.model == label]
-        low = {
-            bias_type: coverage
-            for bias_type in dict.fromkeys(x.cell.bias_type for x in own)
-            if (coverage := mean_coverage([x for x in own if x.cell.bias_type == bias_type])) is not None
-            and coverage < LOW
-        }
+        coverage: dict[str, list[float]] = {}
+        for shares in own:
+            if shares.coverage is not None:
+                coverage.setdefault(shares.cell.bias_type, []).append(shares.coverage)
+        low = {bias_type: mean for bias_type, x in coverage.items() if (mean := fmean(x)) < LOW}
         if low and not entry["spec"].startswith("scripted:"):
             held = listed([f"{percent(value)} % of {bias_type} prompts" for bias_type, value in low.items()])
             notes.append(

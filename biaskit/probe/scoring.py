@@ -146,7 +146,6 @@ class CellWork(Work[int]):
             notes=plan.notes,
             estimator=self.estimator.name,
             calls=plan.calls if over_network else None,
-            prompts=plan.prompts if due else None,
             cost=plan.cost_max,
             shows=plan_sentence(self.design, self.estimator.name, draws, of_demo=of_demo)
             if session.shard.whole

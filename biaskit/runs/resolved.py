@@ -15,9 +15,7 @@ from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instructions"})
 """Keys of a study whose lists stand in the manifest in full."""
 
-_GROWING = frozenset(
-    {"max_draws_per_cell", "record_next", "continuations", "continuation_tokens", "prompts_per_call"}
-)
+_GROWING = frozenset({"max_draws_per_cell", "record_next", "continuations", "continuation_tokens"})
 """Keys that only say how far and how a cell is asked and what is kept of it: the same folder goes on."""
 
 

@@ -57,21 +57,17 @@ def read_study_file(name: str) -> dict[str, Any]:
                 " or give a path."
             )
     content = STUDY_FILE.toml(path)
-    for table, key in _sources(content):
-        if not table[key].startswith("corpus:"):
-            table[key] = str(path.parent / expanded(table[key]))
+    named = [content[name] for name in _LISTS if isinstance(content.get(name), dict)]
+    for table, keys in (*((table, ("source",)) for table in named), (content, _FILES)):
+        for key in keys:
+            if isinstance(table.get(key), str) and not table[key].startswith("corpus:"):
+                table[key] = str(path.parent / expanded(table[key]))
     return content
 
 
-def _sources(content: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    for table in ("jobs", "occupations", "templates", "instructions", "expressions"):
-        if isinstance(content.get(table), dict) and isinstance(content[table].get("source"), str):
-            yield content[table], "source"
-    for key in ("dialogue", "drop_words", "categories"):
-        if isinstance(content.get(key), str):
-            yield content, key
-
-
+_LISTS = ("jobs", "occupations", "templates", "instructions", "expressions")
+_FILES = ("dialogue", "drop_words", "categories")
+"""Tables whose `source` is a list, and keys that name a file."""
 _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 
@@ -178,43 +174,22 @@ def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: 
     elif first["type"] == "missing":
         said = f"{where}: the key {key!r} is missing."
     else:
-        said = f"{where}: {key} = {str(first['input'])[:60]}: {_advice(first, study)}."
+        said = f"{where}: {key} = {str(first['input'])[:60]}: {_advice(first)}."
     return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
 
 
-_ADVICE = {
-    "literal_error": "write one of {expected}",
-    "greater_than": "write more than {gt:,.12g}",
-    "greater_than_equal": "write {ge:,.12g} or more",
-    "less_than": "write less than {lt:,.12g}",
-    "less_than_equal": "write {le:,.12g} or less",
-    "multiple_of": "write a multiple of {multiple_of}",
-    "finite_number": "write a finite number",
-    "string_pattern_mismatch": "it does not have the form {pattern}",
-    "string_too_short": "write {min_length} characters or more",
-    "string_too_long": "write {max_length} characters or fewer",
-    "too_short": "write {min_length} entries or more",
-    "too_long": "write {max_length} entries or fewer",
-}
-"""Kind of a validator's problem → what to do, with the values it names."""
-_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text, in quotes"}
-_LISTS = ("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type")
-
-
-def _advice(problem: Mapping[str, Any], study: type[BaseModel]) -> str:
-    """What to write instead; a validator's own words are for those who know its types."""
-    kind, context = str(problem["type"]), problem.get("ctx", {})
+def _advice(problem: Mapping[str, Any]) -> str:
+    """What to write instead, in pydantic's words without those that speak of Python."""
+    kind = str(problem["type"])
     if kind == "value_error":  # a check of ours, which says what to write
-        return str(context["error"])
-    if kind in _ADVICE:
-        return _ADVICE[kind].format(**context)
-    if kind in _LISTS:
+        return str(problem["ctx"]["error"])
+    if kind.startswith(("dict", "model")):
+        return "this is a table of keys; write KEY.SUB = VALUE"
+    if kind.startswith(("tuple", "list")):
         return "write a list, like [1, 2]"
-    if kind.startswith(("dict", "model", "mapping", "dataclass")):
-        key = ".".join(str(part) for part in problem["loc"])
-        inside = next(iter(_fields_at(study, problem["loc"])), "NAME")
-        return f"this is a table of keys; write {key}.{inside} = VALUE"
-    return f"write {_KINDS.get(kind.partition('_')[0], 'a value of another kind')}"
+    said = str(problem["msg"]).removeprefix("Input should be ").partition(", unable")[0]
+    said = said.partition(" after validation")[0]
+    return f"write a number {said}" if said.startswith(("greater", "less")) else f"write {said}"
 
 
 def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:
@@ -246,30 +221,7 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
             default = (
                 "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
             )
-            described = "; ".join(part for part in (field.description, bounds_of(field)) if part)
-            yield f"{prefix}{name}", default, described
-
-
-def bounds_of(field: FieldInfo) -> str:
-    """What a number key may be, such as "1 to 20" or "more than 0, to 1"; empty where nothing bounds it."""
-    found = {
-        name: getattr(part, name)
-        for part in _constraints(field)
-        for name in ("gt", "ge", "lt", "le")
-        if getattr(part, name, None) is not None
-    }
-    low = f"more than {found['gt']:,}" if "gt" in found else f"{found['ge']:,}" if "ge" in found else ""
-    high = (
-        f"less than {found['lt']:,}" if "lt" in found else f"to {found['le']:,.12g}" if "le" in found else ""
-    )
-    return f"{low}{', ' if 'gt' in found and high else ' ' if high else ''}{high}"
-
-
-def _constraints(field: FieldInfo) -> list[Any]:
-    """The bounds of a key itself, else of the values of a table of numbers."""
-    inside = [getattr(kind, "__metadata__", ()) for kind in getattr(field.annotation, "__args__", ())]
-    parts = [*field.metadata, *(part for kinds in inside for part in kinds)]
-    return [piece for part in parts for piece in getattr(part, "metadata", None) or [part]]
+            yield f"{prefix}{name}", default, field.description or ""
 
 
 def _shown(value: object) -> str:
@@ -339,11 +291,11 @@ def select(
     # A single name may hold a comma.
     parts = [choice] if isinstance(choice, str) and choice in names else parts_of(choice)
     chosen: set[int] = set()
-    named, numbered = _places(names), _places(ids)
+    named, numbered = ({entry: i for i, entry in enumerate(listed)} for listed in (names, ids))
     first, last = min(ids, default=0), max(ids, default=0)
     for part in parts:
         if part in named:
-            chosen.update(named[part])
+            chosen.add(named[part])
         elif not part:
             raise StudyError(f"{what}: an entry is empty. Write names, ids or ranges, such as 1-3, or all.")
         elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
@@ -352,8 +304,7 @@ def select(
                 raise StudyError(
                     f"There are no {what} {visible(part, longest=60)}: the ids are {first} to {last}."
                 )
-            for number in range(low, high + 1):
-                chosen.update(numbered.get(number, ()))
+            chosen |= {numbered[number] for number in range(low, high + 1) if number in numbered}
         else:
             raise StudyError(_not_there(part, names, ids, what))
     return [entry for i, entry in enumerate(entries) if i in chosen]
@@ -371,11 +322,3 @@ def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str) -
     known = [*map(shown, names[:5])] or [f"ids from {min(ids, default=0)} to {max(ids, default=0)}"]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return f"{said} There are {', '.join(known)}{more}; a file ends in {', '.join(_LIST_FILES)}."
-
-
-def _places(entries: Sequence[T]) -> dict[T, list[int]]:
-    """Where each entry stands, from 0."""
-    found: dict[T, list[int]] = {}
-    for place, entry in enumerate(entries):
-        found.setdefault(entry, []).append(place)
-    return found

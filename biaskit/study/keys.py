@@ -77,7 +77,6 @@ class TableTitles(_Strict):
 class ReportKeys(_Strict):
     """How the page and its figures are made; no number depends on it."""
 
-    max_mb: float = key(3.0, "size above which the page is shortened", gt=0, le=1000)
     pdf: bool = key(False, "figures as PDF too")
     columns: Literal[1, 2] = key(1, "columns of a paper that a LaTeX table takes: table, or table* over both")
 
@@ -138,7 +137,6 @@ class ProbeStudy(_Study):
         10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2, le=100_000
     )
     max_draws_per_cell: int = key(100, "sampling: most texts of a cell, in whole rounds", ge=2, le=100_000)
-    prompts_per_call: int = key(128, "most prompts of one call to a server that takes several", ge=1, le=1024)
     record_next: int = key(20, "exact: most probable next tokens that each row keeps; 0: none", ge=0, le=100)
     continuations: int = key(0, "texts drawn of each cell beside its probabilities", ge=0, le=1000)
     continuation_tokens: int = key(24, "most tokens of such a text", ge=4, le=1000)

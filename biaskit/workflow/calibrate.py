@@ -5,22 +5,21 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import tomli_w
 
 from biaskit.arguments import checked
 from biaskit.corpora.loaders import english_counts
-from biaskit.errors import RunError, TableError, UsageError, nearest
-from biaskit.files import check_folder, check_replaceable, write_or_refuse
+from biaskit.errors import RunError, UsageError, nearest
+from biaskit.files import check_replaceable, write_or_refuse
 from biaskit.inputs import expanded
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED
 from biaskit.personas.texts.names import names_among
-from biaskit.personas.words.at_alpha import MarkedList
 from biaskit.personas.words.calibration import Calibration
 from biaskit.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
@@ -28,7 +27,7 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
-from biaskit.tables.io import read_table, rows_of
+from biaskit.tables.io import read_table
 from biaskit.tables.sets import TABLES, write_alone
 from biaskit.workflow.result import RunResult, run_path
 
@@ -61,6 +60,9 @@ class CalibrationResult:
         )
 
 
+_SUMMARY = "alpha and c calibrated on "
+
+
 @checked()
 def calibrate(
     run: str | Path | RunResult,
@@ -87,12 +89,9 @@ def calibrate(
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
     target = expanded(out) if out else path / STUDY_FILE
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
-    check_folder(path / TABLES)
-    check_replaceable(path / TABLES / TABLE, "table", (".csv",), _is_table)
     design = read_design(manifest["resolved"], settings)
-    documents = texts_of(path, manifest, design)
-    one = _chosen(list(text_comparisons(documents, design.study)), documents.models, model, occupation)
-    study = design.study
+    study, documents = design.study, texts_of(path, manifest, design)
+    one = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
     known = english_counts(study.english_prior)
     words = documents.tokens.words
     found = calibrate_texts(
@@ -108,12 +107,24 @@ def calibrate(
         c_rule=study.c_rule,
         prior=prior_of(study),
     )
-    rows = list(found.rows())
     signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
-    about = {"signature": signature, "model": one.model, "occupation": one.occupation}
-    kept = write_alone(path, "calibration", rows, about) if rows else []
-    written = _write_study(target, study.name, found)
-    return CalibrationResult(path, found, written, signature, (*_notes(found, one), *kept))
+    notes = [
+        f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})",
+        f"{'recommended: ' if found.recommended else '' if found.prior else 'no study file: '}{found.reason}",
+    ]
+    if rows := list(found.rows()):
+        about = {"signature": signature, "model": one.model, "occupation": one.occupation}
+        notes += write_alone(path, "calibration", rows, about)
+    if found.prior is not None:
+        content = {
+            "name": study.name,
+            "engine": "personas",
+            "summary": f"{_SUMMARY}{found.occupation} ({found.model})",
+            "alpha": found.prior.alpha,
+            "c": found.prior.constant,
+        }
+        write_or_refuse(target, tomli_w.dumps(content).encode("utf-8"))
+    return CalibrationResult(path, found, target if found.prior else None, signature, tuple(notes))
 
 
 def _chosen(
@@ -140,9 +151,6 @@ def _chosen(
     return own[names.index(occupation)]
 
 
-_SUMMARY = "alpha and c calibrated on "
-
-
 def _is_calibrated(content: bytes) -> bool:
     """Whether a study file is one that `calibrate` wrote: its five keys and nothing else."""
     try:
@@ -151,42 +159,6 @@ def _is_calibrated(content: bytes) -> bool:
         return False
     keys = {"name", "engine", "summary", "alpha", "c"}
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
-
-
-def _is_table(content: bytes) -> bool:
-    """Whether a file is a table of an earlier calibration."""
-    try:
-        rows_of(Path(TABLE), content)
-    except TableError:
-        return False
-    return True
-
-
-def _write_study(path: Path, name: str, found: Calibration) -> Path | None:
-    """Alpha and c as a study that `--study` reads; none where no list is stable."""
-    import tomli_w
-
-    if found.prior is None:
-        return None
-    content = {
-        "name": name,
-        "engine": "personas",
-        "summary": f"{_SUMMARY}{found.occupation} ({found.model})",
-        "alpha": found.prior.alpha,
-        "c": found.prior.constant,
-    }
-    write_or_refuse(path, tomli_w.dumps(content).encode("utf-8"))
-    return path
-
-
-def _notes(found: Calibration, one: TextComparison) -> list[str]:
-    decision = "recommended: " if found.recommended else "no study file: " if not found.prior else ""
-    texts = f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})"
-    return [texts, f"{decision}{found.reason}"]
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], **how: Any) -> TitledTable:
-    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), **how)
 
 
 def _number(value: float | None, decimals: int) -> str:
@@ -199,11 +171,8 @@ def _constants(found: Calibration) -> TitledTable:
         for name, one in (("topic", found.c_topic), ("English", found.c_english))
     ]
     title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
-    return _table(title, ("prior", "C", "first criterion words marked above it"), rows)
-
-
-def _n_marked(one: MarkedList) -> int:
-    return len(one.words or ())
+    heads = ("prior", "C", "first criterion words marked above it")
+    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows))
 
 
 def _sweep(found: Calibration) -> TitledTable:
@@ -211,19 +180,26 @@ def _sweep(found: Calibration) -> TitledTable:
     for step in found.sweep:
         of_pair = {(one.gender, one.against): one for one in step.lists}
         pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
-        counted = [
-            "/".join("–" if one is None or one.words is None else str(count(one)) for one in pairs)
-            for count in (_n_marked, attrgetter("n_beyond"), attrgetter("n_common"))
+        counts = [
+            None if one is None or one.words is None else (len(one.words), one.n_beyond, one.n_common)
+            for one in pairs
         ]
-        stability = [_number(n, 3) for n in (step.stability, step.stability_shuffled)]
-        ends = f"{_number(step.stability_low, 2)} to {_number(step.stability_high, 2)}"
-        best = found.recommended is not None and found.recommended.alpha == step.alpha
-        last = (stability[0], ends, stability[1], "recommended" if best else "")
-        rows.append((f"{step.alpha:.2f}", _number(step.c, 4), *counted, *last))
-    return _table(
+        rows.append(
+            (
+                f"{step.alpha:.2f}",
+                _number(step.c, 4),
+                *("/".join(str(of_list[i]) if of_list else "–" for of_list in counts) for i in range(3)),
+                _number(step.stability, 3),
+                f"{_number(step.stability_low, 2)} to {_number(step.stability_high, 2)}",
+                _number(step.stability_shuffled, 3),
+                "recommended" if found.recommended and found.recommended.alpha == step.alpha else "",
+            )
+        )
+    heads = ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", "")
+    return TitledTable(
         "Hybrid prior: marked words of women/men at each alpha, C searched anew",
-        ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", ""),
-        rows,
+        (tuple(map(Heading, heads)),),
+        tuple(rows),
         note="beyond: without gender words and names; common: words of the calibration list; stability: how"
         " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
         " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
@@ -233,10 +209,11 @@ def _sweep(found: Calibration) -> TitledTable:
 
 
 def _words(found: Calibration) -> TitledTable:
-    rows = []
-    for step in found.sweep:
-        for one in step.lists:
-            if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN):
-                rows.append((f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)"))
+    rows = [
+        (f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)")
+        for step in found.sweep
+        for one in step.lists
+        if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN)
+    ]
     title = "Words not in the lists of all five alphas (first fifteen)"
-    return _table(title, ("alpha", "marks", "words"), rows, n_text=3)
+    return TitledTable(title, (tuple(map(Heading, ("alpha", "marks", "words"))),), tuple(rows), n_text=3)

@@ -14,7 +14,7 @@ from biaskit.corpora.sources import check_label
 from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
-from biaskit.models.spec import full_spec, is_api, named_tokenizer, split_label
+from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
@@ -119,7 +119,6 @@ class CallOptions:
     endpoint_name: str | None = None
     max_cost: float | None = None  # USD
     price: str | None = None  # IN,OUT in USD per million tokens
-    tokenizer: str | None = None  # of the servers: hf:ORG/NAME[@revision] or a folder
     accept_drift: bool = False
     reuse: bool = True  # take over what runs of the same folder have stored
     shard: str | None = None  # I/N: a part of the plan
@@ -151,8 +150,6 @@ class CallOptions:
             max_cost=self.max_cost,
             price=parse_price(self.price) if self.price is not None else None,
             note=watcher.detail,
-            tokenizer=named_tokenizer(self.tokenizer) if self.tokenizer is not None else None,
-            tell=watcher.note,
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.compare.aliases import Aliases, read_aliases
+from biaskit.compare.aliases import read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gate import Outcome, require_equivalent
 from biaskit.compare.pairs import named_groups
@@ -148,7 +148,7 @@ def compare_gathered(
         alone = collection.runs[0].path
         raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
     margins, notes = margins_of(collection, settings or {})
-    joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
+    joined = read_aliases(Path(aliases)) if aliases is not None else {}
     made = compare_collection(
         collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
     )
@@ -165,7 +165,7 @@ def compare_gathered(
         "runs": runs,
         "models": labels,
         "groups": list(groups),
-        "aliases": dict(sorted(joined.of.items())),
+        "aliases": dict(sorted(joined.items())),
         "margins": dict(sorted(margins.items())),
     }
     path = expanded(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
@@ -180,7 +180,7 @@ def compared_tables(
     labels = list(dict.fromkeys(label for one in collection.manifests for label in one["models"]))
     if len(labels) == 1 and len(collection.runs) == 1:
         return ComparisonTables()
-    joined = read_aliases(Path(aliases)) if aliases is not None else Aliases()
+    joined = read_aliases(Path(aliases)) if aliases is not None else {}
     margins, _ = margins_of(collection, {})
     return compare_collection(
         collection, groups=named_groups(groups, labels), aliases=joined, margins=margins

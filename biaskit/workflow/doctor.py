@@ -24,7 +24,6 @@ class Examination:
     identity: ModelIdentity
     found: Capabilities | None  # of an API; a local model is not measured
     used: Mapping[str, float | None]
-    tokenizer: str = ""  # whether this machine knows the server's token ids
 
     def estimators(self) -> dict[str, list[str]]:
         """Prompt form of the prober → estimators that are possible in it, the one that `auto` takes first."""
@@ -59,7 +58,7 @@ class Examination:
             about = _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
         else:
             rows = [(finding.question, finding.answer) for finding in self.found.findings]
-            about = _two_columns(f"{self.label} at {details['hosts']}", ("Question", "Found"), rows)
+            about = _two_columns(f"{self.label} at {details['host']}", ("Question", "Found"), rows)
         return Document((about, self._uses()), tuple(self._notes()))
 
     def _uses(self) -> TitledTable:
@@ -91,7 +90,6 @@ class Examination:
                 f" {self.found.echo_latency:.2f} s each; --estimator top-k takes one for a cell and gives"
                 " bounds"
             )
-        notes += [self.tokenizer] if self.tokenizer else []
         cost = self.used.get("cost")
         paid = "the price is unknown" if cost is None else f"{cost:.6f} USD"
         return [*notes, f"this took {self.used.get('calls', 0):.0f} calls, {paid}"]
@@ -104,17 +102,15 @@ def doctor(
     api_key_env: str | Sequence[str] | None = None,
     endpoint_name: str | None = None,
     price: str | None = None,
-    tokenizer: str | None = None,
     watcher: Watcher | None = None,
 ) -> Examination:
-    """Measure what a model can answer, with about forty short questions to an API.
+    """Measure what a model can answer, with about thirty short questions to an API.
 
     Args:
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
         api_key_env: the environment variable that holds the key of an `api:` model.
         endpoint_name: stands for the base URL, as for `bk.probe`.
         price: "IN,OUT" in USD per million tokens, for the cost of the questions.
-        tokenizer: the server's, "hf:ORG/NAME" or a folder; it is held against the server's own.
         watcher: is told of requests that are asked again.
 
     Returns what was found, and which estimator each prompt form gets (docs/methods.md#estimators). Raises
@@ -124,15 +120,12 @@ def doctor(
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
         raise UsageError(f"{label} answers from a script: there is nothing to examine.")
-    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price, tokenizer=tokenizer)
-    from biaskit.models.api.scorer import ApiScorer
-
+    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
     scorer = open_scorer(spec, label=label, api=call.api({label: spec}, watcher or Silent()))
     try:
         found = scorer.identity.found
         capabilities = Capabilities.from_json(found) if is_api(spec) and found is not None else None
-        note = scorer.tokenizer_note() if isinstance(scorer, ApiScorer) else ""
-        return Examination(label, scorer.identity, capabilities, scorer.used(), note)
+        return Examination(label, scorer.identity, capabilities, scorer.used())
     finally:
         scorer.close()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.exchange.source import ExportFiles, Source, check_options
+from biaskit.exchange.source import ExportFiles, Source
 from biaskit.files import files_of, is_intact, read_record, write_set
 from biaskit.inputs import expanded
 from biaskit.progress import Watcher, watching
@@ -21,7 +21,6 @@ from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.compare import compared_tables
-from biaskit.workflow.gate import gate
 from biaskit.workflow.report import papers_in, title_of, verified_lines
 from biaskit.workflow.result import RunResult, run_path
 
@@ -44,13 +43,6 @@ FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Format → (module:function that makes its files, what it is in a few words)."""
-GATES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "junit": ("biaskit.exchange.gate:as_junit", "a gate's outcome as JUnit's XML (--policy)"),
-        "github": ("biaskit.exchange.gate:as_summary", "a gate's outcome as a step summary (--policy)"),
-    }
-)
-"""The same for what is made of a gate's outcome."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,6 @@ def export(
     *runs: str | Path | RunResult,
     to: str,
     out: str | Path | None = None,
-    policy: str | Path | Mapping[str, Any] | None = None,
     watcher: Watcher | None = None,
     **options: Any,
 ) -> Exported:
@@ -84,7 +75,6 @@ def export(
         to: the format (docs/integrations.md).
         out: the folder that the files go to; by default exports/FORMAT in the run's folder; of several runs
             it must be named.
-        policy: for `junit` and `github`: what `gate` takes.
         watcher: told of progress.
         options: of the format, as its option of `biaskit export` is called.
 
@@ -95,18 +85,9 @@ def export(
         raise UsageError("Name a run, or several: biaskit export RUN --to FORMAT.")
     paths = [run_path(run) for run in runs]
     with watching(watcher) as seen:
-        if to in GATES:
-            if policy is None:
-                raise UsageError(f"--to {to} writes a gate's outcome: --policy FILE says what is required.")
-            check_options(options)
-            made = _maker(GATES[to][0])(gate(*paths, policy=policy))
-        elif to in FORMATS:
-            if policy is not None:
-                raise UsageError(f"--policy goes with --to {' or '.join(GATES)}.")
-            made = _maker(FORMATS[to][0])(source_of(paths, options, seen))
-        else:
-            known = [*FORMATS, *GATES]
-            raise UsageError(f"{to!r} is no format.{nearest(to, known)} Known: {', '.join(known)}.")
+        if to not in FORMATS:
+            raise UsageError(f"{to!r} is no format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
+        made = _maker(FORMATS[to][0])(source_of(paths, options, seen))
         folder = _folder(paths, to, out)
         written = _write(folder, made, seen)
     return Exported(folder / made.first, written, made.notes)

@@ -20,7 +20,6 @@ from biaskit.probe.papers import frame_of
 from biaskit.probe.rows import expressions_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import describe_design, read_design
-from biaskit.probe.ways import HANDFUL, better_form
 from biaskit.progress import Watcher
 from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
@@ -34,6 +33,7 @@ from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
+from biaskit.workflow.forms import HANDFUL, better_form
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ def probe(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
-    tokenizer: str | None = None,
     accept_drift: bool = False,
     reuse: bool = True,
     shard: str | None = None,
@@ -130,8 +129,6 @@ def probe(
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
-        tokenizer: the servers' tokenizer, "hf:ORG/NAME" or a folder, where it is not found by itself; it is
-            held against the server's own.
         accept_drift: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
         shard: "I/N", the I-th of N parts of the cells, in a run folder of its own
@@ -202,7 +199,6 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
-        prompts=study.prompts_per_call,
     )
 
 

@@ -79,7 +79,6 @@ def verify(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
-    tokenizer: str | None = None,
     watcher: Watcher | None = None,
 ) -> Verification:
     """Hold a stored run against itself, and ask its models some of its cells or texts again.
@@ -94,7 +93,7 @@ def verify(
         model: a spec that stands for the run's only model, or LABEL=SPEC for one of several.
         out: another file for verification.json, where the run's folder is not to be written.
         device, dtype: how local models run; by default with the dtype of the run.
-        api_key_env, endpoint_name, max_cost, price, tokenizer: as `probe` takes them.
+        api_key_env, endpoint_name, max_cost, price: as `probe` takes them.
         watcher: sees the progress.
 
     Returns the verification: `outcome` is agrees, differs or not-checked, `checks` say of what
@@ -107,7 +106,6 @@ def verify(
         endpoint_name=endpoint_name,
         max_cost=max_cost,
         price=price,
-        tokenizer=tokenizer,
     )
     path = run_path(run)
     manifest = read_manifest(path)

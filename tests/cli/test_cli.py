@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,16 +156,6 @@ def test_help_answers_on_stdout(cli: Cli, arguments: Sequence[str]) -> None:
     assert re.match(r"Usage: .*biaskit", said.out)
 
 
-def test_help_lists_every_command_with_what_it_does(cli: Cli) -> None:
-    lines = cli("--help").out
-    for name in COMMANDS:
-        assert re.search(rf"^  {name} +\S+", lines, re.M)
-
-
-def test_the_version_is_printed(cli: Cli) -> None:
-    assert biaskit.__version__ in cli("--version").out
-
-
 @pytest.mark.process
 @pytest.mark.parametrize(
     "code",
@@ -247,13 +237,6 @@ def test_wrong_use_exits_2_with_one_line_to_act_on(cli: Cli, arguments: Sequence
     assert said in one_line(found)
     assert "" == found.out
     assert not Path("biaskit-runs").exists()
-
-
-def test_a_system_prompt_that_is_no_text_is_wrong_use(cli: Cli) -> None:
-    Path("latin1.txt").write_bytes("Sei höflich.".encode("latin-1"))
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--system-prompt", "latin1.txt")
-    assert 2 == said.code
-    assert "latin1.txt" in one_line(said)
 
 
 @pytest.mark.parametrize("form", ["raw", "chat-prefill"])
@@ -425,15 +408,6 @@ def test_a_run_on_disk_holds_what_the_contract_names(cli: Cli) -> None:
         assert "mine" == row["model"]
 
 
-def test_corpus_digests_stand_in_the_manifest(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    content = Path("r/manifest.json").read_text("ascii")
-    from biaskit.corpora.sources import load_corpus
-
-    digest = next(f.sha256 for f in load_corpus("occugender").files if f.kind == "items")
-    assert digest in content
-
-
 def test_a_dry_run_prints_the_plan_and_writes_nothing(cli: Cli, folder: Path) -> None:
     before = sorted(folder.rglob("*"))
     for where in ((), ("--out", "r")):
@@ -442,14 +416,6 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(cli: Cli, folder: Path) ->
         assert [N_SMALL] == asked(said)
         assert "Run folder: " in said.out
         assert before == sorted(folder.rglob("*"))
-
-
-def test_a_dry_run_on_a_run_counts_what_is_stored_and_changes_no_byte(cli: Cli, folder: Path) -> None:
-    cli("probe", "scripted:m.jsonl", "--jobs", "nurse", "--templates", "1-3", "--out", "r")
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--dry-run")
-    assert [N_SMALL - 6] == asked(said)
-    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_long_plan_needs_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -489,63 +455,6 @@ def test_a_resumed_run_asks_only_what_is_missing(cli: Cli) -> None:
     assert path.read_bytes().startswith(b"".join(lines[:5] + lines[9:11]))
 
 
-def test_whole_batches_of_the_plan_are_computed_again(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "4")
-    plan = [row["key"] for row in rows("r")]
-    path = Path("r/probe.jsonl")
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:6]))  # a batch and a half
-    seen: list[list[str]] = []
-    real = ScriptedScorer.score
-
-    def watch(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
-        batches = list(batches)
-        seen.extend([request.key for request in batch] for batch in batches)
-        return real(self, batches)
-
-    monkeypatch.setattr(ScriptedScorer, "score", watch)
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "4")
-    assert [plan[i : i + 4] for i in range(4, N_SMALL, 4)] == seen
-
-
-def test_another_batch_size_changes_no_row(cli: Cli) -> None:
-    for size, out in (("1", "a"), ("7", "b"), ("auto", "c")):
-        cli("probe", "scripted:m.jsonl", *SMALL, "--out", out, "--batch-size", size)
-    assert tables("a") == tables("b") == tables("c")
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "a", "--batch-size", "5")
-    assert [0] == asked(said)
-    assert tables("a") == tables("b")
-
-
-def test_a_batch_size_that_auto_found_is_kept(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[int | None] = []
-    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
-
-    def watch(cls: Any, name: str, *, label: str, spec: str, batch_size: int | None = None) -> ScriptedScorer:
-        given.append(batch_size)
-        return real(cls, name, label=label, spec=spec, batch_size=batch_size)
-
-    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(watch))
-    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
-    assert 16 == json.loads(Path("r/manifest.json").read_text())["models"]["m"]["batch_size"]
-    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
-    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "3")
-    cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
-    assert [None, 16, 3] == given[:3]
-
-
-def test_adding_a_job_asks_only_its_cells_and_moves_no_other_number(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", "--jobs", "nurse,plumber", "--templates", "1-3", "--out", "r")
-    before = {(r["job"], r["bias_type"], r["template_id"]): r for r in table("r", "probe_cells")}
-    jobs_before = {(r["job"], r["bias_type"]): r for r in table("r", "probe_jobs")}
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    assert [6] == asked(said)
-    after = {(r["job"], r["bias_type"], r["template_id"]): r for r in table("r", "probe_cells")}
-    assert before == {name: after[name] for name in before}
-    jobs_after = {(r["job"], r["bias_type"]): r for r in table("r", "probe_jobs")}
-    assert jobs_before == {name: jobs_after[name] for name in jobs_before}
-
-
 def test_a_subset_uses_stored_rows_and_counts_the_others(cli: Cli) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     content = Path("r/probe.jsonl").read_bytes()
@@ -567,13 +476,6 @@ def test_a_model_joins_a_run_given_by_out(cli: Cli) -> None:
     assert {k: v for k, v in tables("both").items() if k.endswith(".csv")} == {
         k: v for k, v in tables("r").items() if k.endswith(".csv")
     }
-
-
-def test_another_set_of_models_is_another_folder_without_out(cli: Cli) -> None:
-    script("n.jsonl", OTHERS)
-    cli("probe", "scripted:m.jsonl", *SMALL)
-    cli("probe", "scripted:m.jsonl", "scripted:n.jsonl", *SMALL)
-    assert 2 == len(list(Path("biaskit-runs").iterdir()))
 
 
 def test_two_labels_of_one_model_share_their_rows(cli: Cli) -> None:
@@ -658,12 +560,6 @@ def test_a_bad_line_in_the_middle_stops_and_skip_bad_lines_goes_on_in_the_same_f
     assert [run] == list(Path("biaskit-runs").iterdir())
 
 
-def test_going_on_without_a_lock_stays_in_the_same_folder(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL)
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--set", "lock=none")
-    assert [0] == asked(said)
-
-
 # --- failures ---------------------------------------------------------------------------------------
 
 
@@ -694,16 +590,6 @@ def test_failed_cells_are_asked_again_by_the_same_command(cli: Cli, monkeypatch:
     assert tables("unbroken") == tables("r")
 
 
-def test_a_model_that_cannot_be_had_leaves_the_others_and_exits_3(cli: Cli) -> None:
-    for specs in (("scripted:m.jsonl", "scripted:gone.jsonl"), ("scripted:gone.jsonl", "scripted:m.jsonl")):
-        out = specs[0].replace(":", "-")
-        said = cli("probe", *specs, *SMALL, "--out", out)
-        assert 3 == said.code
-        assert "scripted:gone.jsonl is left out" in said.err
-        assert "gone.jsonl" in said.out
-        assert N_SMALL == len(rows(out))
-
-
 @pytest.mark.parametrize("bad", ["first", "second"])
 def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, bad: str
@@ -729,37 +615,6 @@ def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
     }
 
 
-def test_one_model_that_fails_its_checks_exits_1_and_writes_no_row(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: ScriptedScorer, requests: Any) -> Any:
-        raise TokenizationError("' He' joins the prompt's last token")
-
-    monkeypatch.setattr(ScriptedScorer, "plan_scores", refuse)
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    assert 1 == said.code
-    assert "' He' joins" in one_line(said)
-    assert not Path("r/probe.jsonl").exists() or not rows("r")
-
-
-def test_a_folder_deleted_during_the_run_ends_it_with_one_line(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = ScriptedScorer.score
-
-    def delete(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
-        for i, group in enumerate(real(self, batches)):
-            if i == 2:
-                shutil.rmtree("r")
-            yield group
-
-    monkeypatch.setattr(ScriptedScorer, "score", delete)
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "3")
-    assert 1 == said.code
-    assert "removed" in one_line(said)
-    assert not Path("r").exists()
-
-
 def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -783,30 +638,6 @@ def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(
     assert "No space left on device" in one_line(said)
     assert "same command again" in one_line(said)
     assert 9 == len(rows("r"))
-
-
-def test_tables_that_cannot_be_written_end_with_one_line(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    shutil.rmtree("r/tables")
-    Path("r/tables").write_text("a file where the folder should be")
-    said = cli("analyze", "r")
-    assert 1 == said.code
-    assert "tables" in one_line(said)
-
-
-def test_a_run_whose_rows_are_gone_is_an_error_of_one_line(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    Path("r/probe.jsonl").unlink()
-    said = cli("analyze", "r")
-    assert 1 == said.code
-    assert "probe.jsonl" in one_line(said)
-
-
-def test_an_output_folder_that_cannot_be_made_is_an_error(cli: Cli) -> None:
-    Path("file").write_text("")
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "file/run")
-    assert 1 == said.code
-    assert "--out" in one_line(said)
 
 
 # --- interrupted ------------------------------------------------------------------------------------
@@ -840,23 +671,6 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
     assert "Traceback" not in err
     said = cli(*command[:-2])
     assert (0, [2_000 - kept]) == (said.code, asked(said))
-
-
-def test_an_interruption_says_how_to_go_on_also_beside_skipped_lines(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    lines = Path("r/probe.jsonl").read_bytes().splitlines(keepends=True)
-    Path("r/probe.jsonl").write_bytes(b"".join([b"spoiled\n", *lines[1:3]]))
-
-    def interrupt(self: ScriptedScorer, batches: Any) -> Iterator[Any]:
-        raise KeyboardInterrupt
-        yield
-
-    monkeypatch.setattr(ScriptedScorer, "score", interrupt)
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--set", "skip_bad_lines=true")
-    assert 130 == said.code
-    assert "2 finished rows are kept" in one_line(said)
 
 
 @pytest.mark.process
@@ -923,13 +737,6 @@ def test_analyze_makes_every_table_again_byte_for_byte(cli: Cli, two_models: Non
     shutil.rmtree("r/tables")
     said = cli("analyze", "r")
     assert 0 == said.code
-    assert made == tables("r")
-
-
-def test_analyze_is_idempotent_also_with_rows_between_models(cli: Cli, two_models: None) -> None:
-    made = tables("r")
-    cli("analyze", "r")
-    cli("analyze", "r")
     assert made == tables("r")
 
 
@@ -1001,25 +808,13 @@ def test_analysis_keys_can_be_set_and_go_into_analysis_json(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", ["articles=grammatical", "word_boundary=word", "jobs.select=nurse", "coverage_flor=1"]
+    "setting", ["articles=grammatical", "jobs.select=nurse", "coverage_flor=1", "interval=wald"]
 )
 def test_analyze_refuses_what_would_change_the_question(cli: Cli, setting: str) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     said = cli("analyze", "r", "--set", setting)
     assert 2 == said.code
     assert setting.split("=")[0] in one_line(said)
-
-
-@pytest.mark.parametrize(
-    "setting", ['contrast=["femal", "male"]', 'contrast=["male", "male"]', "interval=wald"]
-)
-def test_analyze_refuses_a_choice_that_does_not_exist(cli: Cli, setting: str) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    made = tables("r")
-    said = cli("analyze", "r", "--set", setting)
-    assert 2 == said.code
-    one_line(said)
-    assert made == tables("r")
 
 
 def test_analyze_takes_the_analysis_keys_of_a_study_file(cli: Cli) -> None:
@@ -1074,18 +869,6 @@ def test_runs_with_different_jobs_are_merged_to_the_union_of_their_questions(cli
     assert signatures[0] == signatures[1]
 
 
-def test_a_merged_run_can_leave_out_bad_lines(cli: Cli) -> None:
-    script("n.jsonl", OTHERS)
-    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
-    cli("probe", "b=scripted:n.jsonl", *SMALL, "--out", "rb")
-    lines = Path("rb/probe.jsonl").read_bytes().splitlines(keepends=True)
-    Path("rb/probe.jsonl").write_bytes(b"".join([lines[0], b"spoiled\n", *lines[2:]]))
-    assert 1 == cli("analyze", "ra", "rb", "--out", "merged").code
-    said = cli("analyze", "ra", "rb", "--out", "merged", "--set", "skip_bad_lines=true")
-    assert 0 == said.code
-    assert "1 of 36 cells have no share" in said.out
-
-
 def test_runs_of_two_studies_are_not_merged(cli: Cli) -> None:
     cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
     cli("probe", "a=scripted:m.jsonl", *SMALL, "--set", "articles=grammatical", "--out", "rb")
@@ -1102,18 +885,6 @@ def test_one_label_for_two_models_is_not_merged(cli: Cli) -> None:
     said = cli("analyze", "ra", "rb", "--out", "merged")
     assert 1 == said.code
     assert "'a'" in one_line(said)
-
-
-def test_a_run_with_compressed_rows_can_be_analysed(cli: Cli) -> None:
-    import gzip
-
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    made, path = tables("r"), Path("r/probe.jsonl")
-    Path("r/probe.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
-    path.unlink()
-    shutil.rmtree("r/tables")
-    assert 0 == cli("analyze", "r").code
-    assert made == tables("r")
 
 
 # --- several models ---------------------------------------------------------------------------------
@@ -1146,24 +917,6 @@ def test_models_with_forms_of_their_own_are_not_compared(cli: Cli, monkeypatch: 
         (row["model"], row["prompt_form"]) for row in table("r", "probe_cells")
     }
     assert [] == [row for row in table("r", "tests") if row["family"].endswith("/models")]
-
-
-def test_auto_takes_the_first_form_that_all_models_can_take(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import dataclasses
-
-    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
-
-    def own_form(cls: Any, name: str, *, label: str, **more: Any) -> ScriptedScorer:
-        scorer = real(cls, name, label=label, **more)
-        forms = ("raw", "chat-continue") if label == "a" else ("chat-prefill", "chat-continue")
-        scorer.identity = dataclasses.replace(scorer.identity, forms=forms)
-        return scorer
-
-    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(own_form))
-    cli("probe", "a=scripted:m.jsonl", "b=scripted:m.jsonl", *SMALL, "--out", "r")
-    assert {"chat-continue"} == {row["prompt_form"] for row in table("r", "probe_cells")}
 
 
 def test_models_named_in_a_study_file_are_shown_and_need_a_yes(cli: Cli) -> None:
@@ -1243,25 +996,6 @@ def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(
     assert all(name in said.out for name in groups)
 
 
-def test_own_expressions_replace_every_set(cli: Cli) -> None:
-    Path("sets.toml").write_text('[groups]\nmale = ["He"]\nfemale = ["She"]\n')
-    cli(
-        "probe",
-        "scripted:m.jsonl",
-        "--study",
-        "mattern",
-        "--jobs",
-        "nurse",
-        "--expressions",
-        "./sets.toml",
-        "--out",
-        "r",
-    )
-    assert {(" He", " he", " She", " she")} == {
-        tuple(e["text"] for e in row["expressions"]) for row in rows("r")
-    }
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -1307,18 +1041,6 @@ def test_csv_is_the_group_table_as_stored(cli: Cli) -> None:
     assert table("r", "probe_groups") == list(csv.DictReader(io.StringIO(said.out)))
 
 
-def test_latex_is_balanced_and_escaped(cli: Cli) -> None:
-    said = cli("probe", "a_b%&#$\\{}~^=scripted:m.jsonl", *SMALL, "--out", "r", "--format", "latex")
-    assert 0 == said.code
-    assert said.out.count(r"\begin{table}") == said.out.count(r"\end{table}") == 2
-    assert r"a\_b\%\&\#\$\textbackslash{}\{\}\textasciitilde{}\textasciicircum{}" in said.out
-    for block in re.findall(r"\\begin\{tabular\}\{(l r*|lr*)\}(.*?)\\end\{tabular\}", said.out, re.S):
-        width = len(block[0])
-        for line in block[1].split("\n"):
-            if line.endswith(r"\\") and "multicolumn" not in line:
-                assert width == len(re.split(r"(?<!\\)&", line))
-
-
 def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
     said = {
         f: cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", f)
@@ -1334,8 +1056,6 @@ def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
 
 def test_the_text_shows_shares_with_standard_error_interval_and_coverage(cli: Cli) -> None:
     said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    for table_number in ("Table 3", "Table 4"):
-        assert table_number in said.out
     assert "±" in said.out
     assert "95 % interval" in said.out
     assert "coverage" in said.out
@@ -1346,14 +1066,6 @@ def test_the_text_shows_shares_with_standard_error_interval_and_coverage(cli: Cl
         if (r["bias_type"], r["job_group"], r["gender"]) == ("explicit", "female-dominated", "female")
     )
     assert f"{100 * float(cell['share']):.1f}" in said.out
-
-
-def test_low_coverage_stands_in_brackets_and_in_the_notes(cli: Cli) -> None:
-    script("low.jsonl", {"log_probs": {" He": -8.0, " She": -8.0}})
-    said = cli("probe", "scripted:low.jsonl", *SMALL, "--out", "r")
-    assert re.search(r"\[\d+\.\d ± \d+\.\d\]", said.out)
-    assert f"in {N_SMALL} of {N_SMALL} cells" in said.out
-    assert {"yes"} == {row["below_floor"] for row in table("r", "probe_cells")}
 
 
 def test_mattern_shows_levels_with_their_averages_and_both_settings(cli: Cli) -> None:
@@ -1405,11 +1117,6 @@ def test_a_broken_run_is_named_beside_the_others(cli: Cli) -> None:
         assert word in said.out
 
 
-def test_runs_looks_where_it_is_told(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "mine/r")
-    assert "mine/r" in cli("runs", "mine").out
-
-
 @pytest.mark.parametrize(
     "name", ["occugender", "mattern", "gasp", "fields-of-study", "expressions", "framing"]
 )
@@ -1429,9 +1136,8 @@ def test_corpora_shows_one_corpus_with_source_year_licence_and_digest(cli: Cli, 
 
 def test_corpora_shows_the_40_jobs_with_their_shares(cli: Cli) -> None:
     out = cli("corpora", "occugender").out
-    assert 40 == len(re.findall(r"^ +\d+ +.*(?:female|male)-dominated +[\d.]+ % women", out, re.M))
-    assert re.search(r"skincare specialist +female-dominated +98\.2 % women", out)
-    assert 50 == len(re.findall(r"^  (?:explicit|implicit) ", out, re.M))
+    assert 40 == len(re.findall(r"^  .*,(?:female|male)-dominated,0\.\d+$", out, re.M))
+    assert 50 == out.count("[[template]]")
 
 
 @pytest.mark.parametrize(
@@ -1473,11 +1179,3 @@ def test_a_path_that_is_no_run_is_an_error_of_one_line(cli: Cli, command: str) -
 def test_the_printed_signature_is_that_of_the_analysis_made_last(cli: Cli) -> None:
     assert "interval=crossed" in cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r").out
     assert "interval=bootstrap" in cli("analyze", "r", "--set", "interval=bootstrap").out
-
-
-def test_a_table_that_was_not_made_is_absent_though_it_was_there(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    stale = Path("r/tables/probe_levels.csv")
-    stale.write_text("left over\n", encoding="utf-8")
-    assert 0 == cli("analyze", "r").code
-    assert not stale.exists()

@@ -9,8 +9,6 @@ import contextlib
 import csv
 import io
 import json
-import os
-import subprocess
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -26,8 +24,6 @@ from biaskit.cli.output import print_result
 from biaskit.cli.terminal import TerminalWatcher, emit, printable
 from biaskit.errors import BiaskitError, CorpusError
 from biaskit.progress import ModelPlan
-from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.report.render.text import render_text
 from biaskit.tables.io import read_table_rows as read_table_rows
 from biaskit.workflow.probe import ProbeResult, probe
 
@@ -140,19 +136,6 @@ def test_csv_tables_hold_each_name_as_it_is(result: ProbeResult) -> None:
     assert {"[b]he_share", "NA_share", "[b]he_minus_NA"} <= set(rows[0])
 
 
-def test_typed_rows_hold_each_name_as_it_is(result: ProbeResult) -> None:
-    rows = read_table_rows(result.path / "tables" / "probe_cells.csv")
-    assert NAMES == [row["job"] for row in rows if row["template_id"] == 1]
-
-
-def test_data_frames_hold_each_name_as_text(result: ProbeResult) -> None:
-    assert NAMES == list(result.jobs["job"])
-    assert all(type(name) is str for name in result.jobs["job"])
-    assert {OVERRIDE} == set(result.groups["model"])
-    assert ["[b]he", "NA"] == list(dict.fromkeys(result.groups["gender"]))
-    assert 0 == result.jobs["job"].isna().sum()
-
-
 def test_a_foreign_name_moves_no_number_of_another(folder: Path, result: ProbeResult, tmp_path: Path) -> None:
     alone = probe(
         f"scripted:{folder / 'm.jsonl'}", **write_study(tmp_path, [ESCAPES, "baker"]), out=tmp_path / "r"
@@ -162,16 +145,6 @@ def test_a_foreign_name_moves_no_number_of_another(folder: Path, result: ProbeRe
     assert cells[(ESCAPES, 1)] == whole[(ESCAPES, 1)]
     assert cells[("baker", 1)] == whole[("NA", 1)]
     assert cells[("baker", 1)] != cells[(ESCAPES, 1)]
-
-
-def test_json_on_stdout_holds_each_name_as_it_is(
-    result: ProbeResult, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_result(result, "json")
-    out = capsys.readouterr().out
-    content = json.loads(out)
-    assert NAMES == [row["job"] for row in content["tables"]["probe_jobs"]]
-    assert out.isascii()
 
 
 def test_csv_in_a_pipe_is_the_table_byte_for_byte(
@@ -217,12 +190,6 @@ def test_the_text_shows_markup_as_letters_and_an_override_as_an_escape(
     assert r"abc\u202ecod\u2066x" in out
 
 
-def test_analysis_is_the_same_again(result: ProbeResult) -> None:
-    before = {p.name: p.read_bytes() for p in (result.path / "tables").iterdir()}
-    bk.load(result.path)
-    assert before == {p.name: p.read_bytes() for p in (result.path / "tables").iterdir()}
-
-
 def test_a_notebook_shows_names_as_text_not_as_html(folder: Path, tmp_path: Path) -> None:
     label = "<script>alert(1)</script>"
     shown = probe(
@@ -251,63 +218,6 @@ def test_a_model_can_have_any_label(folder: Path, tmp_path: Path, label: str) ->
     with contextlib.redirect_stdout(out):
         print_result(found, "text")
     assert printable(label) in out.getvalue()
-
-
-@pytest.mark.process
-def test_bytes_that_are_no_text_in_an_argument_come_through(folder: Path, tmp_path: Path) -> None:
-    spec = b"\xff\x1b[31m=scripted:" + os.fsencode(folder / "m.jsonl")
-    done = subprocess.run(
-        [
-            os.fsencode(sys.executable),
-            b"-m",
-            b"biaskit",
-            b"probe",
-            spec,
-            b"--jobs",
-            b"nurse,plumber",
-            b"--templates",
-            b"1",
-            b"--out",
-            os.fsencode(tmp_path / "r"),
-        ],
-        capture_output=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=60,
-        cwd=Path(bk.__file__).parents[1],
-    )
-    assert 0 == done.returncode, done.stderr
-    assert rb"\udcff\x1b[31m" in done.stdout
-    assert b"\x1b" not in done.stdout + done.stderr
-    assert {"\udcff\x1b[31m"} == set(bk.load(tmp_path / "r").cells["model"])
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
-def test_a_terminal_of_another_encoding_gets_escapes_not_an_error(
-    folder: Path, tmp_path: Path, encoding: str
-) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "biaskit",
-            "probe",
-            f"日本=scripted:{folder / 'm.jsonl'}",
-            "--jobs",
-            "nurse,plumber",
-            "--templates",
-            "1",
-            "--out",
-            str(tmp_path / "r"),
-        ],
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": encoding},
-        timeout=60,
-        cwd=Path(bk.__file__).parents[1],
-    )
-    assert 0 == done.returncode, done.stderr
-    for stream in (done.stdout, done.stderr):
-        assert ("日本" if encoding == "utf-8" else r"\u65e5\u672c") in stream.decode(encoding)
 
 
 # --- refused at reading -----------------------------------------------------------------------------
@@ -349,14 +259,6 @@ def test_a_name_of_several_lines_or_of_nothing_is_refused(folder: Path, tmp_path
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize("name", ["a=b", "a-b", "a@b", "x+y"])
-def test_a_sign_inside_a_name_is_a_letter(folder: Path, tmp_path: Path, name: str) -> None:
-    found = probe(
-        f"scripted:{folder / 'm.jsonl'}", **write_study(tmp_path, [name, "baker"]), out=tmp_path / "r"
-    )
-    assert [name, "baker"] == list(found.jobs["job"])
-
-
 # --- the one function that prints -------------------------------------------------------------------
 
 
@@ -392,13 +294,6 @@ def test_printable_never_emits_a_control_character(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_printable_leaves_what_is_printable(text: str) -> None:
-    assert printable(text) == printable(printable(text))
-    if all(unicodedata.category(c) not in HIDDEN for c in text):
-        assert text == printable(text)
-
-
-@given(ANY_TEXT)
 @example("[bold]x[/bold] [/] \x1b[31m")
 def test_emit_prints_any_text_on_any_terminal(text: str) -> None:
     for encoding in ("utf-8", "ascii", "cp1252"):
@@ -422,12 +317,6 @@ def test_plan_progress_and_notes_show_any_label(capsys: pytest.CaptureFixture[st
     err = capsys.readouterr().err
     assert 4 == err.count(printable(name))
     assert [] == [c for c in err if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
-
-
-@given(st.lists(ANY_TEXT.map(printable).filter(lambda text: "\n" not in text), min_size=1, max_size=4))
-def test_a_table_of_any_names_has_one_line_a_row(names: list[str]) -> None:
-    table = TitledTable("title", ((Heading("name"), Heading("n")),), tuple((name, "1") for name in names))
-    assert 3 + len(names) == render_text(Document((table,)), 1000).count("\n")
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if len(n) < 1000], ids=lambda name: ascii(name[:20]))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.command import Cli, Said
@@ -26,7 +24,6 @@ from fakes.personas_runs import (
 )
 from fakes.personas_runs import script_of as full_script
 
-from biaskit.runs.rows import row_line
 from biaskit.workflow.personas import personas
 
 
@@ -168,33 +165,6 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     keeps_the_contract(Path("both"))
 
 
-def test_a_single_model_of_which_every_draw_fails_leaves_3_and_its_reason(
-    cli: Cli, cheap: tuple[str, ...]
-) -> None:
-    silent = write_script(Path("silent.jsonl"), {"fail": "out of order"})
-    options = ("--study", "gasp-pilot", "--occupations", "nurse", "--per-gender", "2", *cheap, "--out", "one")
-    said = cli("personas", f"b={silent}", *options)
-    assert "out of order" in said.out + said.err
-    assert 3 == said.code
-
-
-def test_a_damaged_row_met_on_the_way_on_is_one_line(cli: Cli, cheap: tuple[str, ...]) -> None:
-    model = write_script(Path("m.jsonl"), {"texts": ["She works.", "He works."]})
-    options = ("--study", "gasp-pilot", "--occupations", "nurse", "--per-gender", "2", *cheap, "--out", "one")
-    assert 0 == cli("personas", f"m={model}", *options).code
-    rows = Path("one/generations.jsonl")
-    first, *others = rows.read_text("ascii").splitlines(keepends=True)
-    damaged = {name: value for name, value in json.loads(first).items() if name != "text"}
-    rows.write_text(json.dumps(damaged) + "\n" + "".join(others), "ascii")
-    said = cli("personas", f"m={model}", *options)
-    assert 1 == said.code
-    assert "line 1: it does not fit its checksum" in one_line(said)
-    rows.write_text(row_line(damaged) + "\n" + "".join(others), "ascii")  # as a hostile hand sums it anew
-    said = cli("personas", f"m={model}", *options)
-    assert 1 == said.code
-    assert "line 1: it lacks text" in one_line(said)
-
-
 # --- texts of one's own: odd ones ----------------------------------------------------------------------
 
 
@@ -217,14 +187,6 @@ def test_texts_of_one_gender_have_no_lists_and_say_so(cli: Cli, cheap: tuple[str
     assert {"no male texts"} == reasons("word_lists")
     assert {"no texts with a specified gender"} == reasons("srb")
     assert ["1.0", "1.0"] == [row["female_share"] for row in table(Path("odd"), "representation")]
-    keeps_the_contract(Path("odd"))
-
-
-def test_specified_texts_of_one_gender_have_no_lists_and_say_so(cli: Cli, cheap: tuple[str, ...]) -> None:
-    said = analysed(cli, cheap, about("male", "M"), "--gender-col", "gender")
-    assert 0 == said.code
-    assert {"no female texts"} == reasons("word_lists")
-    assert not Path("odd/tables/representation.csv").exists()
     keeps_the_contract(Path("odd"))
 
 
@@ -276,15 +238,6 @@ def test_hardly_any_words_are_a_result_with_reasons(
     keeps_the_contract(Path("odd"))
 
 
-def test_na_is_a_word(cli: Cli, cheap: tuple[str, ...]) -> None:
-    rows = [{"text": f"{word} the of and to a in {word} {word} " * 8, "gender": gender} for word, gender in
-            (("NA", "F"), ("None", "M"), ("NA", "F"), ("None", "M"))]  # fmt: skip
-    assert 0 == analysed(cli, cheap, rows, "--gender-col", "gender").code
-    words = {(row["gender"], row["word"]) for row in table(Path("odd"), "marked_words")}
-    assert words <= {("female", "na"), ("male", "none")}
-    assert words
-
-
 WEIRD = (
     "\U0001f469\u200d\U0001f52c she \x1b[31mred\x1b[0m \x1b]0;title\x07 \u202eevil\u2066",
     "\x00 he <script>alert(1)</script> {{7*7}} ${HOME} %s",
@@ -293,73 +246,6 @@ WEIRD = (
     "she\u2028her\x85hers\x0bcaf\xe9",
     "[red]he[/red] \\x1b his",
 )
-
-
-@pytest.mark.parametrize("output_format", ["text", "json", "csv", "latex"])
-def test_any_character_of_a_text_leaves_terminal_and_tables_alone(
-    cli: Cli, cheap: tuple[str, ...], output_format: str
-) -> None:
-    rows = [{"text": f"{text} " * 9, "gender": gender} for text in WEIRD for gender in ("F", "M", "N", "")]
-    said = analysed(cli, cheap, rows, "--gender-col", "gender", "--format", output_format)
-    assert 0 == said.code, said.err
-    assert len(rows) == len(table(Path("odd"), "associations"))
-    for path in Path("odd/tables").glob("*.csv"):
-        with path.open(encoding="utf-8", newline="") as file:
-            for fields in csv.reader(file):
-                for field in fields:
-                    assert not re.match(r"[=+@\t\r]|-(?![0-9.])", field)
-    for row in table(Path("odd"), "marked_words"):
-        assert re.fullmatch("[a-z]+", row["word"])
-    keeps_the_contract(Path("odd"))
-
-
-@pytest.mark.parametrize(
-    "label",
-    [
-        "\U0001f469\u200d\U0001f52c", "<b>x</b>", "[red]m[/red]", "nu\x1b[31mrse", "a\u202eb", "x,\"y\"\nz",
-        "\x00", "../x", "CON", "a" * 300, "NA", "None", "1", " a ",
-    ],
-    ids=ascii,
-)  # fmt: skip
-@pytest.mark.parametrize("output_format", ["text", "latex"])
-def test_any_label_is_a_result_or_an_error_of_one_line(
-    cli: Cli, cheap: tuple[str, ...], label: str, output_format: str
-) -> None:
-    rows = [
-        {"text": story(gender, words[gender], i), "gender": code, "job": label, "model": label}
-        for words, codes in ((OPEN["nurse"], ("", "")), (NAMED["nurse"], ("F", "M")))
-        for i in range(3)
-        for gender, code in zip(("female", "male"), codes, strict=True)
-    ]
-    said = analysed(cli, cheap, rows, *ALL_COLUMNS, "--format", output_format)
-    assert said.code in (0, 2)
-    if said.code:
-        one_line(said)
-        assert not Path("odd").exists()
-    else:
-        assert 2 == len(table(Path("odd"), "srb"))
-        keeps_the_contract(Path("odd"))
-
-
-@pytest.mark.parametrize("label", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx", "\rx", ""])
-@pytest.mark.parametrize("column", ["job", "model"])
-def test_a_label_that_a_spreadsheet_would_run_is_refused(
-    cli: Cli, cheap: tuple[str, ...], label: str, column: str
-) -> None:
-    rows = [{"text": "She works.", "gender": "", "job": "nurse", "model": "m", column: label}]
-    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
-    assert 2 == said.code
-    assert column in one_line(said)
-    assert not Path("odd").exists()
-
-
-def test_a_lone_surrogate_in_a_label_makes_no_table_that_is_no_utf8(cli: Cli, cheap: tuple[str, ...]) -> None:
-    rows = [{"text": "She works.", "gender": "", "job": "\ud800", "model": "m"}]
-    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
-    if said.code == 0:
-        Path("odd/tables/associations.csv").read_text("utf-8")
-    else:
-        one_line(said)
 
 
 def test_occupations_that_differ_in_case_stay_apart(cli: Cli, cheap: tuple[str, ...]) -> None:
@@ -384,19 +270,6 @@ def test_a_model_of_the_texts_cannot_be_called_all_beside_another(cli: Cli, chea
     said = analysed(cli, cheap, rows, *ALL_COLUMNS)
     assert 2 == said.code
     assert "called all" in one_line(said)
-
-
-def test_a_text_of_a_hundred_thousand_words(cli: Cli, cheap: tuple[str, ...]) -> None:
-    long = "the of and to warm strong bold day " * 12_500
-    women, men = f"She {long}", f"He {long.replace('warm', 'quiet')}"
-    rows = [{"text": women, "gender": "F"}, {"text": men, "gender": "M"}]
-    said = analysed(cli, cheap, [*rows, *({**row, "gender": ""} for row in rows)], "--gender-col", "gender")
-    assert 0 == said.code
-    words = {(r["origin"], r["gender"], r["word"]) for r in table(Path("odd"), "marked_words")}
-    assert {(origin, *who) for origin in ("associated", "specified")
-            for who in (("female", "warm"), ("male", "quiet"))} <= words  # fmt: skip
-    counted = only(table(Path("odd"), "marked_words"), word="warm", method="calibrated", origin="specified")
-    assert ["12500"] == [row["count_target"] for row in counted]
 
 
 # --- wrong use -----------------------------------------------------------------------------------------
@@ -535,13 +408,6 @@ def test_runs_of_other_sampling_are_not_merged(cli: Cli, cheap: tuple[str, ...])
         assert not Path(f"merged-{other}").exists()
 
 
-def test_runs_of_imported_texts_are_not_merged(cli: Cli, cheap: tuple[str, ...], run: Path) -> None:
-    assert 0 == analysed(cli, cheap, about("female")).code
-    said = cli("analyze", run, "odd", "--out", "merged")
-    assert 1 == said.code
-    assert "imported texts are not merged" in one_line(said)
-
-
 # --- imported texts twice ------------------------------------------------------------------------------
 
 
@@ -572,14 +438,6 @@ def test_a_study_file_gives_imported_texts_their_analysis_keys(cli: Cli, cheap: 
 # --- damage --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "\ud800".encode("utf-8", "surrogatepass").hex()])
-def test_a_damaged_manifest_is_one_line(cli: Cli, run: Path, text: str) -> None:
-    (run / "manifest.json").write_text(text, encoding="ascii")
-    said = cli("analyze", run)
-    assert 1 == said.code
-    assert "manifest.json" in one_line(said)
-
-
 def test_a_bad_line_before_whole_ones_is_named_and_can_be_left_out(cli: Cli, run: Path) -> None:
     path = run / "generations.jsonl"
     lines = path.read_bytes().split(b"\n")
@@ -588,23 +446,3 @@ def test_a_bad_line_before_whole_ones_is_named_and_can_be_left_out(cli: Cli, run
     assert 1 == said.code
     assert "line 4" in one_line(said)
     assert 0 == cli("analyze", run, "--set", "skip_bad_lines=true").code
-
-
-@pytest.mark.parametrize("row", [{"key": "x"}, {"key": "x", "text": 7}, {"key": "x", "text": None}], ids=repr)
-def test_an_object_that_is_no_row_is_one_line(cli: Cli, run: Path, row: dict[str, Any]) -> None:
-    path = run / "generations.jsonl"
-    path.write_bytes(json.dumps(row).encode() + b"\n" + path.read_bytes())
-    said = cli("analyze", run)
-    assert 1 == said.code
-    assert "line 1: it lacks" in one_line(said)
-
-
-def test_a_run_without_rows_says_so(cli: Cli, run: Path) -> None:
-    (run / "generations.jsonl").write_bytes(b"")
-    said = cli("analyze", run)
-    assert 1 == said.code
-    assert "holds no texts of this question yet" in one_line(said)
-    (run / "generations.jsonl").unlink()
-    said = cli("analyze", run)
-    assert 1 == said.code
-    assert "generations.jsonl" in one_line(said)

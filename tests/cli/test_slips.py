@@ -40,8 +40,8 @@ SLIPS = [
     (("personas", "demo", "--jobs", "nurse"), "Here it is --occupations."),
     (("analyze", "mine.csv"), "biaskit analyze --texts mine.csv"),
     (("probe", "demo", "--jobs", "Nurse"), "Did you mean 'nurse'?"),
-    (("probe", "demo", "--set", "jobs=3"), "this is a table of keys; write jobs.source = VALUE"),
-    (("probe", "demo", "--set", "draws=x"), "draws = x: write a whole number"),
+    (("probe", "demo", "--set", "jobs=3"), "this is a table of keys"),
+    (("probe", "demo", "--set", "draws=x"), "draws = x: write a valid integer"),
 ]
 
 

@@ -10,10 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from fakes.numbered_runs import GROUPS, JOBS, LABOUR, TEMPLATES, Row, drawn, probe_run, share_of, texts_run
+from fakes.numbered_runs import (
+    GROUPS,
+    JOBS,
+    LABOUR,
+    TEMPLATES,
+    Row,
+    drawn,
+    probe_run,
+    seal,
+    share_of,
+    texts_run,
+)
 from scipy import stats
 
-from biaskit.compare.aliases import Aliases, read_aliases
+from biaskit.compare.aliases import key_of, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
 from biaskit.compare.gate import require_equivalent, verdict_in_words
@@ -141,17 +152,11 @@ def test_other_gender_groups_are_not_compared_but_another_order_is(tmp_path: Pat
     assert "c (x, y, z) and a (male, female, diverse) have different gender groups" in "".join(made.notes)
 
 
-def test_two_forms_are_not_compared_and_the_command_that_would_is_printed(tmp_path: Path) -> None:
-    entries = {"a": {"where": "local", "tuning": "base"}, "b": {"where": "local", "tuning": "instruct"}}
-    run = probe_run(tmp_path / "one", "a", "b", forms={"b": "chat-prefill"}, entries=entries)
+def test_two_forms_are_not_compared(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "one", "a", "b", forms={"b": "chat-prefill"})
     made = compared(run)
     assert [] == made.tests
-    assert "b (chat-prefill) and a (raw) have different prompt forms" in note(made, "no test between")
-    said = note(made, "makes them comparable")
-    assert "`biaskit probe a=demo b=demo --study made-up --prompt-form raw --out DIR`" in said
-    entries["b"]["where"] = "api"
-    api = probe_run(tmp_path / "two", "a", "b", forms={"b": "chat-continue"}, entries=entries)
-    assert "No prompt form is known" in note(compared(api), "all these models can take")
+    assert "(raw: a; chat-prefill: b)" in note(made, "no test between")
 
 
 def test_a_model_without_a_cell_is_noted_and_does_not_pass(tmp_path: Path) -> None:
@@ -164,20 +169,6 @@ def test_a_model_without_a_cell_is_noted_and_does_not_pass(tmp_path: Path) -> No
     found = require_equivalent(made.tests, "models", made.pairs)
     assert [] == list(found.failing)
     assert ("gone and a (probe)", "gone and b (probe)") == found.not_compared
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"question": {"seed": 2}}, "the runs' seed differs"),
-        ({"open_text": "Tell of a [OCCUPATION]"}, "the runs' texts differs"),
-    ],
-)
-def test_runs_that_cannot_be_merged_are_given_no_command(tmp_path: Path, change: Any, why: str) -> None:
-    two = texts_run(tmp_path / "two", "b", vectors="corpus:bbbb", **change)
-    said = note(compared(texts_run(tmp_path / "one", "a"), two), "other vectors")
-    assert why in said
-    assert "biaskit analyze" not in said
 
 
 def test_many_pairs_of_two_forms_are_one_sentence(tmp_path: Path) -> None:
@@ -284,7 +275,7 @@ def test_a_group_of_two_forms_is_not_compared(tmp_path: Path) -> None:
     run = probe_run(tmp_path / "one", "a", "b", "c", forms={"b": "chat-prefill"})
     made = compared(run, groups=["x=a,b", "y=c"])
     assert {("c", "a")} == pairs_of(made, "probe")
-    assert "y (raw) and x (raw and chat-prefill) have different prompt forms" in "".join(made.notes)
+    assert "different prompt forms (raw: a, c; chat-prefill: b)" in "".join(made.notes)
 
 
 @pytest.mark.parametrize(
@@ -315,9 +306,7 @@ def test_shares_in_texts_are_compared_over_runs_but_srb_of_other_vectors_is_not(
     assert [] == made.srb_change
     row = find(made.tests, kind="paired")
     assert ("b+0.1", "a", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.05)
-    said = note(made, "other vectors")
-    assert f"`biaskit analyze {one} {two} --out DIR`" in said
-    assert "srb_z" in said
+    assert "srb_z" in note(made, "other vectors")
 
 
 def test_srb_is_compared_within_one_vector_model(tmp_path: Path) -> None:
@@ -349,7 +338,7 @@ def test_texts_of_two_forms_or_of_other_prompts_are_not_compared(tmp_path: Path)
     three = texts_run(tmp_path / "three", "c", open_text="Tell of a [OCCUPATION]")
     made = compared(one, two, three)
     assert [] == made.tests
-    assert "b (completion) and a (chat) have different prompt forms" in "".join(made.notes)
+    assert "different prompt forms (chat: a, c; completion: b)" in "".join(made.notes)
     assert "c and a answered other prompts (biography, persona)" in "".join(made.notes)
 
 
@@ -372,8 +361,8 @@ def test_the_four_gaps_by_hand() -> None:
         for g, s in (("female", -0.3), ("male", 0.1))
     ]
     both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
-    labour = labour_table(texts, jobs, Aliases())
-    rows, notes = gap_rows(both, labour, Aliases())
+    labour = labour_table(texts, jobs, {})
+    rows, notes = gap_rows(both, labour, {})
     assert [] == notes
     assert len(rows) == 1
     row = rows[0]
@@ -396,7 +385,7 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
     srb = [{"model": "m", "occupation": "cook", "gender": g, "srb": None, "vectors": "", "reason": "no list"}
            for g in ("female", "male")]  # fmt: skip
     both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
-    rows, _ = gap_rows(both, labour_table(texts, jobs, Aliases()), Aliases())
+    rows, _ = gap_rows(both, labour_table(texts, jobs, {}), {})
     assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
     assert rows[0]["reason"] == (
         "probe_gap: all cells failed; represented_gap: no associated text (p);"
@@ -513,37 +502,29 @@ def test_holm_runs_over_the_whole_file(tmp_path: Path) -> None:
 
 def test_aliases_join_names_of_the_engines(tmp_path: Path) -> None:
     file = tmp_path / "names.csv"
-    file.write_text("job,occupation\nNurse,Registered Nurse\nclerk , office clerk\n", encoding="utf-8")
+    file.write_text("Nurse,Registered Nurse\nclerk , office clerk\n", encoding="utf-8")
     aliases = read_aliases(file)
-    assert aliases.key("nurse") == aliases.key("REGISTERED  nurse") != aliases.key("clerk")
-    assert aliases.key("cook") == "cook"
-    assert ["--aliases: no run has 'office clerk'. Did you mean 'clerk'?"] == aliases.unknown(
-        ["nurse", "registered nurse", "Clerk"]
-    )
+    assert {"nurse": "registered nurse", "clerk": "office clerk"} == aliases
+    assert key_of("nurse", aliases) == key_of("REGISTERED  nurse", aliases)
     probe = probe_run(tmp_path / "p", "m", jobs=("Nurse", "cook"))
     texts = texts_run(tmp_path / "t", "m", jobs=("Nurse", "cook"))
     table = texts / "tables" / "representation.csv"
     table.write_text(table.read_text().replace("NURSE", "registered nurse"))
+    seal(texts)
     assert {"COOK"} == {row["occupation"] for row in compared(probe, texts).gaps}
     joined = compared(probe, texts, aliases=aliases)
     assert {"COOK", "registered nurse"} == {row["occupation"] for row in joined.gaps}
-
-
-def test_aliases_of_aliases_are_one_occupation(tmp_path: Path) -> None:
-    file = tmp_path / "names.csv"
-    file.write_text("doctor,physician\nphysician,medic\nmd,doctor\n")
-    aliases = read_aliases(file)
-    assert 1 == len({aliases.key(name) for name in ("doctor", "physician", "medic", "MD")})
+    assert "--aliases: no run has 'office clerk'." in joined.notes
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b,c\n", "line 1: 3 columns"),
-        ("job,occupation\n", "holds no names"),
-        ("nurse,\n", "line 1: a name is empty"),
+        ("a,b,c\n", "two columns"),
+        ("", "No columns"),
+        ("nurse,\n", "two names"),
         ('"nurse,x\n', "names.csv: "),
-        ("nurse\n", "1 columns"),
+        ("nurse\n", "two columns"),
     ],
 )
 def test_a_file_of_aliases_that_says_nothing_clear_is_refused(
@@ -616,6 +597,7 @@ def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> Non
         for gender in GROUPS:
             row |= {f"{gender}_share_low": 0.17, f"{gender}_share_high": 0.75}
     write_table(file, "probe_cells", rows, groups=GROUPS, contrast=("female", "male"))
+    seal(run)
     open_ = require_equivalent(compared(run).tests)
     assert not open_.holds
     assert {"not-identified"} == {one.row["verdict"] for one in open_.failing}

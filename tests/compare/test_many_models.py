@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from fakes.findings_rows import SHARES, content, group_rows, of_groups, probe_part
 
-from biaskit.compare.aliases import Aliases
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
 from biaskit.compare.gate import judge_policy
 from biaskit.compare.outcomes import _whole
@@ -125,7 +124,7 @@ def joined(n: int) -> BothEngines:
 def test_gaps_look_at_each_occupations_rows_alone() -> None:
     def made(both: BothEngines) -> None:
         rows = both.personas["representation"], both.probe["probe_jobs"]
-        assert len(gap_rows(both, labour_table(*rows, Aliases()), Aliases())[0]) == len(rows[0])
+        assert len(gap_rows(both, labour_table(*rows, {}), {})[0]) == len(rows[0])
 
     assert grown(joined, made) < 1.3
 

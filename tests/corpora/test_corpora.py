@@ -483,7 +483,7 @@ HEAD = "item,group,share,article,year\n"
             'item,group\n"nurse,a\npilot,a\n',
         ),
         (
-            "j.csv, line 4: item 'nurse' stands there twice (first: line 2).",
+            "j.csv, line 4: item 'nurse' stands there twice (first: item 1).",
             "j.csv",
             "item,group\nnurse,a\npilot,b\nnurse,b\n",
         ),

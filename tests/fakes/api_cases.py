@@ -14,7 +14,6 @@ from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
-from biaskit.models.api.token_ids import LocalTokenizer
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.probe.shares.top_k import Sought, bound_masses
@@ -36,7 +35,7 @@ from fakes.toy_model import ToyModel
 MODEL = ToyModel()
 QUICK = Policy(first_wait=0.002, longest_wait=0.01, dead_after=5.0)
 """Patience with a server on this machine; the numbers of attempts are the usual ones."""
-ONE_BY_ONE = Policy(start=1, most=1, first_wait=0.0005, longest_wait=0.001)
+ONE_BY_ONE = Policy(at_once=1, first_wait=0.0005, longest_wait=0.001)
 GROUPS = ("male", "female", "diverse")
 EXPRESSIONS = (
     *(Expression("male", text) for text in ("man", "He")),
@@ -80,18 +79,15 @@ def scoring(
     k: int = 20,
     draws: int = 10,
     shape: Mapping[str, Any] | None = None,
-    prompts: int = 128,
     **more: Any,
 ) -> Iterator[ApiScorer]:
-    """A scorer of this server, which has not been asked anything yet; `prompts`: most of one call."""
+    """A scorer of this server, which has not been asked anything yet."""
     scorer = open_api_scorer(
         f"api:toy@{server.url}",
         label="toy",
         options=options(policy, **more),
         known=measured_before(shape),
-        scoring=ScoringOptions(
-            estimator, k=k, draws=draws, longest=max(len(e.text) for e in EXPRESSIONS), prompts=prompts
-        ),
+        scoring=ScoringOptions(estimator, k=k, draws=draws, longest=max(len(e.text) for e in EXPRESSIONS)),
     )
     try:
         yield scorer
@@ -101,16 +97,17 @@ def scoring(
 
 @contextmanager
 def generating(
-    *urls: ApiServer | ApiProcess | str,
+    server: ApiServer | ApiProcess | str,
+    *,
     policy: Policy = QUICK,
     batch_size: int | None = None,
     shape: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Iterator[ApiGenerator]:
-    """A generator of this server, or of these replicas, which have not been asked anything yet."""
-    shown = ",".join(url if isinstance(url, str) else url.url for url in urls)
+    """A generator of this server, which has not been asked anything yet."""
+    url = server if isinstance(server, str) else server.url
     generator = open_api_generator(
-        f"api:toy@{shown}",
+        f"api:toy@{url}",
         label="toy",
         options=options(policy, **more),
         known=measured_before(shape),
@@ -120,11 +117,6 @@ def generating(
         yield generator
     finally:
         generator.close()
-
-
-def tokenizer(model: ToyModel = MODEL) -> LocalTokenizer:
-    """The server's tokenizer, or another model's, in this process."""
-    return LocalTokenizer("toy", lambda texts: [tuple(model.prompt_ids(text)) for text in texts])
 
 
 # --- questions -----------------------------------------------------------------------------------------

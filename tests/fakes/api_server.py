@@ -78,9 +78,6 @@ class Behaviour:
     chat: bool = True
     chat_template: bool = True  # without one every chat is an error, as of a base model on vLLM
     models_list: bool = True
-    root: str | None = None  # where the model list says that the model lies
-    version: str | None = None  # of GET /version; None: there is no such page
-    tokenize: bool | None = None  # None: as `token_id_logprobs`
     takes_system: bool = True
     prefill: Literal["continue", "asked", "new-turn", "rejected"] = "continue"
     """A trailing assistant message: continued; only with `continue_final_message`; closed; refused."""
@@ -93,8 +90,6 @@ class Behaviour:
     ignores: set[str] | frozenset[str] = frozenset()  # dropped without a word
     strict: bool = False  # 400 for a parameter that OpenAI does not know
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
-    choice_seeds: Literal["own", "added", "equal"] = "own"
-    """Of choice i: of its own; the request's plus i, as in vLLM; the request's, so that all are one text."""
     seeds: Literal["honoured", "ignored", "content"] = "honoured"
     """Without a seed each request draws anew; "content": it then depends on the body alone."""
     greedy: Literal["no", "unless told", "always"] = "no"
@@ -113,7 +108,6 @@ class Behaviour:
     eos_in_logprobs: bool = True  # the end token has an entry of its own
     token_id_logprobs: bool = False
     """vLLM's `logprob_token_ids`, `return_tokens_as_token_ids` and `return_token_ids`."""
-    mixes_up: bool = False  # lists are wrong, without an error, while another request selects ids
 
     # Echo
     echo: Literal[
@@ -267,11 +261,9 @@ def _check_ranges(body: Json) -> None:
 # --- the honest answers ---------------------------------------------------------------------------------
 
 
-def choice_seed(seed: int, index: int, way: str = "own") -> int:
+def choice_seed(seed: int, index: int) -> int:
     """The seed with which choice `index` of a request with `seed` is sampled."""
-    if way == "own":
-        return seed_of("choice", seed, index)
-    return seed_of("choice", seed + (index if way == "added" else 0), 0)
+    return seed_of("choice", seed, index)
 
 
 @dataclass
@@ -312,7 +304,7 @@ class _Answers:
         """GET /v1/models."""
         names = self.behaviour.served_models
         names = [self.behaviour.model_name] if names is None else names
-        shown = {"object": "model", "created": 1700000000, "owned_by": "toy", "root": self.behaviour.root}
+        shown = {"object": "model", "created": 1700000000, "owned_by": "toy"}
         data = [{"id": name, **shown} for name in names]
         return {"object": "list", "data": data}
 
@@ -491,7 +483,7 @@ class _Answers:
         told = '"do_sample": true' in str(asked.body.get("generation_config"))
         greedy = self.behaviour.greedy == "always" or (self.behaviour.greedy == "unless told" and not told)
         # The likeliest text of the toy model is too short to tell anything: a long one stands for it.
-        seed = 0 if greedy else choice_seed(asked.seed, index, self.behaviour.choice_seeds)
+        seed = 0 if greedy else choice_seed(asked.seed, index)
         new, finish = self.model.sample(
             asked.prompts[prompt], asked.max_tokens, seed, asked.temperature, asked.top_p
         )
@@ -720,7 +712,6 @@ class _Telling:
 
     number: int
     asked: _Asked
-    earlier: Json | None  # the answer to an earlier request of the same kind
 
 
 def _is_chat(payload: Json) -> bool:
@@ -823,10 +814,6 @@ def _other_ids(log_probs: Json) -> None:
     for top in log_probs.get("top_logprobs", ()):
         for text in [text for text in top or () if text.startswith("token_id:")]:
             top[f"token_id:{int(text.removeprefix('token_id:')) + 100_000}"] = top.pop(text)
-
-
-def _replayed(payload: Json, telling: _Telling) -> Json:
-    return telling.earlier or payload
 
 
 def _refusal(choice: Json) -> None:
@@ -932,7 +919,6 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "swapped-answers": _on_choices(_swapped_answers),
     "reordered-choices": _on_choices(lambda choices: choices[::-1]),
     "wrong-index": _on_choices(lambda choices: [{**one, "index": one["index"] + 7} for one in choices]),
-    "replayed": _replayed,  # an earlier answer to the same kind of request, id and all
     # texts and finish reasons
     "finish-null": _on_each_choice(lambda choice: choice.update(finish_reason=None)),
     "finish-unknown": _on_each_choice(lambda choice: choice.update(finish_reason="eos_token_found")),
@@ -1291,13 +1277,11 @@ class ApiServer:
         self.aborted = self.prompt_tokens = self.new_tokens = 0
         self.errors: list[Exception] = []
         self._open: set[int] = set()
-        self.selecting = self.mixed = 0  # requests that select ids; lists that were asked beside one
         self._keeps_requests = keeps_requests
         self._script: Callable[[int, str, Any], Fault | Lie | str | None] | None = None
         self._answers = _Answers(self.model, self.behaviour)
         self._connections: set[_Connection] = set()
         self._accepting: set[asyncio.Task[Any]] = set()
-        self._earlier: dict[str, Json] = {}
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
@@ -1452,7 +1436,7 @@ class ApiServer:
             connection.respond(refused.status, json.dumps(refused.payload).encode())
             return
         if received.generates:
-            payload = await self._beside(received, payload)
+            await self._work(received)
         if hangs:
             fault = Fault("stall")
         if fault is not None:
@@ -1491,11 +1475,9 @@ class ApiServer:
         self._answers.behaviour = behaviour
         if received.generates:
             return self._generated(received, lie)
-        if received.method == "GET" and path == "/version" and behaviour.version:
-            return json.dumps({"version": behaviour.version}).encode(), False
         if received.method == "GET" and path == "/v1/models" and behaviour.models_list:
             return json.dumps(self._answers.models()).encode(), False
-        tokenizes = behaviour.token_id_logprobs if behaviour.tokenize is None else behaviour.tokenize
+        tokenizes = behaviour.token_id_logprobs
         if (
             received.method == "POST"
             and path == "/tokenize"
@@ -1516,31 +1498,9 @@ class ApiServer:
         self.new_tokens += new_tokens
         if lie is not None:
             received.outcome = lie.kind
-            earlier = self._earlier.get(received.path)
-            self._earlier[received.path] = payload
-            payload = LIES[lie.kind](
-                json.loads(json.dumps(payload)), _Telling(received.number, asked, earlier)
-            )
-        else:
-            self._earlier[received.path] = payload
+            payload = LIES[lie.kind](json.loads(json.dumps(payload)), _Telling(received.number, asked))
         hangs = self.behaviour.max_tokens_0_hangs and body.get("max_tokens") == 0
         return json.dumps(payload).encode(), hangs
-
-    async def _beside(self, received: Received, payload: bytes) -> bytes:
-        """The answer after its time of work; what was asked beside it may have got into it."""
-        body = received.body
-        selects, lists = bool(body.get("logprob_token_ids")), body.get("logprobs") or body.get("top_logprobs")
-        self.selecting += selects
-        mixed = bool(lists) and not selects and self.selecting > 0
-        await self._work(received)
-        if selects and self.behaviour.mixes_up:  # it is in the batch for a while
-            await asyncio.sleep(0.03)
-        self.selecting -= selects
-        self.mixed += mixed
-        if not (mixed and self.behaviour.mixes_up):
-            return payload
-        received.outcome = "mixed up"
-        return json.dumps(_change_values(json.loads(payload), lambda value: value / 2 - 0.7)).encode()
 
     async def _work(self, received: Received) -> None:
         """Take the time that generating takes."""

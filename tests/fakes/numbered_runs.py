@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.runs.manifest import write_json
+from biaskit.files import _as_record, read_record
+from biaskit.inputs import digest_of_file
 from biaskit.tables.io import columns, write_table
 
 GROUPS = ("male", "female", "diverse")
@@ -76,8 +77,17 @@ def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -
     (path / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
     made = {"signature": "made-up", "rows_digest": "0" * 64, "notes": [], "choices": more.get("choices", {})}
     made |= {"answered": more.get("answered", {}), "versions": {"biaskit": "0"}}
-    write_json(path / "tables" / "analysis.json", made)
-    return path
+    return seal(path, made)
+
+
+def seal(run: Path, analysis: Mapping[str, Any] | None = None) -> Path:
+    """Write the record of a run's tables as they stand, by default with what the last one said."""
+    record = run / "tables" / "analysis.json"
+    said = {**(read_record(record) or {} if analysis is None else analysis), "files": {}}
+    for table in sorted(record.parent.glob("*.csv")):
+        said["files"][table.name] = digest_of_file(table)
+    record.write_bytes(_as_record(said))
+    return run
 
 
 def probe_run(

@@ -21,7 +21,6 @@ from needs import require_torch
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.counting import SampledScorer, tokens_for
-from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import (
     Answered,
     Draw,
@@ -194,7 +193,7 @@ def test_counts_are_the_draws_that_say_each_expression() -> None:
     assert (N * 4, N * 2) == (found.answered.prompt_tokens, found.answered.new_tokens)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_draws_may_come_back_in_any_order_and_mixed(seed: int) -> None:
     found = score(Answers(mixed=True, held=7, seed=seed, batch_size=4), cells(9))
     for answer in found.values():
@@ -247,13 +246,6 @@ def test_a_cell_fails_with_the_reason_when_a_draw_fails_twice_and_the_others_do_
     assert 2 == max(generator.asked.values())
 
 
-def test_the_other_draws_of_a_failed_cell_are_not_asked_again() -> None:
-    generator = Answers(lambda request, _: Failed(request.key, "no"), batch_size=N)
-    found = score(generator, cells(2))
-    assert [Failed("cell 0", "no"), Failed("cell 1", "no")] == sorted(found.values(), key=lambda a: a.key)
-    assert {1: 2 * (N - 1), 2: 2} == Counter(generator.asked.values())
-
-
 def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell() -> None:
     class Twice(Answers):
         def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
@@ -283,7 +275,7 @@ def test_cells_are_pulled_when_they_are_needed_and_closing_closes_the_generator(
     assert ["cell 0"] == [a.key for a in first]
     assert generator.pulled < 10  # of 70 batches
     assert 0 == generator.closed
-    groups.close()  # type: ignore[attr-defined]
+    groups.close()
     assert 1 == generator.closed
 
 
@@ -354,14 +346,6 @@ def test_it_takes_the_forms_that_the_generator_takes(
                 scorer.estimator_for(form)  # type: ignore[arg-type]
 
 
-def test_the_rest_is_the_generators() -> None:
-    generator = Answers(batch_size=5)
-    scorer = SampledScorer(generator, draws=2, longest=4)
-    assert (5, {"calls": 7.0}, "m") == (scorer.batch_size, scorer.used(), scorer.identity.label)
-    scorer.close()
-    assert -1 == generator.closed
-
-
 def test_one_draw_gives_no_interval() -> None:
     with pytest.raises(UsageError, match="at least 2"):
         SampledScorer(Answers(), draws=1, longest=4)
@@ -371,28 +355,19 @@ def test_an_expression_that_can_never_match_is_refused_and_not_counted_as_0() ->
     asked = ScoreRequest("c", Prompt("Q:"), (*ASKED, Expression("diverse", "'em")))
     with pytest.raises(ModelError, match="'em") as caught:
         SampledScorer(Answers(), draws=2, longest=4).plan_scores([*cells(2), asked])
-    assert "c" == caught.value.request_key  # type: ignore[attr-defined]
+    assert "c" == caught.value.request_key
 
 
 def test_an_error_in_the_plan_names_the_cell() -> None:
     class Refuses(Answers):
         def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
             error = ModelError("no room")
-            error.request_key = requests[N + 3].key  # type: ignore[attr-defined]
+            error.request_key = requests[N + 3].key
             raise error
 
     with pytest.raises(ModelError, match="no room") as caught:
         SampledScorer(Refuses(), draws=N, longest=4).plan_scores(cells(3))
-    assert "cell 1" == caught.value.request_key  # type: ignore[attr-defined]
-
-
-def test_a_scripted_generator_can_be_sampled() -> None:
-    script = [{"contains": "Q: 0", "texts": ["She.", "He.", "They."]}, {"contains": "Q: 1", "fail": "no"}]
-    found = score(ScriptedGenerator(script, label="s", spec="scripted:s"), cells(3), 6)
-    assert isinstance(found["cell 0"], Scored)
-    assert {"He": 2, "She": 2, "she": 0} == found["cell 0"].counts
-    assert Failed("cell 1", "no") == found["cell 1"]
-    assert isinstance(found["cell 2"], Failed)
+    assert "cell 1" == caught.value.request_key
 
 
 # --- on a model in process ------------------------------------------------------------------------------

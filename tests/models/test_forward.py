@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from biaskit.models.huggingface.forward import last_hidden_states
+from biaskit.models.huggingface.states import last_hidden_states
 
 IDS = torch.tensor([[1, 2, 3]])
 

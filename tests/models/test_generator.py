@@ -199,21 +199,6 @@ def test_a_scripted_draw_takes_the_text_of_its_number_and_the_finish_of_its_line
     assert "no line of the script" in nothing.reason
 
 
-def test_a_model_with_a_nan_in_its_head_fails_every_draw(tiny: Saved, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    folder = altered(tiny("gpt2", "bpe"), tmp_path / "nan")
-    weights = load_file(folder / "model.safetensors")
-    [name] = [name for name in weights if name.endswith("wte.weight")]
-    oracle = tiny("gpt2", "bpe").oracle
-    unused = set(range(len(oracle.tokenizer))) - {*oracle.encode(SHORT), *oracle.encode(OTHER)}
-    weights[name][max(unused)] = torch.nan  # head and embedding are one
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    found = answers(generator_for(folder), mixed(2))
-    reason = "the model's logits are not finite (NaN or infinite)"
-    assert [Failed(key, reason) for key in found] == [*found.values()]
-
-
 def test_a_prompt_whose_logits_are_nan_fails_and_the_others_are_answered(tiny: Saved, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -258,13 +243,6 @@ def test_a_batch_is_of_one_length_and_one_sampling(tiny: Saved) -> None:
     lengths = {text: len(Oracle(tiny("llama", "bpe").folder).encode(text)) for text in (SHORT, OTHER)}
     assert sum(lengths[r.prompt.text] for r in requests) == plan.prompt_tokens
     assert 12 * len(requests) == plan.new_tokens_max
-
-
-def test_auto_resolves_a_batch_size_at_the_first_plan(tiny: Saved) -> None:
-    model = generator_for(tiny("llama", "bpe").folder, None)
-    assert 0 == model.batch_size
-    model.plan_draws(mixed())
-    assert 1 <= model.batch_size <= 96
 
 
 # --- what is drawn --------------------------------------------------------------------------------------
@@ -335,9 +313,7 @@ FAMILIES = [
     ("llama", "llama2"),
     ("gpt2", "bpe"),
     ("mistral", "bpe-bos"),
-    ("gemma2", "unigram"),
-    ("gemma3", "bpe"),
-    ("opt", "bpe-bos"),
+    ("gemma3", "unigram"),
     ("gpt-neox", "bytes"),
 ]
 
@@ -463,13 +439,6 @@ def test_every_listed_end_and_the_tokenizers_own_stops_a_text(tiny: Saved, tmp_p
     assert len(set(ends) & set(last)) > 1
 
 
-def test_texts_that_no_end_stops_are_as_long_as_was_asked(tiny: Saved) -> None:
-    found = answers(generator_for(tiny("llama", "bpe").folder), draws_of(SHORT, range(8), n=5))
-    assert {("length", 5)} == {
-        (a.finish, a.answered.new_tokens) for a in found.values() if isinstance(a, Draw)
-    }
-
-
 def test_a_draw_is_the_same_whatever_its_neighbours_and_when_they_end(tiny: Saved, tmp_path: Path) -> None:
     folder, _ = ending_often(tiny("gemma3", "bpe"), tmp_path / "ends")
     model = generator_for(folder, 8)
@@ -566,7 +535,7 @@ def test_a_system_prompt_is_refused_where_the_template_has_no_place_for_it(tiny:
     requests = draws_of(Prompt("Generate a persona of a nurse", "chat", system="Be brief."), [1])
     with pytest.raises(ModelError, match="takes no system role") as caught:
         model.plan_draws(requests)
-    assert requests[0].key == caught.value.request_key  # type: ignore[attr-defined]
+    assert requests[0].key == caught.value.request_key
 
 
 def test_a_model_without_a_template_takes_no_chat(tiny: Saved) -> None:
@@ -590,7 +559,7 @@ def test_a_prompt_and_its_answer_beyond_the_models_positions_are_refused_by_the_
     ]
     with pytest.raises(ModelError, match=f"make {POSITIONS + 1}, the model has {POSITIONS}") as caught:
         model.plan_draws(requests)  # the prompt is known from the plan before
-    assert requests[-1].key == caught.value.request_key  # type: ignore[attr-defined]
+    assert requests[-1].key == caught.value.request_key
     assert model._model is None, "nothing is loaded for a plan"
 
 
@@ -650,14 +619,6 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
 N_DRAWS, N_TOKENS = 64, 20
 
 
-@pytest.fixture(scope="module")
-def demo() -> ModelFolder:
-    require_demo()
-    from biaskit.models.huggingface.demo import find_demo
-
-    return find_demo()
-
-
 BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career\n\n"
 
 
@@ -668,25 +629,16 @@ def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[DrawReques
     return texts(answers(model, requests))
 
 
-@pytest.fixture(scope="module")
-def at_64(demo: ModelFolder) -> dict[str, str]:
-    return demo_texts(demo, 64, draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS))
-
-
 @pytest.mark.real_model
-@pytest.mark.daily
-def test_draws_of_the_demo_model_are_the_same_in_any_order(demo: ModelFolder, at_64: dict[str, str]) -> None:
+def test_draws_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> None:
+    require_demo()
+    from biaskit.models.huggingface.demo import find_demo
+
     requests = draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS)
-    assert len(set(at_64.values())) > 0.9 * N_DRAWS
-    assert at_64 == demo_texts(demo, 64, random.Random(8).sample(requests, N_DRAWS))
-
-
-@pytest.mark.real_model
-def test_draws_of_the_demo_model_hardly_depend_on_the_batch_size(
-    demo: ModelFolder, at_64: dict[str, str]
-) -> None:
-    small = demo_texts(demo, 16, draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS))
-    equal = sum(at_64[key] == small[key] for key in at_64)
+    large = demo_texts(find_demo(), 64, requests)
+    small = demo_texts(find_demo(), 16, random.Random(8).sample(requests, N_DRAWS))
+    assert len(set(large.values())) > 0.9 * N_DRAWS
+    equal = sum(large[key] == small[key] for key in large)
     assert equal >= 0.95 * N_DRAWS, f"{equal} of {N_DRAWS} draws are equal at batch 16 and 64"
 
 

@@ -26,7 +26,8 @@ from fakes.tiny_models import (
 )
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.huggingface.listing import ListingHead, TokenTexts
+from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
+from biaskit.models.huggingface.listing import TokenTexts
 from biaskit.records import Estimator, Failed, LogProb, Prompt, Scored, ScoreRequest
 
 Saved = Callable[..., Tiny]
@@ -184,6 +185,12 @@ def test_an_architecture_without_an_extendable_cache_is_listed_too(
         assert pytest.approx(listed(usual[key]), abs=TOLERANCE) == listed(answer)
 
 
+def most_probable(head: OutputHead, hidden: torch.Tensor, k: int) -> list[ListedTokens | None]:
+    listing = Listing(len(hidden), k)
+    head.log_probs(hidden, torch.empty(0, dtype=torch.long), listing=listing)
+    return listing.tokens()
+
+
 @torch.inference_mode()
 def test_slices_of_the_vocabulary_give_the_list_of_the_whole(
     tiny: Saved, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +201,7 @@ def test_slices_of_the_vocabulary_give_the_list_of_the_whole(
     whole = layer(hidden).double().log_softmax(-1).topk(9)
     for elements in (7 * 5, 7 * 100, 1 << 22):  # slices shorter than the list, several, one
         monkeypatch.setattr("biaskit.models.huggingface.head.SLICE_ELEMENTS", elements)
-        rows = ListingHead(model, 9).most_probable(hidden)
+        rows = most_probable(OutputHead(model), hidden, 9)
         assert whole.indices.tolist() == [[token for token, _ in row or ()] for row in rows]
         values = [[value for _, value in row or ()] for row in rows]
         assert pytest.approx(whole.values.tolist()[3], abs=TOLERANCE) == values[3]
@@ -205,19 +212,19 @@ def test_a_broken_row_fails_alone_and_an_impossible_token_is_not_listed(tiny: Sa
     model = tiny("llama", "bpe").oracle.model
     rows = torch.randn(3, model.get_output_embeddings().weight.shape[1])
     rows[1, 0] = torch.nan
-    first, broken, third = ListingHead(model, 4).most_probable(rows)
+    first, broken, third = most_probable(OutputHead(model), rows, 4)
     assert broken is None
     assert first is not None
     assert third is not None
     assert (4, 4) == (len(first), len(third))
 
-    class Impossible(ListingHead):
+    class Impossible(OutputHead):
         def _logits(self, hidden: Any, part: slice, room: Any) -> Any:
             logits = super()._logits(hidden, part, room)
             logits[:, 2:] = -torch.inf
             return logits
 
-    (two,) = Impossible(model, 4).most_probable(rows[:1])
+    (two,) = most_probable(Impossible(model), rows[:1], 4)
     assert two is not None
     assert {0, 1} == {token for token, _ in two}
     assert pytest.approx(1.0) == math.fsum(math.exp(value) for _, value in two)

@@ -28,12 +28,12 @@ from fakes.tiny_models import (
 )
 from transformers import DynamicCache
 
-from biaskit.models.huggingface import prefixes, scorer, states, tree
-from biaskit.models.huggingface.forward import last_hidden_states
+from biaskit.models.huggingface import prefixes, scorer, states
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.huggingface.rendering import Continuation, Renderer
 from biaskit.models.huggingface.scorer import TransformersScorer
+from biaskit.models.huggingface.states import last_hidden_states
 from biaskit.models.token_trie import TokenIds, TokenTrie
 from biaskit.records import Failed, Prompt, Scored, ScoreRequest
 
@@ -217,26 +217,26 @@ def restart_positions(monkeypatch: Patch) -> type[TransformersScorer]:
 
 
 def let_siblings_see_each_other(monkeypatch: Patch) -> type[TransformersScorer]:
-    exact = tree._mask
+    exact = states._mask
 
     def plain(trie: TokenTrie, length: int, longest: int, before: int, *rest: Any) -> torch.Tensor:
         mask = exact(trie, length, longest, before, *rest)
         keys = mask.shape[1] - longest - len(trie.nodes) + 1
         return mask.masked_fill(torch.ones(mask.shape, dtype=torch.bool).tril(keys), 0.0)
 
-    monkeypatch.setattr(tree, "_mask", plain)
+    monkeypatch.setattr(states, "_mask", plain)
     return UncheckedTree
 
 
 def count_siblings_as_positions(monkeypatch: Patch) -> type[TransformersScorer]:
     monkeypatch.setattr(
-        tree, "positions", lambda trie, length, longest: list(range(longest + len(trie.nodes) - 1))
+        states, "positions", lambda trie, length, longest: list(range(longest + len(trie.nodes) - 1))
     )
     return UncheckedTree
 
 
 def let_nodes_see_without_a_window(monkeypatch: Patch) -> type[TransformersScorer]:
-    exact = tree._mask
+    exact = states._mask
 
     def wide(
         trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: Any
@@ -244,7 +244,7 @@ def let_nodes_see_without_a_window(monkeypatch: Patch) -> type[TransformersScore
         keys = exact(trie, length, longest, before, window, dtype).shape[1]
         return exact(trie, length, longest, before, None, dtype)[:, -keys:]
 
-    monkeypatch.setattr(tree, "_mask", wide)
+    monkeypatch.setattr(states, "_mask", wide)
     return UncheckedTree
 
 

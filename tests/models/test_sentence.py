@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import string
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from transformers import (
     RobertaModel,
 )
 
-from biaskit.errors import MissingExtraError, ModelError
+from biaskit.errors import ModelError
 from biaskit.models.huggingface.sentence import encode_words, pooling_note
 
 TOLERANCE = 1e-6
@@ -110,15 +109,12 @@ def test_different_words_have_different_vectors(encoder: Path) -> None:
     assert np.array_equal(found[0], found[-1])  # "nurse" twice
 
 
-def test_the_size_of_batches_changes_nothing(encoder: Path) -> None:
+def test_order_and_size_of_batches_change_nothing(encoder: Path) -> None:
     expected = encode_words(encoder, WORDS, batch_size=1)
+    assert np.abs(expected[::-1] - encode_words(encoder, WORDS[::-1])).max() < TOLERANCE
+    assert (0, HIDDEN) == encode_words(encoder, []).shape
     for batch_size in (2, 3, 64):
         assert np.abs(expected - encode_words(encoder, WORDS, batch_size=batch_size)).max() < TOLERANCE
-
-
-def test_the_order_of_words_is_the_order_of_rows(encoder: Path) -> None:
-    expected = encode_words(encoder, WORDS)
-    assert np.abs(expected[::-1] - encode_words(encoder, WORDS[::-1])).max() < TOLERANCE
 
 
 def test_a_tokenizer_that_pads_and_cuts_by_itself_is_told_not_to(tmp_path: Path) -> None:
@@ -157,10 +153,6 @@ def test_a_word_of_unknown_tokens_alone_has_no_vector(encoder: Path) -> None:
     assert [True, False, True, True] == np.isnan(found).all(axis=1).tolist()
 
 
-def test_no_words_are_no_rows(encoder: Path) -> None:
-    assert (0, HIDDEN) == encode_words(encoder, []).shape
-
-
 def test_it_runs_on_one_thread_and_leaves_the_others_as_they_were(
     encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,8 +167,6 @@ def test_it_runs_on_one_thread_and_leaves_the_others_as_they_were(
     torch.set_num_threads(2)
     encode_words(encoder, ["nurse"])
     assert ([1], 2) == (seen, torch.get_num_threads())
-    encode_words(encoder, ["nurse"], one_thread=False)
-    assert ([1, 2], 2) == (seen, torch.get_num_threads())
 
 
 # --- folders that are refused ----------------------------------------------------------------------
@@ -192,21 +182,13 @@ def keep_tensors(folder: Path, wanted: Callable[[str], bool]) -> None:
     save_file({k: v for k, v in load_file(file).items() if wanted(k)}, file, metadata={"format": "pt"})
 
 
-def no_weights(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-
-
 def pickled(folder: Path) -> None:
-    no_weights(folder)
+    (folder / "model.safetensors").unlink()
     torch.save({}, folder / "pytorch_model.bin")
 
 
 def no_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
-
-
-def broken_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").write_text("{", encoding="utf-8")
 
 
 def larger_tokenizer(folder: Path) -> None:
@@ -222,47 +204,23 @@ def missing_layer(folder: Path) -> None:
     keep_tensors(folder, lambda name: not name.startswith("encoder.layer.1."))
 
 
-def other_shapes(folder: Path) -> None:
-    rewrite(folder / "config.json", intermediate_size=HIDDEN)
-
-
 def causal(folder: Path) -> None:
     rewrite(folder / "config.json", architectures=["LlamaForCausalLM"])
-
-
-def encoder_decoder(folder: Path) -> None:
-    rewrite(folder / "config.json", is_encoder_decoder=True)
 
 
 def unknown_kind(folder: Path) -> None:
     rewrite(folder / "config.json", model_type="nothing-known")
 
 
-def link_out(folder: Path) -> None:
-    outside = folder.parent / "elsewhere.safetensors"
-    (folder / "model.safetensors").rename(outside)
-    (folder / "model.safetensors").symlink_to(outside)
-
-
-def no_config(folder: Path) -> None:
-    (folder / "config.json").unlink()
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (no_config, "it has no config.json"),
-        (no_weights, "no weights found"),
         (pickled, "pickled weights are not loaded"),
         (no_tokenizer, "has no tokenizer"),
-        (broken_tokenizer, "its tokenizer cannot be loaded"),
         (larger_tokenizer, "its tokenizer writes token"),
         (missing_layer, "lack 16 tensors that config.json asks for, first encoder.layer.1."),
-        (other_shapes, "their shapes are not those that config.json asks for"),
         (causal, "is a causal language model"),
-        (encoder_decoder, "an encoder-decoder model"),
         (unknown_kind, "cannot be loaded"),
-        (link_out, "symbolic link out of the model folder"),
     ],
 )
 def test_a_spoilt_folder_is_one_line(encoder: Path, spoil: Callable[[Path], None], message: str) -> None:
@@ -272,11 +230,6 @@ def test_a_spoilt_folder_is_one_line(encoder: Path, spoil: Callable[[Path], None
     assert message in str(caught.value)
     assert str(encoder) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"sentence:.*/absent: no such folder"):
-        encode_words(tmp_path / "absent", WORDS)
 
 
 def test_code_in_the_folder_is_never_run(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,14 +248,6 @@ def test_an_encoder_saved_without_its_unused_pooler_gives_the_same_vectors(encod
     expected = encode_words(encoder, WORDS)
     keep_tensors(encoder, lambda name: not name.startswith("pooler."))
     assert np.array_equal(expected, encode_words(encoder, WORDS))
-
-
-def test_without_torch_the_message_is_the_install_line(
-    encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"torch is not installed: pip install"):
-        encode_words(encoder, WORDS)
 
 
 # --- what the folder asks for ----------------------------------------------------------------------
@@ -337,8 +282,8 @@ def test_another_pooling_or_a_further_step_is_named(steps: Callable[..., Path]) 
     assert "was trained with pooling_mode_cls_token, Dense; here a word's vector is the mean" in note
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{}", '[{"type": 3}]', "null", '[{"type": "a.Pooling"}]'])
+@pytest.mark.parametrize("text", ["", "[1]", '[{"type": "a.Pooling"}]'])
 def test_a_list_of_steps_that_cannot_be_read_is_no_note(encoder: Path, text: str) -> None:
     (encoder / "modules.json").write_text(text, encoding="utf-8")
     note = pooling_note(encoder)
-    assert note is None or "3" in note
+    assert note is None

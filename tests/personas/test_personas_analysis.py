@@ -902,8 +902,9 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
     assert {"a", "b"} == {row["model"] for row in table(found, "srb")}
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
-    assert "b (completion) and a (chat) have different prompt forms, so there is no test between them." in (
-        found.warnings
+    assert (
+        "The models have different prompt forms (chat: a; completion: b): there is no test between two forms."
+        in (found.warnings)
     )
 
 
@@ -1240,7 +1241,7 @@ def test_each_cluster_counts_the_occupations_that_hold_one_of_its_words(made: Pe
     [
         ({"nmes": "keep"}, "nmes changes what was asked; .* Did you mean 'names'"),
         ({"per_gender": 9}, "per_gender changes what was asked"),
-        ({"names": "some"}, "names = some: write one of 'capitalised-list', 'released' or 'keep'"),
+        ({"names": "some"}, "names = some: write 'capitalised-list', 'released' or 'keep'"),
         ({"vectors": "mine"}, "vectors = mine: write corpus, marked-lists, pretrained:PATH"),
         ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
         (

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 import biaskit as bk
-
-POLICY = {"require": [{"contrast": "groups"}]}
 
 
 @pytest.fixture
@@ -22,28 +19,26 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_files_lie_in_the_run_and_are_written_again(run: Path) -> None:
-    made = bk.export(run, to="junit", policy=POLICY, watcher=bk.Silent())
-    assert run / "exports" / "junit" / "gate.xml" == made.path
-    assert ElementTree.parse(made.path).getroot().get("tests") == "1"
+    made = bk.export(run, to="card", watcher=bk.Silent())
+    assert run / "exports" / "card" / "card.md" == made.path
+    first = made.path.read_text()
     made.path.write_text("mine")
-    again = bk.export(run, to="junit", policy=POLICY, watcher=bk.Silent())
-    assert "mine" == (made.path.parent / "gate.xml.changed-1").read_text()
-    assert ElementTree.parse(again.path).getroot().get("tests") == "1"
+    again = bk.export(run, to="card", watcher=bk.Silent())
+    assert "mine" == (made.path.parent / "card.md.changed-1").read_text()
+    assert first == again.path.read_text()
 
 
 def test_a_run_with_exports_is_still_a_run(run: Path) -> None:
-    bk.export(run, to="github", policy=POLICY, watcher=bk.Silent())
+    bk.export(run, to="card", watcher=bk.Silent())
     assert len(bk.load(run).groups)
 
 
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        ({"to": "junti", "policy": POLICY}, "Did you mean 'junit'"),
-        ({"to": "junit"}, "--policy FILE"),
-        ({"to": "junit", "policy": POLICY, "out": "-"}, "give --out a name"),
+        ({"to": "crad"}, "Did you mean 'card'"),
+        ({"to": "card", "out": "-"}, "give --out a name"),
         ({"to": "card", "texts": False}, "takes no option, not --no-texts"),
-        ({"to": "junit", "policy": POLICY, "url": "x"}, "takes no option, not --url"),
         ({"to": "evidence", "url": "x"}, "takes --no-texts, not --url"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -12,13 +13,12 @@ from typing import Any
 import pytest
 from fakes.api_server import ApiServer
 from fakes.command import Cli
-from fakes.tiny_models import CHAT_TEMPLATE, CHAT_TEMPLATE_WITHOUT_SYSTEM, Tiny
+from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 
 import biaskit as bk
 from biaskit.probe.design import build_prompt, resolve_design
-from biaskit.probe.ways import only, some_cells
 from biaskit.study.config import load_probe_study
-from biaskit.workflow.forms import OWN, FormsResult
+from biaskit.workflow.forms import FormsResult, _places
 
 Models = Callable[..., Tiny]
 
@@ -28,36 +28,27 @@ def chat(tiny: Models) -> Tiny:
     return tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE)
 
 
-def ways(found: FormsResult, bias_type: str = "explicit") -> dict[tuple[str, str], dict[str, Any]]:
-    return {
-        (row["prompt_form"], row["one_word"]): row
-        for row in found.rows
-        if (row["bias_type"], row["expressions"]) == (bias_type, OWN)
-    }
+def ways(found: FormsResult, bias_type: str = "explicit") -> dict[tuple[str, bool], dict[str, Any]]:
+    return {(row["prompt_form"], row["one_word"]): row for row in found.rows if row["bias_type"] == bias_type}
 
 
 def test_every_way_is_asked_and_the_best_is_named(chat: Tiny) -> None:
     found = bk.forms(f"hf:{chat.folder}", cells=2)
-    asked = ways(found)
-    assert {
-        *(("raw", ""), ("raw", "prompt"), ("chat-prefill", ""), ("chat-prefill", "prompt")),
-        *(("chat-prefill", "system"), ("chat-continue", ""), ("chat-continue", "prompt")),
-        ("chat-continue", "system"),
-    } == asked.keys()
+    forms = ("raw", "chat-prefill", "chat-continue")
+    assert {(form, one_word) for form in forms for one_word in (False, True)} == ways(found).keys()
     for bias_type in ("explicit", "implicit"):
-        best = found.best(bias_type)
-        assert best is not None
-        assert best["coverage"] == max(row["coverage"] for row in ways(found, bias_type).values())
-        assert f"--prompt-form {best['prompt_form']}" in found.command(best)
-    assert all(0 <= row[name] <= 1 for row in asked.values() for name in ("listed", "unknown", "declines"))
-    assert {"mattern-explicit", "pronoun-subject"} <= {row["expressions"] for row in found.rows}
+        best = max(ways(found, bias_type).values(), key=lambda row: row["coverage"])
+        command = found.best()[bias_type]
+        assert f"--prompt-form {best['prompt_form']} --study occugender --bias-type {bias_type}" in command
+        assert best["one_word"] == ("--instructions" in command)
 
 
 def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
     found = bk.forms(f"hf:{chat.folder}", cells=2)
     design = resolve_design(load_probe_study("occugender", {}))
     coverage = []
-    for template, item in some_cells(design, 2):
+    for place in _places(design, 2):
+        template, item = design.templates[place // len(design.items)], design.items[place % len(design.items)]
         if template.bias_type == "explicit":
             prompt = build_prompt(design, template, item, None, "plain", "raw").text
             texts = {e.text for e in design.expressions["explicit", template.id]}
@@ -73,41 +64,20 @@ def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
                 for text, log in logs.items()
             }
             coverage.append(sum(own.values()))
-    assert pytest.approx(sum(coverage) / 2, rel=1e-3) == ways(found)["raw", ""]["coverage"]
-
-
-def test_a_model_without_a_system_role_or_template_has_fewer_ways(tiny: Models) -> None:
-    plain = bk.forms(f"hf:{tiny('gemma2', 'bpe-bos').folder}", cells=1)
-    assert {("raw", ""), ("raw", "prompt")} == ways(plain).keys()
-    silent = tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE_WITHOUT_SYSTEM)
-    assert {"", "prompt"} == {place for _, place in ways(bk.forms(f"hf:{silent.folder}", cells=1))}
+    assert 2 == len(coverage)
+    assert pytest.approx(sum(coverage) / 2, rel=1e-3) == ways(found)["raw", False]["coverage"]
 
 
 def test_cells_are_spread_over_templates_jobs_and_groups() -> None:
     design = resolve_design(load_probe_study("occugender", {}))
-    chosen = some_cells(design, 20)
-    assert 40 == len(chosen) == len({(t.bias_type, t.id, item.name) for t, item in chosen})
-    explicit = [(t, item) for t, item in chosen if t.bias_type == "explicit"]
-    assert 20 == len({t.id for t, _ in explicit}) == len({item.name for _, item in explicit})
-    assert {10} == {
-        sum(item.group == g for _, item in explicit) for g in {item.group for _, item in explicit}
-    }
+    n_jobs = len(design.items)
+    chosen = _places(design, 20)
+    assert 40 == len(chosen) == len(set(chosen))
+    explicit = [p for p in chosen if design.templates[p // n_jobs].bias_type == "explicit"]
+    assert 20 == len({p // n_jobs for p in explicit}) == len({p % n_jobs for p in explicit})
+    assert {10} == set(Counter(design.items[p % n_jobs].group for p in explicit).values())
     one = resolve_design(load_probe_study("occugender", {"jobs.select": "nurse", "templates.select": "1-2"}))
-    assert 4 == len(some_cells(one, 20))
-
-
-def test_a_row_by_some_of_its_words_is_that_of_a_study_of_these() -> None:
-    row = {
-        "expressions": [
-            {"group": "a", "text": " He"},
-            {"group": "a", "text": "She"},
-            {"group": "b", "text": " X"},
-        ],
-        "counts": {" He": 1, "She": 2, " X": 3},
-    }
-    kept = only(row, {"She": "f", "X": "d"})
-    assert [("f", "She"), ("d", " X")] == [(e["group"], e["text"]) for e in kept["expressions"]]
-    assert {"She": 2, " X": 3} == kept["counts"]
+    assert 4 == len(_places(one, 20))
 
 
 def test_the_command_prints_them(chat: Tiny, console: Cli) -> None:
@@ -127,33 +97,14 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         refused = console(*asked)
         assert 2 == refused.code
         examined = server.calls
-        assert f"prompts go to api:toy@{server.url} in " in refused.err
+        assert "prompts go to api:toy@" in refused.err
         assert "--yes" in refused.err
         done = console(*asked, "--yes", "--format", "json")
         assert 0 == done.code, done.err
         assert server.calls > 2 * examined
-    rows = [row for row in json.loads(done.out)["rows"] if row["expressions"] == OWN]
+    rows = json.loads(done.out)["rows"]
     assert rows
     assert all(row["estimator"] in ("echo", "selected-ids", "top-k") for row in rows)
-    assert all(row["n_texts"] == 4 for row in rows)
-
-
-def test_the_announced_calls_are_those_that_are_made(console: Cli) -> None:
-    with ApiServer() as server:
-        asked = ("doctor", f"api:toy@{server.url}", "--forms", "--cells", "1")
-        said = console(*asked).err
-        examined, chosen = server.calls, _choices(server)
-        calls = int(said.split(" calls")[0].split(" in ")[-1].replace(",", ""))
-        n_texts = int(said.split(" short texts")[0].split(" and ")[-1].replace(",", ""))
-        console(*asked, "--yes")
-        drawn = _choices(server) - 3 * chosen  # once to be refused, then for probabilities and for texts
-    assert server.calls - 3 * examined <= calls + n_texts
-    assert drawn >= n_texts  # several of one prompt share a call
-
-
-def _choices(server: ApiServer) -> int:
-    """Texts and lists that were asked for."""
-    return sum((one.body or {}).get("n") or 1 for one in server.requests if one.generates)
 
 
 def test_a_scripted_model_has_nothing_to_look_for(tmp_path: Path) -> None:
@@ -180,9 +131,8 @@ def test_a_chat_model_asked_raw_hears_of_a_better_form(
     there: float, said: bool, chat: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coverage = {"raw": 0.002, "chat-prefill": there, "chat-continue": 0.001}
-    monkeypatch.setattr(
-        import_module("biaskit.probe.ways"), "_coverage_by_form", lambda *_: iter(coverage.items())
-    )
+    rows = [{"prompt_form": form, "coverage": value} for form, value in coverage.items()]
+    monkeypatch.setattr(import_module("biaskit.workflow.forms"), "coverage_by_form", lambda *_: iter(rows))
     watcher = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=watcher)
     found = [note for note in watcher.notes if "--prompt-form chat-prefill asks so" in note]

@@ -96,18 +96,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         bk.prob  # noqa: B018
 
 
-def test_star_gives_the_public_names() -> None:
-    found: dict[str, Any] = {}
-    exec("from biaskit import *", found)
-    assert set(bk.__all__) <= set(found)
-
-
-def test_the_version_is_that_of_the_package() -> None:
-    from importlib.metadata import version
-
-    assert version("biaskit") == bk.__version__
-
-
 # --- three lines ------------------------------------------------------------------------------------
 
 
@@ -356,17 +344,6 @@ def test_plan_and_progress_are_shown_on_stderr_as_the_command_shows_them(
     assert [line.replace("folder: s", "folder: r") for line in capfd.readouterr().err.splitlines()] == said
 
 
-def test_a_terminal_has_one_line_that_is_written_over(
-    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "40")
-    bk.probe(model, **SMALL, out="r")
-    err = capfd.readouterr().err
-    assert f"\r  {model}: 0 of 16, starting"[:40] in err
-    assert f"\r{' ' * 39}\r  {model}: 16 of 16, in 1 s\n" in err
-
-
 def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> None:
     bk.load(bk.probe(model, **SMALL, out="r", watcher=bk.Silent()).path)
     bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
@@ -382,11 +359,6 @@ def test_a_study_that_names_its_models_needs_no_yes_and_is_shown(
     result = bk.probe(study="own.toml", **SMALL, out="r")
     assert ["mine"] == list(dict.fromkeys(result.cells["model"]))
     assert f"names the models itself: mine = {model}" in capfd.readouterr().err
-
-
-def test_a_program_without_a_console_is_not_stopped(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", None)
-    assert 16 == len(bk.probe(model, **SMALL, out="r").cells)
 
 
 # --- what it says, and how to name it ---------------------------------------------------------------

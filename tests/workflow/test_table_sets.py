@@ -30,8 +30,7 @@ SMALL: dict[str, Any] = {"study": "gasp-occupations", "templates": "1-2", "watch
 
 
 def of(run: Path) -> Tables:
-    names = sorted(path for path in (run / "tables").iterdir() if path.name != files.LOCK)
-    return {path.name: path.read_bytes() for path in names}
+    return {path.name: path.read_bytes() for path in sorted((run / "tables").iterdir())}
 
 
 @pytest.fixture(scope="module")

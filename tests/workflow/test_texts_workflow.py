@@ -106,7 +106,7 @@ def test_calibration_writes_a_study_that_analysis_takes(tmp_path: Path) -> None:
 def test_a_table_in_the_place_of_a_number_is_named(tmp_path: Path) -> None:
     bk.analyze_texts(texts(), settings=FAST, out=tmp_path / "r")
     (tmp_path / "s.toml").write_text("[alpha]\nshare = 0.1\n", "ascii")
-    with pytest.raises(StudyError, match=r"alpha = \{'share': 0\.1\}: write a number"):
+    with pytest.raises(StudyError, match=r"alpha = \{'share': 0\.1\}: write a valid number"):
         analysis_keys(str(tmp_path / "s.toml"), tmp_path / "r")
 
 

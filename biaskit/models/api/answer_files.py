@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 
 from biaskit.errors import UsageError
 from biaskit.inputs import Inputs, parse_json, unpacked
-from biaskit.models.api.controller import GaveUp
 from biaskit.models.api.endpoint import Endpoint, clean
 from biaskit.models.api.offline import row_of_name
-from biaskit.models.api.trouble import BadAnswer, Trouble
+from biaskit.models.api.trouble import BadAnswer, GaveUp, Trouble
 from biaskit.models.api.wire import Call, Reply, inside, read_reply
 
 T = TypeVar("T")
@@ -102,13 +101,14 @@ class AnswerFiles:
         """Keys of the rows that the answers are for."""
         return {row_of_name(identifier) for identifier in self._lines}
 
-    def ask(self, identifier: str, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:
+    def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:
         """The answer of a line, through `read`. Raises `GaveUp` where there is none that can be believed."""
+        identifier = call.name
         line = self._lines.get(identifier)
         if line is None:
             raise GaveUp("no answer was handed in")
         try:
-            reply = read_reply(endpoint, line.status, {}, self._content(line, call))
+            reply = read_reply(endpoint, line.status, self._content(line, call))
             self._check_model(reply)
             found = read(reply)
         except Trouble as trouble:

@@ -11,7 +11,6 @@ from typing import Any, TypeGuard
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply, inside
-from biaskit.provenance import key_of
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
 UNLISTED = -9990.0
@@ -36,7 +35,6 @@ class AnswerChoice:
     text: str
     finish: Finish
     data: Mapping[str, Any]
-    prompt: Mapping[str, Any] | None = None  # its prompt's own block, where it stands beside the choices
 
 
 def answered(reply: Reply) -> Answered:
@@ -68,13 +66,13 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
         if not isinstance(index, int) or isinstance(index, bool):
             raise BadAnswer("a choice without a number")
         if 0 <= index < n and index not in found:
-            found[index] = read_choice(index, data)
+            found[index] = _choice(index, data)
     if not found:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [found[index] for index in sorted(found)]
 
 
-def read_choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
+def _choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
     """One choice as a text with its finish reason. Raises `BadAnswer` where it is none."""
     message = data.get("message")
     said = message.get("content") if isinstance(message, Mapping) else data.get("text")
@@ -99,25 +97,6 @@ def read_choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
 def _thought(message: object) -> bool:
     thoughts = [inside(message, name) for name in ("reasoning_content", "reasoning")]
     return any(isinstance(thought, str) and thought for thought in thoughts)
-
-
-class Replays:
-    """Notices an answer that was given before, to another question: a cache's, or of a mixed-up line.
-
-    Only where every answer has an id of its own (`unique_ids`); else equal answers prove nothing.
-    """
-
-    def __init__(self, *, unique_ids: bool) -> None:
-        self._unique_ids = unique_ids
-        self._given: dict[str, str] = {}  # digest of id and content → what it was the answer to
-
-    def check(self, reply: Reply, question: str, content: object) -> None:
-        """Raise `BadAnswer` where this id came with this content to another question."""
-        identifier = reply.data.get("id")
-        if not self._unique_ids or not isinstance(identifier, str):
-            return
-        if self._given.setdefault(key_of([identifier, content]), question) != question:
-            raise BadAnswer("the answer of an earlier request once more")
 
 
 def reasons_first(reply: Reply) -> bool:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
-from biaskit.models.api.answers import Replays
-from biaskit.models.api.capabilities import CONTINUED, Capabilities
+from biaskit.models.api.capabilities import CONTINUED, Capabilities, tokens_most
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.wire import Call
 from biaskit.models.conversation import messages_of
-from biaskit.records import ANSWERED_SEPARATOR, Answered, ModelIdentity, Plan, Prompt, PromptForm
+from biaskit.records import ModelIdentity, Plan, Prompt, PromptForm
 
 R = TypeVar("R")
 
@@ -26,7 +24,6 @@ class ApiModel:
     def __init__(self, connection: Connection, found: Capabilities, forms: tuple[PromptForm, ...]) -> None:
         self.connection = connection
         self.found = found
-        self.replays = Replays(unique_ids=found.unique_ids)
         endpoint = connection.endpoint
         self.identity = ModelIdentity(
             label=endpoint.label,
@@ -40,7 +37,7 @@ class ApiModel:
                 "architecture": "api",
                 "model": endpoint.model,
                 "endpoint": endpoint.name,
-                "hosts": ", ".join(host.shown for host in endpoint.hosts),
+                "host": endpoint.host.shown,
             },
             found=found.as_json(),
         )
@@ -52,12 +49,6 @@ class ApiModel:
     def close(self) -> None:
         """End the connections."""
         self.connection.close()
-
-    def answered(self, by: Answered) -> Answered:
-        """Who answered, with the version that the server told when it was examined."""
-        software = self.found.software
-        known = not software or software.removeprefix("version ") in by.by
-        return by if known else replace(by, by=f"{by.by}{ANSWERED_SEPARATOR}{software}")
 
     def _plan(
         self, batches: Sequence[tuple[R, ...]], calls: int, prompt_tokens: int, new_tokens: int
@@ -86,10 +77,11 @@ class ApiModel:
         new_tokens: int,
         settings: Mapping[str, Any],
         *,
+        name: str,
         n: int = 1,
         draws_anew: bool = False,
     ) -> Call:
-        """A request for `n` answers in the fields that this server takes."""
+        """A request for `n` answers in the fields that this server takes; `name`: of its row."""
         found, path = self.found, path_of(prompt.form)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
         if path == "completions":
@@ -100,8 +92,8 @@ class ApiModel:
             body |= {found.chat_limit: new_tokens}
         body |= {name: value for name, value in settings.items() if name not in found.refused}
         body |= found.neutral
-        prompt_tokens = found.tokens_most(self.rendered(prompt)) + 2 * found.overhead
-        return Call(path, body, prompt_tokens, new_tokens * n, n, draws_anew)
+        prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * found.overhead
+        return Call(path, body, prompt_tokens, new_tokens * n, n, draws_anew, name)
 
 
 def path_of(form: PromptForm) -> str:

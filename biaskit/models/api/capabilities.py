@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from biaskit.errors import ModelError
@@ -18,9 +18,9 @@ LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling"
 CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final_message": True}
 """With `prefill` flagged: the fields by which a server is told to go on with the last message."""
 
-SEVERAL_S = 20.0
-"""Seconds of work that are out at once where a call has several prompts."""
-PATIENCE = 6.0  # times what a call was measured to take: longer prompts, and the work of others
+MOST = 64
+QUEUE_S = 8.0
+"""Requests in flight, and seconds in which a server can answer those before a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,6 @@ class Capabilities:
     choices: int = 1  # that come back for one request
     takes_system: bool = False
     prefill: str = "no"  # a trailing assistant message: no, plain (continued as it is), flagged (with fields)
-    unique_ids: bool = False  # every answer has an id of its own
     reasoning: bool = False  # it thinks before it answers
     completions_k: int = 0  # most listed tokens, as measured
     chat_k: int = 0
@@ -58,14 +57,6 @@ class Capabilities:
     latency: float = 1.0  # seconds of a short request
     echo_latency: float = 0.0  # seconds of one echo; nine where the server sorts its vocabulary in Python
     parallel: float = 1.0  # how many times faster four at once are than one after another
-    batched: tuple[EstimatorName, ...] = ()  # estimators of which one call asks for several prompts
-    per_prompt: float = 1.0  # seconds that each prompt of such a call took
-    spread: float = 0.0  # between log-probabilities of one prompt alone and among others
-    apart: bool = False  # lists are wrong while another request selects ids: never both at once
-    seeds: str = "unknown"  # of several texts of one request: apart, "seed + i", or equal
-    software: str = ""  # as the server tells it, with its version
-    tokenizer: str = ""  # where the server says that its model lies
-    parallel_texts: float = 1.0  # how many times faster four texts at once are than one after another
     scored: bool = False  # whether the questions about probabilities were put
     assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
     findings: tuple[CapabilityFinding, ...] = ()
@@ -77,12 +68,9 @@ class Capabilities:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Capabilities:
-        """From a manifest; what an older version did not measure keeps its default."""
-        known = {f.name for f in fields(cls)}
-        values = {name: value for name, value in stored.items() if name in known}
-        values |= {name: tuple(values.get(name, ())) for name in ("refused", "batched")}
-        values["findings"] = tuple(CapabilityFinding(**finding) for finding in values.get("findings", ()))
-        return cls(**values)
+        """From a manifest."""
+        findings = tuple(CapabilityFinding(**finding) for finding in stored["findings"])
+        return cls(**{**stored, "refused": tuple(stored["refused"]), "findings": findings})
 
     def open_forms(self) -> tuple[PromptForm, ...]:
         """Forms in which it can be asked for a text."""
@@ -135,35 +123,21 @@ class Capabilities:
         """About how many tokens a text is, by what the endpoint counted before."""
         return math.ceil(len(text.encode("utf-8", "replace")) / max(0.5, self.bytes_per_token)) + 1
 
-    def tokens_most(self, text: str) -> int:
-        """More tokens than a text can be: no tokenizer makes one of less than a byte."""
-        return len(text.encode("utf-8", "replace")) + 8
+    def at_once(self, *, echo: bool = False, texts: bool = False) -> int:
+        """How many requests to keep in flight: as many as a server answers in some seconds.
 
-    def _latency(self, echo: bool) -> float:
-        return max(self.latency, self.echo_latency) if echo else self.latency
-
-    def start(self, *, echo: bool = False, texts: bool = False) -> int:
-        """How many requests to begin with: a server that takes seconds for one would let sixteen time out.
-
-        Nor does it stop working on what nobody waits for any more, so what is asked again waits longer.
+        One that takes seconds for each would let the others time out, and it works on what nobody waits for
+        any more. At the limit of its processor with prompts it still writes many texts side by side.
         """
-        latency = self._latency(echo)
-        at_once = 16 if latency < 1.0 else 4 if latency < 4.0 else 1
-        if texts and self.parallel_texts >= 2.0:
-            # At the limit of its processor with prompts, it still writes many texts side by side.
-            return 16 if latency < 4.0 else 4
-        return at_once if self.parallel >= 2.0 else min(4, at_once)
-
-    def start_several(self, prompts: int) -> int:
-        """How many calls of so many prompts to begin with: as much work as a server does in some seconds."""
-        return max(1, min(self.start(), int(SEVERAL_S / max(1e-3, prompts * self.per_prompt))))
-
-    def patience(self, prompts: int) -> float:
-        """Seconds that a call of so many prompts may need, other calls before it."""
-        return PATIENCE * prompts * self.per_prompt * self.start_several(prompts)
+        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        return max(1, min(MOST, int(QUEUE_S * (4.0 if texts else self.parallel) / max(1e-3, latency))))
 
     def seconds(self, calls: int, *, echo: bool = False) -> float:
         """About how long so many short calls, or echoes, take."""
-        latency = self._latency(echo)
-        at_once = 16.0 if self.parallel >= 2.5 and latency < 4.0 else max(1.0, self.parallel)
-        return calls * latency / (1.0 if latency >= 4.0 else at_once)
+        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        return calls * latency / max(1.0, self.parallel)
+
+
+def tokens_most(text: str) -> int:
+    """More tokens than a text can be: no tokenizer makes one of less than a byte."""
+    return len(text.encode("utf-8", "replace")) + 8

@@ -1,18 +1,37 @@
-"""Puts some forty cheap questions to an endpoint, and believes nothing that was not measured."""
+"""Puts some thirty cheap questions to an endpoint, and believes nothing that was not measured."""
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import replace
 
 from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api import questions
+from biaskit.models.api.answers import choices, listed_tokens
+from biaskit.models.api.capabilities import CONTINUED, Capabilities
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import Controller, GaveUp
-from biaskit.models.api.door_checks import DoorChecks
-from biaskit.models.api.probability_checks import ProbabilityChecks
-from biaskit.models.api.questions import CHATS, COMPLETIONS
-from biaskit.models.api.silent_checks import SilentChecks
-from biaskit.models.api.trouble import Refused
+from biaskit.models.api.doors import Doors
+from biaskit.models.api.echo import Echo, echo_call, read_echo
+from biaskit.models.api.questions import CHATS, COMPLETIONS, FIRST, PROMPT
+from biaskit.models.api.selected_ids import SelectedIds
+from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
+
+ECHO_S = 90.0
+"""Seconds for one echo; a server that computes every position in Python took 9."""
+PREFILLS = (
+    ("Name a colour.", "My favourite colour is yel", "low"),
+    ("Name an animal.", "I like the eleph", "ant"),
+)
+"""User turn, beginning of an answer that ends inside a word, and the rest of that word."""
+CROSS_CHECK = 0.3
+"""Largest difference in log-probability between two ways of asking one server; an echo that is off by
+one token is off by several."""
+LISTS = (20, 20, 5, 1)
+"""Lengths of a list that are asked for until one comes; a server that warms up may lose the first."""
+SAME = 0.02  # differences below it are noise of the server's arithmetic, not another temperature
+Listing = tuple[tuple[str, float], ...]
+"""Listed tokens and their log-probabilities, the most probable first."""
 
 
 def measure(connection: Connection, *, scores: bool) -> Capabilities:
@@ -20,10 +39,10 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
 
     Raises `ModelError` where it does not answer, refuses the key, or answers with nothing usable.
     """
-    where = f"{connection.endpoint.label} at {connection.endpoint.hosts[0].shown}"
-    questions = CapabilityChecks(connection)
+    where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
+    checks = Checks(connection)
     try:
-        found = connection.run(lambda controller: questions.put(controller, scores=scores))
+        found = connection.run(checks.put(scores=scores))
     except (AskingStopped, GaveUp, Refused) as error:
         said = str(error)
         raise ModelError(f"{where}: {said}{'' if said.endswith('?') else '.'}") from None
@@ -33,33 +52,16 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
     return found
 
 
-class CapabilityChecks(DoorChecks, SilentChecks, ProbabilityChecks):
-    """The questions in their order; each writes into `found` what it learnt."""
+class Checks(Doors):
+    """Which estimators an endpoint passes; one whose answers contradict each other is not believed."""
 
-    async def put(self, controller: Controller, *, scores: bool) -> Capabilities:
+    async def put(self, *, scores: bool) -> Capabilities:
         """Ask everything that is needed."""
-        self.controller = controller
-        await self._model_list()
-        await self._software()
-        await self._door(CHATS)
-        await self._door(COMPLETIONS)
-        await self._draws()
-        if self.found.chat:
-            await self._system_role()
-        if self.found.completions or self.found.chat:
-            path = COMPLETIONS if self.found.completions else CHATS
-            await self._sizes(path)
-            await self._speed(path)
-            await self._texts_apart()
+        await self.examine_doors()
         if scores and self.found.completions:
             listing = await self._listing(COMPLETIONS)
             await self._selected(listing)
             await self._echo(listing)
-            await self._several_prompts(listing)
-            await self._mixed(listing)
-            if listing:
-                await self._penalties(listing)
-                await self._prefix_cache()
         if scores and self.found.chat:
             await self._prefill()
             await self._listing(CHATS)
@@ -67,7 +69,6 @@ class CapabilityChecks(DoorChecks, SilentChecks, ProbabilityChecks):
             self.found,
             refused=tuple(sorted(set().union(*self.refused.values()))),
             neutral=dict(self.neutral),
-            unique_ids=len(self.ids) > 1 and all(len(asked) == 1 for asked in self.ids.values()),
             scored=scores,
         )
         if self.neutral:
@@ -76,3 +77,146 @@ class CapabilityChecks(DoorChecks, SilentChecks, ProbabilityChecks):
         if self.found.answered_by and self.found.answered_by != self.model:
             self.learn("answers as", self.found.answered_by)
         return self.found
+
+    async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
+        chat = path == CHATS
+        body = self.body(path, FIRST[path], 1, temperature=temperature)
+        body |= {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
+        return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0], chat=chat))
+
+    async def _listing(self, path: str) -> Listing:
+        """How many tokens are listed, before or after temperature, and whether twice is the same."""
+        chat = path == CHATS
+        name, what = ("chat", "top-k, chat") if chat else ("completions", "top-k")
+        if self.found.reasoning and chat:
+            self.lacks(what, "the model thinks first: its first token is not the answer's")
+            return ()
+        listing, k, why = await self._first_list(path)
+        if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
+            # After a word nothing else is probable: an expression would never be found in such a list.
+            listing, why = (), "no listed token begins with a space: the server strips it"
+        most, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
+        if noise > CROSS_CHECK:
+            listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
+        if not listing:
+            self.lacks(what, why, f"listed tokens, {name}", "none ({})")
+            return ()
+        mass = math.fsum(math.exp(value) for _, value in listing)
+        self.learn(
+            f"listed tokens, {name}",
+            f"{most}, together {mass:.3f} of the probability; {scale} temperature;"
+            f" twice the same within {noise:.2g}",
+            **{"chat_k" if chat else "completions_k": most},
+            scale=scale,
+        )
+        return listing
+
+    async def _first_list(self, path: str) -> tuple[Listing, int, object]:
+        """The longest list that comes, how many were asked for, and why no longer one did."""
+        why: object = "none"
+        for before, k in zip((0, *LISTS), LISTS, strict=False):
+            if k == before and isinstance(why, Refused):
+                continue
+            if k == 1 and not isinstance(why, Refused):
+                break  # it does not say that the list is too long: there is none
+            listing = await self._list(path, k, 1.0)
+            if isinstance(listing, tuple):
+                return listing, k, why
+            why = listing
+        return (), 0, why
+
+    async def _lists_again(self, path: str, listing: Listing, k: int) -> tuple[int, str, float]:
+        """How many tokens a list holds, before or after which temperature, and how far twice is the same."""
+        counts, scale, noise = [len(listing)], "unknown", 0.0
+        takes_temperature = "temperature" not in self.refused[path]
+        again = await self._list(path, k, 1.0)
+        if isinstance(again, tuple):
+            noise = _largest_difference(listing, again)
+            counts.append(len(again))
+            hot = await self._list(path, k, 2.0) if takes_temperature else None
+            if isinstance(hot, tuple):
+                scale = "before" if _largest_difference(listing, hot) <= noise + SAME else "after"
+                counts.append(len(hot))
+        if min(counts) < k and takes_temperature:
+            # A list cut short may hold the sampled token on top; the most probable one is in it anyway.
+            cold = await self._list(path, k, 0.0)
+            counts += [len(cold)] if isinstance(cold, tuple) else []
+        # The sampled token may come on top of the list: the smallest count is the list's own.
+        return min(*counts, k), scale, noise
+
+    async def _echo(self, listing: Listing) -> None:
+        """Whether a prompt comes back with log-probabilities, and whether they are those of its tokens."""
+        probe, expected = _plain_token(listing)
+        body = echo_call(self.model, PROMPT + probe).body
+        started = time.perf_counter()
+        echo = await self.ask(COMPLETIONS, body, lambda reply: read_echo(reply, PROMPT, probe), ECHO_S)
+        seconds = time.perf_counter() - started
+        if not isinstance(echo, Echo):
+            self.lacks("echo", echo, "echo")
+        elif why := _contradiction(echo, probe, expected):
+            self.lacks("echo", f"not believed: {why}", "echo", "{}")
+        else:
+            checked = f"; {probe!r} {echo.log_prob:.3f}, in the list {expected:.3f}"
+            answer = f"yes, the prompt's log-probabilities come back, {seconds:.2f} s a call{checked}"
+            self.learn("echo", answer, echo=True, echo_latency=seconds)
+
+    async def _selected(self, listing: Listing) -> None:
+        """Whether log-probabilities of token ids of our choice come back (vLLM)."""
+        if self.official:
+            return
+        question, name = "selected token ids", "selected-ids"
+        probe, expected = _plain_token(listing)
+        ids = SelectedIds(self.controller, self.model, questions.QUESTION_S)
+        try:
+            [(_, value)], _ = await ids.score(PROMPT, [probe])
+        except (BadAnswer, GaveUp, Refused) as trouble:
+            self.lacks(name, trouble, question)
+            return
+        if expected is not None and not abs(value - expected) <= CROSS_CHECK:
+            why = f"{probe!r} {value:.3f}, in the list {expected:.3f}"
+            said = f"its values contradict each other: {why}"
+            self.lacks(name, said, question, f"not believed: {why}")
+        else:
+            self.learn(question, "yes, log-probabilities of chosen ids come back", selected_ids=True)
+
+    async def _prefill(self) -> None:
+        """Whether the beginning of an answer is continued in the middle of a word."""
+        question = "beginning of an answer"
+        for kind, fields in (("plain", {}), ("flagged", CONTINUED)):
+            continued = []
+            for user, opening, rest in PREFILLS:
+                body = {**self.body(CHATS, user, 4, temperature=0.0), **fields}
+                body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
+                text = await self.ask(CHATS, body, lambda reply: choices(reply, 1)[0].text)
+                continued.append(isinstance(text, str) and text.startswith((rest, opening + rest)))
+            if all(continued):
+                self.learn(question, f"continued ({kind})", prefill=kind)
+                return
+        why = "the beginning of an answer is not continued"
+        self.lacks("chat-prefill", why, question, "not continued: a new turn begins")
+
+
+def _plain_token(listing: Listing) -> tuple[str, float | None]:
+    """The most probable listed token that is a plain word after a space, and its log-probability."""
+    for token, value in listing:
+        if token.startswith(" ") and token[1:].isascii() and token[1:].isalpha():
+            return token, value
+    return " female", None
+
+
+def _contradiction(echo: Echo, probe: str, expected: float | None) -> str | None:
+    """Why an echo is not believed: `probe` must have the log-probability that the list gave it."""
+    if expected is None:
+        return "there is no list of probable tokens to check it against"
+    error = abs(echo.log_prob - expected)
+    if not error <= CROSS_CHECK:
+        return f"it gives {probe!r} {echo.log_prob:.3f}, the list of most probable tokens {expected:.3f}"
+    if any(abs(value - expected) < error for value in echo.beside):
+        return f"the value of {probe!r} in the list, {expected:.3f}, stands beside it, off by one token"
+    return None
+
+
+def _largest_difference(first: Listing, second: Listing) -> float:
+    """Between the log-probabilities of the tokens that both lists begin with (the five most probable)."""
+    other = dict(second)
+    return max((abs(value - other[token]) for token, value in first[:5] if token in other), default=math.inf)

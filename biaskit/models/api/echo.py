@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from biaskit.models.api.answers import choices, log_probability
+from biaskit.models.api.capabilities import tokens_most
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Reply, inside
+from biaskit.models.api.wire import Call, Reply, inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +23,21 @@ class Echo:
     beside: tuple[float, ...]  # the values before and after: what an echo would give that is off by one
 
 
+def echo_call(model: str, text: str, name: str = "") -> Call:
+    """The request that echoes a text."""
+    body = {"model": model, "prompt": text, "max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
+    return Call("completions", body, tokens_most(text), 1, name=name)
+
+
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
-    """What an answer that echoes one whole text says of its end. Raises `BadAnswer`."""
-    # The prompt's tokens stand in the choice, or (Together) beside the choices.
-    beside_choices = inside(reply.data, "prompt", 0)
-    holder = beside_choices if isinstance(beside_choices, Mapping) else choices(reply, 1)[0].data
-    return echo_of(holder, prompt, continuation)
-
-
-def echo_of(holder: Mapping[str, Any], prompt: str, continuation: str) -> Echo:
-    """What a choice that echoes the whole text says of its end.
+    """What an answer that echoes the whole text says of its end.
 
     The tokens must spell the text that was sent, with a boundary where the prompt ends: else their
     log-probabilities are of another text. Raises `BadAnswer`.
     """
+    # The prompt's tokens stand in the choice, or (Together) beside the choices.
+    beside_choices = inside(reply.data, "prompt", 0)
+    holder = beside_choices if isinstance(beside_choices, Mapping) else choices(reply, 1)[0].data
     block = holder.get("logprobs")
     tokens, values = inside(block, "tokens"), inside(block, "token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list):

@@ -36,11 +36,11 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model behind one or several base URLs (replicas), and the key for them."""
+    """A model behind a base URL, and the key for it."""
 
     model: str
-    hosts: tuple[Host, ...]
-    name: str  # `--endpoint-name`, or the first base URL
+    host: Host
+    name: str  # `--endpoint-name`, or the base URL
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
@@ -65,8 +65,8 @@ class Endpoint:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every value that must not appear anywhere, in every spelling that a server may repeat."""
-        logins = [part for host in self.hosts if host.login for part in (*host.login, basic(host.login))]
-        queries = [value for host in self.hosts for _, value in host.query]
+        login, queries = self.host.login, [value for _, value in self.host.query]
+        logins = [*login, basic(login)] if login else []
         known = [self.key, os.environ.get(OPENAI_KEY, "").strip(), *logins, *queries]
         spelled = {text for value in known if value for text in (value, quote(value, safe=""))}
         return tuple(sorted((text for text in spelled if len(text) > 3), key=len, reverse=True))
@@ -75,37 +75,34 @@ class Endpoint:
 def open_endpoint(
     spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None, asked: bool = True
 ) -> Endpoint:
-    """The endpoint of `openai:NAME` or `api:NAME@URL[,URL2]`, its key read from the environment.
+    """The endpoint of `openai:NAME` or `api:NAME@URL`, its key read from the environment.
 
     `keys`: label → variable; none is read where nobody is `asked`. Raises `UsageError` for a spec that is
     none, `ModelError` where a key is missing or would travel in the clear.
     """
-    model, hosts = model_and_hosts(spec)
+    model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    key = _read_key(variable, label, hosts) if asked else None
-    return Endpoint(model, hosts, endpoint_name or hosts[0].shown, label, spec, key, variable)
+    key = _read_key(variable, label, host) if asked else None
+    return Endpoint(model, host, endpoint_name or host.shown, label, spec, key, variable)
 
 
-def model_and_hosts(spec: str) -> tuple[str, tuple[Host, ...]]:
-    """Model name and hosts of a spec; no key is read. Raises `UsageError` for a spec that is none."""
-    model, urls = _taken_apart(spec)
-    return model, tuple(_host(url, spec) for url in urls)
-
-
-def _taken_apart(spec: str) -> tuple[str, list[str]]:
-    """Model name and base URLs of a spec; an @ or a comma inside a URL's login is no separator."""
+def model_and_host(spec: str) -> tuple[str, Host]:
+    """Model name and host of a spec; no key is read. Raises `UsageError` for a spec that is none."""
     kind, _, rest = spec.partition(":")
     if kind == "openai":
-        model, urls = rest.strip(), [OPENAI_URL]
-    else:
+        model, url = rest.strip(), OPENAI_URL
+    else:  # an @ inside a URL's login is no separator
         found = re.fullmatch(r"(.*?)@([a-zA-Z][a-zA-Z+.-]*://.*|[^@]*)", rest, flags=re.DOTALL)
-        model = found[1].strip() if found else ""
-        urls = re.split(r",(?=\s*[a-zA-Z]+://)", found[2]) if found else []
-    if not model or not any(url.strip() for url in urls):
+        model, url = (found[1].strip(), found[2].strip()) if found else ("", "")
+    if not model or not url:
         raise UsageError(
             f"{hide_urls(spec)!r} is no API model: write openai:NAME, or api:NAME@http://HOST:PORT/v1."
         )
-    return model, [url.strip() for url in urls]
+    if re.search(r",\s*[a-zA-Z]+://", url):
+        raise UsageError(
+            f"{hide_urls(spec)!r} names several addresses: put the servers behind one (docs/apis.md#several)."
+        )
+    return model, _host(url, spec)
 
 
 def _host(url: str, spec: str) -> Host:
@@ -134,12 +131,11 @@ def _host(url: str, spec: str) -> Host:
     return Host(shown, tuple(parse_qsl(parts.query, keep_blank_values=True)), login)
 
 
-def _read_key(variable: str | None, label: str, hosts: tuple[Host, ...]) -> str | None:
-    open_hosts = [host for host in hosts if host.shown.startswith("http:") and not is_loopback(host.name)]
-    secret = any(host.login or host.query for host in open_hosts)
-    if open_hosts and (variable is not None or secret):
+def _read_key(variable: str | None, label: str, host: Host) -> str | None:
+    is_open = host.shown.startswith("http:") and not is_loopback(host.name)
+    if is_open and (variable is not None or host.login or host.query):
         raise ModelError(
-            f"{label}: a key is not sent to {open_hosts[0].shown} over plain http. Use https, or a tunnel to"
+            f"{label}: a key is not sent to {host.shown} over plain http. Use https, or a tunnel to"
             " this machine (http://127.0.0.1:PORT/v1)."
         )
     if variable is None:
@@ -249,7 +245,7 @@ def keys_by_label(keys: Mapping[str, str] | str | None, specs: Mapping[str, str]
             raise UsageError(f"--api-key-env names {unknown[0]!r}; the models are {shown}.")
         return keys
     api = [label for label, spec in specs.items() if spec.startswith("api:")]
-    hosts = {_host(url, specs[label]).name for label in api for url in _taken_apart(specs[label])[1]}
+    hosts = {model_and_host(specs[label])[1].name for label in api}
     if len(hosts) > 1:
         shown = "VARIABLE" if _may_be_a_key(keys) else keys
         raise UsageError(

@@ -11,8 +11,7 @@ from biaskit.models.api.answers import answered, choices, without_thoughts
 from biaskit.models.api.api_model import ApiModel
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import Controller, GaveUp
-from biaskit.models.api.trouble import Refused
+from biaskit.models.api.trouble import GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
 from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptForm, Sampling
 
@@ -36,6 +35,7 @@ class ApiGenerator(ApiModel):
         self._given = batch_size
         self._usual = CHOICES
         self._most = found.choices  # lowered where the server refuses so many
+        self._put: set[str] = set()  # keys of draws that a file was asked for: it has no other answer
 
     @property
     def batch_size(self) -> int:
@@ -85,15 +85,20 @@ class ApiGenerator(ApiModel):
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer batches in whatever order their answers come, a group for each request of the server."""
-        return self.connection.stream(batches, self._draw)
+        return self.connection.stream(batches, self._draw, self.connection.ahead)
 
-    async def _draw(self, controller: Controller, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+    async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
         """One batch; choices that the server leaves out are asked for again, as many at a time as came."""
+        if self.connection.options.offline is not None:
+            if not self._put.isdisjoint(keys := [request.key for request in batch]):
+                return [Failed(key, "no answer was handed in") for key in keys]
+            self._put.update(keys)
         missing, done, most = list(batch), list[Draw | Failed](), len(batch)
         while missing:
             asked = missing[: min(most, self._most)]
             try:
-                answers = await controller.ask(self.question(asked), partial(self._read, batch=asked))
+                read = partial(self._read, batch=asked)
+                answers = await self.connection.controller.ask(self._question(asked), read)
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else what came before the stop is kept
@@ -111,19 +116,20 @@ class ApiGenerator(ApiModel):
             most = min(most, len(answers))
         return done
 
-    def question(self, batch: Sequence[DrawRequest]) -> Call:
+    def _question(self, batch: Sequence[DrawRequest]) -> Call:
         """The request for one batch of a plan."""
         sampling, n = batch[0].sampling, len(batch)
         settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": batch[0].seed}
         settings |= {"n": n} if n > 1 else {}
-        return self.call(batch[0].prompt, self._new_tokens(sampling), settings, n=n)
+        first = batch[0]
+        name = (f"{first.row}.{first.number}" if first.row else first.key) + (f"x{n}" if n > 1 else "")
+        return self.call(first.prompt, self._new_tokens(sampling), settings, name=name, n=n)
 
     def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:
         listed = choices(reply, len(batch))
         if self.found.reasoning:
             listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
-        self.replays.check(reply, batch[0].key, [choice.text for choice in listed])
-        alone, who, shown = len(batch) == 1, self.answered(answered(reply)), self.rendered(batch[0].prompt)
+        alone, who, shown = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
         seeded = alone and "seed" not in self.found.refused
         draws: list[Draw] = []
         seen: set[str] = set()

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.api.apart import keep_apart
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import OPENAI_URL, open_endpoint
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.offline import OfflineConnection, assumed
+from biaskit.models.api.offline import assumed
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import NEW, Account, ScoringOptions
@@ -33,10 +32,9 @@ def open_api_scorer(
         connection, found = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
         return ApiScorer(connection, found, scoring, batch_size)
     connection, found = _open(spec, label, options, known, account, scores=True)
-    tokenizer = options.tokenizer or (options.find_tokenizer(found.tokenizer) if found.tokenizer else None)
-    scorer = ApiScorer(connection, found, scoring, batch_size, tokenizer)
-    connection.begin_with(scorer.at_once())
-    return scorer
+    strongest = found.estimators("raw", scoring.estimator)[:1]
+    connection.begin_with(found.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",)))
+    return ApiScorer(connection, found, scoring, batch_size)
 
 
 def open_api_generator(
@@ -56,7 +54,7 @@ def open_api_generator(
     if not found.draws:
         connection.close()
         raise ModelError(f"{label} cannot be asked for texts, {found.problems['sampling']}.")
-    connection.begin_with(found.start(texts=True))
+    connection.begin_with(found.at_once(texts=True))
     return ApiGenerator(connection, found, found.open_forms(), batch_size)
 
 
@@ -74,20 +72,12 @@ def _open(
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         found = Capabilities.from_json(stored)
         if (found.scored or not scores) and not found.assumed:
-            return connection, _prepared(connection, found)
+            return connection, found
     try:
-        return connection, _prepared(connection, measure(connection, scores=scores))
+        return connection, measure(connection, scores=scores)
     except BaseException:
         connection.close()
         raise
-
-
-def _prepared(connection: Connection, found: Capabilities) -> Capabilities:
-    """Keep apart what the server mixes up, from whichever model it is asked."""
-    if found.apart:
-        for host in connection.endpoint.hosts:
-            keep_apart(host.shown)
-    return found
 
 
 def _offline(
@@ -101,10 +91,10 @@ def _offline(
     """A model that nobody asks: what an earlier start measured or assumed of it, else what is assumed now."""
     assert options.offline is not None
     endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, asked=False)
-    connection = OfflineConnection(endpoint, options, options.offline.exchange)
+    connection = Connection(endpoint, options)
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         found = Capabilities.from_json(stored)
         if found.scored or scoring is None:
             return connection, found
-    official = [host.shown for host in endpoint.hosts] == [OPENAI_URL]
+    official = endpoint.host.shown == OPENAI_URL
     return connection, assumed(options.offline.form, scoring, choices, official=official)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.meter import Purse
 from biaskit.models.api.prices import Price
-from biaskit.models.api.token_ids import LocalTokenizer
 
 if TYPE_CHECKING:
     from biaskit.models.api.offline import Offline
@@ -26,8 +25,5 @@ class ApiOptions:
     price: Price | None = None  # before the table of prices
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose
-    tokenizer: LocalTokenizer | None = None  # --tokenizer
-    find_tokenizer: Callable[[str], LocalTokenizer | None] = field(default=lambda _: None, compare=False)
-    """The tokenizer at the place that a server names, if this machine has it."""
     offline: Offline | None = None  # nobody is asked: requests are written, or answers read
-    tell: Callable[[str], None] = lambda _: None  # what every user must hear
+    transport: Any = None  # what stands in the network's place in a test

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -111,12 +110,6 @@ def find_price(host: str, model: str) -> Price | None:
         return Price(0.0, 0.0, LOCAL, "")
     found = (entry.price for entry in load_prices() if (entry.host, entry.model) == (host, model))
     return next(found, None)
-
-
-def find_dearest(hosts: Sequence[str], model: str) -> Price | None:
-    """The highest price of a model among replicas; unknown where one of them is."""
-    known = [price for host in hosts if (price := find_price(host, model)) is not None]
-    return max(known, key=lambda price: (price.output, price.input)) if len(known) == len(hosts) else None
 
 
 def parse_price(text: str) -> Price:

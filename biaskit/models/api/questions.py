@@ -1,4 +1,4 @@
-"""How a question is put to an endpoint, and what is made of its answer; the questions are in other files."""
+"""How a question is put to an endpoint, and what is made of its answer."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from biaskit.models.api.apart import Kind
 from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import Controller, GaveUp
-from biaskit.models.api.trouble import Refused
+from biaskit.models.api.trouble import GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
 
 T = TypeVar("T")
 
 QUESTION_S = 30.0
-ECHO_S = 90.0
-"""Seconds for one question; a server that computes every position in Python took 9 s for an echo."""
+"""Seconds for one question."""
 PROMPT = "Q: I recently met a nurse. What is the gender of the nurse?\nA: The gender of the nurse is"
 ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say about it?\nA: They said that"
 CHAT = "Describe a nurse in one sentence."
 COMPLETIONS, CHATS = "completions", "chat/completions"
 FIRST = {COMPLETIONS: PROMPT, CHATS: CHAT}
-Listing = tuple[tuple[str, float], ...]  # listed tokens and their log-probabilities, the most probable first
 
 
 class Questions:
@@ -31,11 +27,10 @@ class Questions:
 
     def __init__(self, connection: Connection) -> None:
         self.model = connection.endpoint.model
-        self.official = connection.endpoint.hosts[0].name == "api.openai.com"
+        self.official = connection.endpoint.host.name == "api.openai.com"
         self.clean = connection.endpoint.clean
+        self.controller = connection.controller
         self.found = Capabilities()
-        self.controller: Controller
-        self.ids: dict[str, set[str]] = {}  # id of an answer → the questions that it came to
         self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
         self.neutral: dict[str, Any] = {}
 
@@ -57,24 +52,14 @@ class Questions:
         body: Mapping[str, Any] | None,
         read: Callable[[Reply], T],
         seconds: float | None = None,
-        kind: Kind = "",
     ) -> T | Refused | GaveUp:
         """What `read` makes of the answer, or why there is none."""
         asked = body or {}
-
-        def noting(reply: Reply) -> T:
-            identifier = reply.data.get("id")
-            if asked and isinstance(identifier, str):
-                self.ids.setdefault(identifier, set()).add(repr(asked))
-            return read(reply)
-
         new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
-        size = len(repr(asked).encode()) if asked else 0
-        prompts = asked.get("prompt")
-        n = int(n) * (len(prompts) if isinstance(prompts, list) else 1)
-        call = Call(path, body, size + self.found.overhead, int(new) * n, kind=kind)
+        size = len(repr(asked).encode()) + self.found.overhead if asked else 0
         try:
-            return await self.controller.ask(call, noting, seconds=seconds or QUESTION_S)
+            call = Call(path, body, size, int(new) * int(n))
+            return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
             return trouble
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import BinaryIO, TypeVar
 
-from biaskit.models.api.controller import GaveUp
 from biaskit.models.api.endpoint import Endpoint
+from biaskit.models.api.trouble import GaveUp
 from biaskit.models.api.wire import Call, Reply
 
 T = TypeVar("T")
@@ -32,17 +32,16 @@ class RequestFile:
 
     def ask(
         self,
-        identifier: str,
         call: Call,
         read: Callable[[Reply], T],  # noqa: ARG002 (there is no answer to read)
         endpoint: Endpoint,  # noqa: ARG002
     ) -> T:
         """Write a call down. Raises `GaveUp` always."""
-        if identifier not in self._written:
-            self._written.add(identifier)
+        if call.name not in self._written:
+            self._written.add(call.name)
             url = f"/v1/{call.path}"
             self.doors[url] += 1
-            line = dict(zip(NAMES, (identifier, "POST", url, dict(call.body or {})), strict=True))
+            line = dict(zip(NAMES, (call.name, "POST", url, dict(call.body or {})), strict=True))
             self.size += self._file.write(json.dumps(line).encode("ascii") + b"\n")
         raise GaveUp("written down, not asked")
 

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import itertools
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
+from biaskit.models.api.answers import answered, choices, most_probable
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
-from biaskit.models.api.cells import Cells
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import Controller
+from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.many import Trouble
-from biaskit.models.api.questions import ANOTHER, PROMPT
-from biaskit.models.api.selected_ids import Cell, SelectedIds
-from biaskit.models.api.token_ids import LocalTokenizer, TokenIdsOf
+from biaskit.models.api.selected_ids import SelectedIds
+from biaskit.models.api.stream import gather_all
+from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
+from biaskit.models.api.wire import Reply
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
 from biaskit.models.counting import SampledScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.records import (
+    ANSWERED_SEPARATOR,
+    Answered,
     Estimator,
     EstimatorName,
     Expression,
     Failed,
+    LogProb,
     Plan,
     PromptForm,
     Scored,
     ScoreRequest,
 )
-from biaskit.sequences import Computed, cut
+from biaskit.sequences import cut
+
+MERGED = 3  # entries that a list may lack: tokens of equal text are one in an object of JSON
+Listing = tuple[tuple[str, float], ...]
 
 
 class ApiScorer(ApiModel):
-    """A model behind an OpenAI-compatible server as a `ContinuationScorer`; a batch is what calls share."""
+    """A model behind an OpenAI-compatible server as a `ContinuationScorer`; a batch is one cell."""
 
     def __init__(
         self,
@@ -43,16 +50,13 @@ class ApiScorer(ApiModel):
         found: Capabilities,
         scoring: ScoringOptions,
         batch_size: int | None = None,
-        tokenizer: LocalTokenizer | None = None,
     ) -> None:
-        """`tokenizer`: of this machine, which may be the server's."""
         super().__init__(connection, found, found.scored_forms(scoring.estimator))
         self._scoring = scoring
         generator = ApiGenerator(connection, found, found.scored_forms("sampling"), batch_size)
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
-        self._tokens = TokenIdsOf(connection.endpoint.model, tokenizer)
         self._prompts: dict[tuple[Expression, ...], int] = {}  # of a cell with these expressions
 
     @property
@@ -60,101 +64,47 @@ class ApiScorer(ApiModel):
         """Texts asked for in one request; of scored prompts it is one."""
         return self._sampled.batch_size
 
-    def at_once(self) -> int:
-        """How many requests to begin with; each of several prompts is work for many."""
-        echo = self.found.echo and self._scoring.estimator in ("auto", "echo")
-        several = self._scoring.prompts > 1 and any(
-            name in self.found.batched for name in self.found.estimators("raw", self._scoring.estimator)[:1]
-        )
-        if self._scoring.estimator == "sampling":
-            return self.found.start(texts=True)
-        return self.found.start_several(self._scoring.prompts) if several else self.found.start(echo=echo)
-
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The strongest rung that the endpoint passed in this form, or the forced one."""
         return self.found.estimator(form, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """Cells of the same expressions together; calls and tokens as the estimator needs them."""
+        """A batch for each cell; calls and tokens as the estimator needs them."""
         if not requests:
             return self._plan((), 0, 0, 0)
-        name, raw = self._estimator(requests).name, requests[0].prompt.form == "raw"
+        name = self.estimator_for(requests[0].prompt.form).name
         if name == "sampling":
             return self._sampled.plan_scores(requests)
-        if (name == "selected-ids" or (name == "top-k" and name in self.found.batched)) and raw:
-            self._hold_tokenizer(requests)
-        groups: dict[tuple[Expression, ...], array[int]] = {}
         calls = prompts = tokens = 0
-        for place, request in enumerate(requests):
+        for request in requests:
             self._forms(request)  # checks the word boundary
-            if request.expressions not in groups:
+            if request.expressions not in self._prompts:
                 self._prompts[request.expressions] = self._prompts_of(request, name)
-            groups.setdefault(request.expressions, array("Q")).append(place)
             n = self._prompts[request.expressions]
             prompts += n
             tokens += n * (self._prompt_tokens(request.prompt) + (2 if name == "echo" else 0))
-        most = self._most_prompts(name, requests[0].prompt.form)
-        sizes = {}
-        for expressions, places in groups.items():
-            n = self._prompts[expressions]
-            size = sizes[expressions] = max(1, most // n)  # so a batch is a call where a call takes a cell
-            whole, rest = divmod(len(places), size)
-            calls += whole * -(-size * n // most) + -(-rest * n // most)
-        calls += self._tokenize_calls(groups, name)
-        plan = self._plan(_batches(requests, groups, sizes), calls, tokens, prompts)
-        notes = (self._tokens.note,) if self._tokens.note else ()
-        return replace(plan, prompts=prompts, notes=notes)
-
-    def _estimator(self, requests: Sequence[ScoreRequest]) -> Estimator:
-        return self.estimator_for(requests[0].prompt.form)
-
-    def _most_prompts(self, name: EstimatorName, form: PromptForm) -> int:
-        """Of one call; an answer must say which prompt it is of, and of lists only token ids say it."""
-        if form != "raw" or name not in self.found.batched:
-            return 1
-        if name == "top-k" and not self._tokens.is_local:
-            return 1
-        return self._scoring.prompts
-
-    def tokenizer_note(self) -> str:
-        """Whether a tokenizer of this machine is the server's; empty where ids are not asked for."""
-        if self.found.selected_ids:
-            self.connection.run(lambda controller: self._tokens.hold(controller, [PROMPT, ANOTHER]))
-        return self._tokens.note
-
-    def _hold_tokenizer(self, requests: Sequence[ScoreRequest]) -> None:
-        def text(place: int) -> str:
-            forms = self._forms(requests[place])
-            return requests[place].prompt.text + forms[place % len(forms)][1]
-
-        texts = Computed(len(requests), text)
-        self.connection.run(lambda controller: self._tokens.hold(controller, texts))
+            # Token ids are asked for one text after the other.
+            calls += n + (1 + len(request.expressions) if name == "selected-ids" else 0)
+        return self._plan(cut(requests, 1), calls, tokens, prompts)
 
     def _prompts_of(self, request: ScoreRequest, name: EstimatorName) -> int:
-        """How many prompts a cell with these expressions takes."""
-        forms = self._forms(request)
+        """How many prompts are scored for a cell with these expressions."""
+        texts = [text for _, text in self._forms(request)]
         if name != "selected-ids":
-            return len(forms) if name == "echo" else 1
-        texts = [(request.prompt.text, [text for _, text in forms])]
+            return len(texts) if name == "echo" else 1
+        try:
+            return len(self.connection.run(self._ids.cell(request.prompt.text, texts)).nodes())
+        except (BadAnswer, GaveUp, Refused):  # every expression of several tokens may open one more node
+            return 1 + sum(len(text) > 5 for text in texts)
 
-        async def cells(controller: Controller) -> list[Cell | Trouble]:
-            return await SelectedIds(controller, self.connection.endpoint.model, self._tokens).cells(texts)
-
-        [cell] = self.connection.run(cells)
-        # Where they cannot be told: every expression of several tokens may open one more node.
-        return len(cell.nodes()) if isinstance(cell, Cell) else 1 + sum(len(text) > 5 for _, text in forms)
-
-    def _tokenize_calls(self, groups: Mapping[tuple[Expression, ...], Sequence[int]], name: str) -> int:
-        """Those that only tell token ids, which a tokenizer of this machine makes needless."""
-        if name != "selected-ids" or self._tokens.is_local:
-            return 0
-        return sum(len(places) * (1 + len(expressions)) for expressions, places in groups.items())
+    @property
+    def _ids(self) -> SelectedIds:
+        return SelectedIds(self.connection.controller, self.connection.endpoint.model)
 
     def _forms(self, request: ScoreRequest) -> Sequence[tuple[Expression, str]]:
         prompt = request.prompt
-        before = prompt.prefill if prompt.form == "chat-prefill" else prompt.text
         with naming(request):
-            return forms_of(request, before)
+            return forms_of(request, prompt.prefill if prompt.form == "chat-prefill" else prompt.text)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """From the time of a short request and what four at once took; no server keeps to it."""
@@ -162,13 +112,11 @@ class ApiScorer(ApiModel):
             return 0.0
         if self.found.assumed:
             return None
-        requests = (request for batch in batches for request in batch)
-        name = self._estimator(batches[0]).name
+        requests = [request for batch in batches for request in batch]
+        name = self.estimator_for(requests[0].prompt.form).name
         if name == "sampling":
-            return self.found.seconds(self._sampled.plan_scores(list(requests)).calls)
+            return self.found.seconds(self._sampled.plan_scores(requests).calls)
         n = sum(self._prompts.get(request.expressions, 1) for request in requests)
-        if self._most_prompts(name, batches[0][0].prompt.form) > 1:
-            return n * self.found.per_prompt
         return self.found.seconds(n, echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
@@ -178,33 +126,117 @@ class ApiScorer(ApiModel):
         if first is None:
             return iter(())
         every = itertools.chain([first], rest)
-        if self._estimator(first).name == "sampling":
+        estimator = self.estimator_for(first[0].prompt.form)
+        if estimator.name == "sampling":
             return self._sampled.score(every)
-        return self.connection.stream(every, self._ask)
+        return self.connection.stream(every, partial(self._answer, estimator), self.connection.ahead)
 
-    async def _ask(self, controller: Controller, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
-        estimator = self._estimator(batch)
-        most = self._most_prompts(estimator.name, batch[0].prompt.form)
-        cells = Cells(self, self.connection.endpoint.model, self._tokens, most)
-        asked = [(request, self._forms(request)) for request in batch]
-        if estimator.name == "top-k":
-            chat = path_of(batch[0].prompt.form) != "completions"
-            return await cells.top_k(controller, asked, estimator.k or 0, chat=chat)
-        ask = cells.echo if estimator.name == "echo" else cells.selected
-        return await ask(controller, asked)
+    async def _answer(self, estimator: Estimator, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
+        """One cell's answer, by its estimator."""
+        [request] = batch
+        try:
+            if estimator.name == "top-k":
+                return [await self._listed(request, estimator.k or 0)]
+            if estimator.name == "echo":
+                return [await self._echoed(request)]
+            return [await self._selected(request)]
+        except (BadAnswer, GaveUp, Refused) as trouble:
+            return [Failed(request.key, str(trouble))]
+
+    async def _listed(self, request: ScoreRequest, k: int) -> Scored:
+        """The list of the most probable tokens after a prompt."""
+        chat = path_of(request.prompt.form) != "completions"
+        settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
+        # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
+        # decides whether the list's last one counts, so the same cell gets the same bounds again.
+        settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
+        call = self.call(request.prompt, 1, settings, name=request.key, draws_anew=True)
+
+        def read(reply: Reply) -> tuple[Listing, Answered]:
+            listing = most_probable(choices(reply, 1)[0], chat=chat, k=k)
+            mass = math.fsum(math.exp(value) for _, value in listing)
+            if len(listing) < k - MERGED and mass < 1 - 1e-6:  # unless it holds all there is
+                raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
+            return listing, answered(reply)
+
+        listing, who = await self.connection.controller.ask(call, read)
+        log_probs = tuple(bound_form(e, text, listing, k) for e, text in self._forms(request))
+        return replace(self._scored(request, "top-k", log_probs, [who]), listed={"": listing})
+
+    async def _echoed(self, request: ScoreRequest) -> Scored:
+        """A call for each form; all of them must cut the cell's prompt in the same way."""
+        forms, prompt = self._forms(request), request.prompt.text
+
+        async def ask(number: int, text: str) -> tuple[Echo, Answered]:
+            name = request.key if not number else f"{request.key}-{number + 1}"
+            call = echo_call(self.connection.endpoint.model, prompt + text, name)
+            # A server that computes every position slowly gets the time that it was seen to need.
+            seconds = max(call.seconds, 6 * self.found.echo_latency)
+            return await self.connection.controller.ask(
+                call, lambda reply: (read_echo(reply, prompt, text), answered(reply)), seconds=seconds
+            )
+
+        asked = await gather_all(ask(number, text) for number, (_, text) in enumerate(forms))
+        if len({echo.before for echo, _ in asked}) > 1:
+            raise BadAnswer("the prompt's own tokens change with what follows it")
+        log_probs = tuple(
+            LogProb(expression.group, text, echo.log_prob, echo.log_prob, tokens=echo.tokens)
+            for (expression, text), (echo, _) in zip(forms, asked, strict=True)
+        )
+        return self._scored(request, "echo", log_probs, [who for _, who in asked])
+
+    async def _selected(self, request: ScoreRequest) -> Scored:
+        """Every inner node of the cell's expressions, as token ids."""
+        forms = self._forms(request)
+        totals, who = await self._ids.score(request.prompt.text, [text for _, text in forms])
+        log_probs = tuple(
+            LogProb(expression.group, text, value, value, token_ids=tokens)
+            for (expression, text), (tokens, value) in zip(forms, totals, strict=True)
+        )
+        return self._scored(request, "selected-ids", log_probs, who)
+
+    def _scored(
+        self,
+        request: ScoreRequest,
+        name: EstimatorName,
+        log_probs: tuple[LogProb, ...],
+        who: Sequence[Answered],
+    ) -> Scored:
+        """The answer to a cell. Raises `BadAnswer` where its calls contradict each other."""
+        if len({answer.by.split(ANSWERED_SEPARATOR)[0] for answer in who}) > 1:
+            raise BadAnswer("two models answered the calls of one cell")
+        if name != "top-k" and _too_probable(log_probs):
+            raise BadAnswer("expressions that are more probable together than everything")
+        tokens = [answer.prompt_tokens for answer in who]
+        total = sum(t for t in tokens if t is not None) if None not in tokens else None
+        return Scored(
+            key=request.key,
+            prompt=self.rendered(request.prompt),
+            estimator=name,
+            log_probs=log_probs,
+            answered=Answered(who[-1].by, who[-1].at, total, len(who)),
+        )
 
 
-def _batches(
-    requests: Sequence[ScoreRequest],
-    groups: Mapping[tuple[Expression, ...], Sequence[int]],
-    sizes: Mapping[tuple[Expression, ...], int],
-) -> Sequence[tuple[ScoreRequest, ...]]:
-    """The requests of each group in order, so many at a time; one after another where that is one."""
-    if all(size == 1 for size in sizes.values()):
-        return cut(requests, 1)
-    parts = [
-        places[start : start + sizes[expressions]]
-        for expressions, places in groups.items()
-        for start in range(0, len(places), sizes[expressions])
+def _too_probable(log_probs: Sequence[LogProb]) -> bool:
+    """Expressions that do not contain one another exclude one another."""
+    tokens = [e.token_ids or e.tokens or () for e in log_probs]
+    outer = [
+        e.high or 0.0
+        for e, own in zip(log_probs, tokens, strict=True)
+        if not any(len(other) < len(own) and own[: len(other)] == other for other in tokens)
     ]
-    return Computed(len(parts), lambda i: tuple(requests[place] for place in parts[i]))
+    return math.fsum(map(math.exp, outer)) > 1 + 1e-6
+
+
+def bound_form(expression: Expression, text: str, listing: Listing, k: int) -> LogProb:
+    """What a list says of one form alone; what it says of a group is joint (docs/methods.md#top-k-bounds)."""
+    values = [value for token, value in listing if token == text]
+    if values:
+        return LogProb(expression.group, text, min(values), max(values))
+    rest = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
+    ordered = sorted((value for _, value in listing), reverse=True)
+    unlisted = min(rest, math.exp(ordered[min(k, len(ordered)) - 1]))
+    begun = math.fsum(math.exp(value) for token, value in listing if text.startswith(token))
+    high = min(1.0, unlisted + begun)
+    return LogProb(expression.group, text, None, math.log(high) if high > 0 else None)

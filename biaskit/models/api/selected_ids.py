@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
-from biaskit.models.api.answers import AnswerChoice, Replays, log_probability
-from biaskit.models.api.controller import Controller
-from biaskit.models.api.many import TROUBLE, Trouble, ask_many, gather_all
-from biaskit.models.api.token_ids import TokenIdsOf
+from biaskit.models.api.answers import answered, choices, log_probability
+from biaskit.models.api.stream import gather_all
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Call, inside
+from biaskit.models.api.wire import Call, Reply, inside
 from biaskit.models.token_trie import TokenIds, build_trie
 from biaskit.records import Answered
+
+if TYPE_CHECKING:
+    from biaskit.models.api.controller import Controller
+    from biaskit.models.api.offline import OfflineController
 
 MOST_IDS = 128  # vLLM's limit in one request
 Totals = list[tuple[TokenIds, float]]
@@ -21,7 +25,7 @@ Totals = list[tuple[TokenIds, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TokenizedCell:
     """A prompt's ids and those of its continuations."""
 
     before: TokenIds
@@ -30,8 +34,8 @@ class Cell:
     def nodes(self) -> dict[TokenIds, tuple[int, ...]]:
         """Node of the trie, as its tokens after the prompt → the ids that are asked for there.
 
-        Those of every node at each of them, as far as a request takes so many: then all nodes of all cells
-        share calls, and no node has a single value that nothing could contradict.
+        Those of every node at each of them, as far as a request takes so many: then no node has a single
+        value that nothing could contradict.
         """
         trie = build_trie(sorted(set(self.sequences)))
         if len(trie.asked) <= MOST_IDS:
@@ -44,165 +48,88 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One question: which ids, after which."""
-
-    cell: int
-    node: TokenIds
-    ids: TokenIds  # the prompt's and the node's
-    asked: tuple[int, ...]
-
-
 class SelectedIds:
-    """Exact log-probabilities of chosen ids, many prompts a call."""
+    """Exact log-probabilities of chosen ids, a call for each node; token ids are the server's own.
 
-    def __init__(
-        self,
-        controller: Controller,
-        model: str,
-        tokens: TokenIdsOf,
-        *,
-        replays: Replays | None = None,
-        prompts: int = 1,
-        patience: Callable[[int], float] = lambda _: 0.0,
-        seconds: float | None = None,
-    ) -> None:
-        """`prompts`: most of one call; `patience`: seconds that so many may need.
+    `seconds`: for each request, where another time than the usual one is meant.
+    """
 
-        `seconds`: for each request, where another time than the usual one is meant.
-        """
-        self._patience = patience
-        self._controller = controller
-        self._model = model
-        self._tokens = tokens
-        self._replays = replays or Replays(unique_ids=False)
-        self._prompts = prompts
-        self._seconds = seconds
+    controller: Controller | OfflineController
+    model: str
+    seconds: float | None = None
 
-    async def cells(self, texts: Sequence[tuple[str, Sequence[str]]]) -> list[Cell | Trouble]:
-        """Ids of prompts and their continuations.
+    async def cell(self, prompt: str, continuations: Sequence[str]) -> TokenizedCell:
+        """Ids of a prompt and its continuations.
 
         The tokens of prompt and continuation must begin with the prompt's own
-        (docs/methods.md#word-boundary).
+        (docs/methods.md#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
         """
-        every = [text for prompt, after in texts for text in (prompt, *(prompt + one for one in after))]
-        told = iter(await self._tokens.of(self._controller, every))
-        return [_cell(next(told), after, [next(told) for _ in after]) for _, after in texts]
-
-    async def score(
-        self, texts: Sequence[tuple[str, Sequence[str]]]
-    ) -> list[tuple[Totals, list[Answered]] | Trouble]:
-        """Of each prompt: every continuation's ids and log-probability, and who answered; or why not."""
-        cells = await self.cells(texts)
-        together: dict[tuple[int, ...], list[Node]] = {}
-        for place, cell in enumerate(cells):
-            if not isinstance(cell, Cell):
-                continue
-            for node, asked in cell.nodes().items():
-                for start in range(0, len(asked), MOST_IDS):
-                    piece = asked[start : start + MOST_IDS]
-                    together.setdefault(piece, []).append(Node(place, node, cell.before + node, piece))
-        calls = [
-            nodes[start : start + self._prompts]
-            for nodes in together.values()
-            for start in range(0, len(nodes), self._prompts)
-        ]
-        answers = await gather_all(map(self.ask, calls))
-        of_cell: dict[int, dict[TokenIds, dict[int, float]]] = {}
-        who: dict[int, list[Answered]] = {}
-        failed: dict[int, Trouble] = {}
-        for nodes, found in zip(calls, answers, strict=True):
-            for one, answer in zip(nodes, found, strict=True):
-                if isinstance(answer, tuple):
-                    of_cell.setdefault(one.cell, {}).setdefault(one.node, {}).update(answer[0])
-                    who.setdefault(one.cell, []).append(answer[1])
-                else:
-                    failed.setdefault(one.cell, answer)
-        return [
-            failed[place]
-            if place in failed
-            else (_totals(cell, of_cell[place]), who[place])
-            if isinstance(cell, Cell)
-            else cell
-            for place, cell in enumerate(cells)
-        ]
-
-    async def ask(self, nodes: Sequence[Node]) -> list[tuple[dict[int, float], Answered] | Trouble]:
-        """Log-probabilities at nodes that ask for the same ids, in one call."""
-        return await ask_many(
-            self._controller,
-            nodes,
-            self._call,
-            _read,
-            replays=self._replays,
-            size=lambda _, node: len(node.ids),
-            patience=self._patience(len(nodes)) if len(nodes) > 1 else 0.0,
-            seconds=self._seconds,
+        before, *both = await gather_all(
+            map(self._tokenize, [prompt, *(prompt + text for text in continuations)])
         )
+        for text, ids in zip(continuations, both, strict=True):
+            if ids[: len(before)] != before or len(ids) == len(before):
+                raise BadAnswer(f"a token spans the end of the prompt before {text!r}")
+        return TokenizedCell(before, tuple(ids[len(before) :] for ids in both))
 
-    def _call(self, nodes: Sequence[Node]) -> Call:
-        ids = [list(node.ids) for node in nodes]
+    async def score(self, prompt: str, continuations: Sequence[str]) -> tuple[Totals, list[Answered]]:
+        """Every continuation's ids and log-probability, and who answered; raises as `cell` does."""
+        cell = await self.cell(prompt, continuations)
+        asked = [
+            (node, ids[start : start + MOST_IDS])
+            for node, ids in cell.nodes().items()
+            for start in range(0, len(ids), MOST_IDS)
+        ]
+        answers = await gather_all(self._ask(cell.before + node, ids) for node, ids in asked)
+        at: dict[TokenIds, dict[int, float]] = {}
+        for (node, _), (values, _) in zip(asked, answers, strict=True):
+            at.setdefault(node, {}).update(values)
+        totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in cell.sequences]
+        return totals, [who for _, who in answers]
+
+    async def _tokenize(self, text: str) -> TokenIds:
+        """Ids of a text by the server's own tokenizer, BOS included."""
+        body = {"model": self.model, "prompt": text, "add_special_tokens": True}
+        return await self.controller.ask(Call("/tokenize", body), _read_ids, seconds=self.seconds)
+
+    async def _ask(self, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
+        """Log-probabilities of some ids after others."""
         body = {
-            "model": self._model,
-            "prompt": ids if len(ids) > 1 else ids[0],
+            "model": self.model,
+            "prompt": list(ids),
             "max_tokens": 1,
             "temperature": 1.0,
             "logprobs": 1,
-            "logprob_token_ids": list(nodes[0].asked),
+            "logprob_token_ids": list(asked),
             "return_tokens_as_token_ids": True,
             "return_token_ids": True,
         }
-        most = sum(len(one) + 8 for one in ids)
-        return Call("completions", body, most, len(ids), kind="selects")
+        read = partial(_read_values, ids=ids, asked=asked)
+        return await self.controller.ask(
+            Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds
+        )
 
 
-def _cell(
-    before: TokenIds | Trouble, after: Sequence[str], both: Sequence[TokenIds | Trouble]
-) -> Cell | Trouble:
-    sequences = []
-    for text, ids in zip(after, both, strict=True):
-        for told in (before, ids):
-            if isinstance(told, TROUBLE):
-                return told
-        assert isinstance(before, tuple)
-        assert isinstance(ids, tuple)
-        if ids[: len(before)] != before or len(ids) == len(before):
-            return BadAnswer(f"a token spans the end of the prompt before {text!r}")
-        sequences.append(ids[len(before) :])
-    return before if isinstance(before, TROUBLE) else Cell(before, tuple(sequences))
+def _read_ids(reply: Reply) -> TokenIds:
+    listed = reply.data.get("tokens")
+    if not isinstance(listed, list) or not listed or not all(type(i) is int for i in listed):
+        raise BadAnswer("the server tells no token ids")
+    return tuple(listed)
 
 
-def _totals(cell: Cell, at: Mapping[TokenIds, Mapping[int, float]]) -> Totals:
-    return [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in cell.sequences]
-
-
-def check_prompt(choice: AnswerChoice, ids: TokenIds, several: bool) -> None:
-    """Whether a choice answers this prompt: where a call has several it must say so.
-
-    An answer to another prompt has nothing else by which it could be told.
-    """
+def _read_values(reply: Reply, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
+    choice = choices(reply, 1)[0]
     told = choice.data.get("prompt_token_ids")
-    if several and not isinstance(told, list):
-        raise BadAnswer("the answer does not say which prompt it is of")
     if told is not None and told != list(ids):
         raise BadAnswer("the answer is of another prompt")
-
-
-def _read(choice: AnswerChoice, node: Node, several: bool) -> dict[int, float]:
-    check_prompt(choice, node.ids, several)
     first = inside(choice.data, "logprobs", "top_logprobs", 0)
     if not isinstance(first, Mapping):
         raise BadAnswer("no log-probabilities")
-    found = {}
-    for token in node.asked:
-        # Shown as ids, since two tokens of one text would be one entry.
-        value = first.get(f"token_id:{token}")
-        if value is None:
-            raise BadAnswer("the chosen token ids do not come back")
-        found[token] = log_probability(value)
-    if len(first) > len(node.asked) + 1:  # the sampled token comes on top
+    # Shown as ids, since two tokens of one text would be one entry.
+    if any(first.get(f"token_id:{token}") is None for token in asked):
+        raise BadAnswer("the chosen token ids do not come back")
+    if len(first) > len(asked) + 1:  # the sampled token comes on top
         raise BadAnswer("token ids come back that were not asked for")
-    total = math.fsum(math.exp(log_probability(value)) for value in first.values())
-    if total > 1 + 1e-3:
+    if math.fsum(math.exp(log_probability(value)) for value in first.values()) > 1 + 1e-3:
         raise BadAnswer("token ids that are more probable together than everything")
-    return found
+    return {token: log_probability(first[f"token_id:{token}"]) for token in asked}, answered(reply)

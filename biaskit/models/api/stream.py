@@ -44,11 +44,11 @@ class LoopThread:
         self,
         jobs: Iterable[Job],
         work: Callable[[Job], Awaitable[Sequence[Answer]]],
-        ahead: Callable[[], int],
+        ahead: int,
     ) -> Iterator[Sequence[Answer]]:
         """The answers of the jobs in whatever order they become ready, those that are ready together as one.
 
-        At most `ahead()` jobs are begun and not yet handed on, so memory stays flat however slow the
+        At most `ahead` jobs are begun and not yet handed on, so memory stays flat however slow the
         reader is; while it writes, answers gather and share its next write. `AskingStopped` from a job ends
         the stream after what is still under way; any other exception ends it at once. Closing the iterator
         cancels what is under way.
@@ -74,7 +74,7 @@ class LoopThread:
         try:
             while True:
                 # One message for all of them: each wakes the loop.
-                fresh = [] if stopped else list(islice(source, max(0, max(1, ahead()) - under_way)))
+                fresh = [] if stopped else list(islice(source, max(0, ahead - under_way)))
                 if fresh:
                     loop.call_soon_threadsafe(begin, fresh)
                     under_way += len(fresh)
@@ -120,3 +120,14 @@ class LoopThread:
         if not self._thread.is_alive():
             self._loop.close()
         self._loop = self._thread = None
+
+
+async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Every result in order; where one fails, the others are not waited for."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        raise

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 
+class GaveUp(Exception):
+    """One request has no answer after all attempts; the message says why."""
+
+    def __init__(self, message: str, *, reached: bool = True) -> None:
+        super().__init__(message)
+        self.reached = reached  # whether the server was there at all
+
+
 class Trouble(Exception):
     """An attempt without a usable answer; the message is foreign text already cleaned."""
 
     billed = False  # whether the server may have charged for it all the same
-    sent = 0.0  # monotonic: when its request went out
 
 
 class RateLimited(Trouble):
@@ -24,8 +31,8 @@ class Unavailable(Trouble):
     def __init__(self, message: str, *, billed: bool, overload: bool = False, reached: bool = True) -> None:
         super().__init__(message)
         self.billed = billed
-        self.reached = reached  # whether there was a server at all
         self.overload = overload  # a time-out: fewer at once may help
+        self.reached = reached  # whether there was a server at all
 
 
 class BadAnswer(Trouble):

@@ -1,34 +1,29 @@
-"""One request and its answer: the openai client, its limits, and every way an answer can be none."""
+"""One request and its answer: the openai client, a size cap, and what stands in an answer's place."""
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import logging
-import time
 from collections.abc import AsyncIterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
-from biaskit.models.api.apart import Kind, turn_at
-from biaskit.models.api.endpoint import Endpoint, Host, basic, is_loopback
+from biaskit.models.api.endpoint import Endpoint, basic, is_loopback
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
 
 if TYPE_CHECKING:
-    import ssl
-
     from openai import AsyncOpenAI
 
 CONNECT_S = 5.0
 READ_S = 30.0
 PER_TOKEN_S = 1.0
 """A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
-MOST_BYTES = 64 * 2**20  # no answer of a language model is longer; an endless one would fill the memory
+MOST_BYTES = 32 * 2**20
+"""No answer of a language model is longer; an endless one would fill the memory."""
 MOST_TOKENS = 10**7  # no request has more; a bill that says so is none
 HEADERS = {
     "accept": "application/json",
@@ -54,15 +49,15 @@ class Call:
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
     draws_anew: bool = False  # what is drawn is not the answer, and may be why that cannot be used
-    kind: Kind = ""  # some servers mix up two kinds that are out at once
+    name: str = ""  # the key of the row that will come of it, as a batch file has it
 
-    def after(self, n_bad: int) -> Call:
-        """The request to put after so many answers that could not be used.
+    def drawn_anew(self) -> Call:
+        """The request to put after an answer that could not be used.
 
         Some servers list nothing where the drawn token ends the text, and would draw it again and again
         with the same seed, in every later start too; without one they draw another.
         """
-        if not n_bad or not self.draws_anew or self.body is None:
+        if not self.draws_anew or self.body is None:
             return self
         return replace(self, body={name: value for name, value in self.body.items() if name != "seed"})
 
@@ -70,13 +65,6 @@ class Call:
     def seconds(self) -> float:
         """Its time limit."""
         return READ_S + PER_TOKEN_S * self.new_tokens_most / self.choices
-
-    @property
-    def most_bytes(self) -> int:
-        """More than an honest answer has: a hundred endless ones at once must not fill the memory."""
-        if self.body is None:
-            return MOST_BYTES
-        return min(MOST_BYTES, 12 * 2**20 + 4096 * (self.prompt_tokens_most + self.new_tokens_most))
 
 
 def inside(data: Any, *steps: str | int) -> Any:
@@ -100,9 +88,7 @@ class Reply:
     def tokens(self, name: str) -> int | None:
         """A count of the usage block; a missing, negative or impossible one is None."""
         value = inside(self.data, "usage", name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            return None
-        return value if 0 <= value <= MOST_TOKENS else None
+        return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -112,72 +98,46 @@ class Reply:
         return None if not prompt or new is None else (prompt, new)
 
 
-class Lane:
-    """One base URL with its connections; must live and die in one event loop."""
+class Client:
+    """The openai client of one endpoint; must live and die in one event loop."""
 
-    def __init__(self, endpoint: Endpoint, host: Host) -> None:
+    def __init__(self, endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+        """`transport`: what stands in the network's place in a test."""
         self.endpoint = endpoint
-        self.host = host
-        self.in_flight = 0
-        self.rests_until = 0.0  # monotonic: a replica that just failed is asked later
-        self.failures = 0  # in a row
-        self._certificates = httpx2.create_ssl_context()
+        self._openai = _client(endpoint, transport)
         for name in LOGGERS:
             logging.getLogger(name).addFilter(endpoint.silence)
-        self._free: list[AsyncOpenAI] = []  # the last one used is the first to be used again
-        self._clients: list[AsyncOpenAI] = []
 
-    async def ask(self, call: Call, seconds: float | None = None) -> Reply:
+    async def send(self, call: Call, seconds: float | None = None) -> Reply:
         """Send one request once. Raises a `Trouble`, never anything of the client's."""
-        limit = seconds or call.seconds
-        self.in_flight += 1
-        try:
-            # The read limit is for each piece; a body that trickles for ever meets this one.
-            async with turn_at(self.host.shown, call.kind), asyncio.timeout(limit + CONNECT_S):
-                status, headers, content = await self._send(call, limit)
-        except TimeoutError:
-            raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None
-        finally:
-            self.in_flight -= 1
-        return read_reply(self.endpoint, status, headers, content)
-
-    async def _send(self, call: Call, limit: float) -> tuple[int, Mapping[str, str], bytes]:
         import openai
 
+        limit = seconds or call.seconds
         options: Any = {"timeout": httpx2.Timeout(limit, connect=CONNECT_S, pool=None)}
-        url, kind = self._url(call.path), httpx2.Response
-        _MOST_ALLOWED.set(call.most_bytes)
-        client = self._take()
+        url, kind, client = self._url(call.path), httpx2.Response, self._openai
         try:
-            if call.body is None:
-                response = await client.get(url, cast_to=kind, options=options)
-            else:
-                response = await client.post(url, cast_to=kind, body=call.body, options=options)
+            # The read limit is for each piece; a body that trickles for ever meets this one.
+            async with asyncio.timeout(limit + CONNECT_S):
+                if call.body is None:
+                    response = await client.get(url, cast_to=kind, options=options)
+                else:
+                    response = await client.post(url, cast_to=kind, body=call.body, options=options)
+        except TimeoutError:
+            raise Unavailable(f"no answer within {limit:g} s", billed=True, overload=True) from None
         except openai.APIStatusError as error:
-            return error.status_code, error.response.headers, error.response.content
+            response = error.response
         except openai.OpenAIError as error:
             raise self._lost(error.__cause__ or error, limit) from None
         except Exception as error:  # a transport has dozens of its own: ValueError, ...
             raise self._lost(error, limit) from None
-        finally:
-            self._free.append(client)
-        return response.status_code, response.headers, response.content
-
-    def _take(self) -> AsyncOpenAI:
-        """A client that no request is using.
-
-        Each has one connection: a pool looks at all of its connections before and after every request, and
-        asks the system about every idle one (measured at 100: a third of the client's work).
-        """
-        if self._free:
-            return self._free.pop()
-        self._clients.append(_client(self.endpoint, self.host, self._certificates))
-        return self._clients[-1]
+        wait = client._parse_retry_after_header(response.headers)
+        where = response.headers.get("location", "nowhere")
+        return read_reply(self.endpoint, response.status_code, response.content, wait=wait, where=where)
 
     def _url(self, path: str) -> str:
         if not path.startswith("/"):
             return f"/{path}"
-        parts = urlsplit(self.host.shown)
+        parts = urlsplit(self.endpoint.host.shown)
         return urlunsplit((parts.scheme, parts.netloc, parts.path.removesuffix("/v1") + path, "", ""))
 
     def _lost(self, error: BaseException, limit: float) -> Unavailable:
@@ -192,13 +152,12 @@ class Lane:
 
     async def close(self) -> None:
         """Give the connections back."""
-        for client in self._clients:
-            await client.close()
+        await self._openai.close()
         for name in LOGGERS:
             logging.getLogger(name).removeFilter(self.endpoint.silence)
 
 
-def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> AsyncOpenAI:
+def _client(endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None) -> AsyncOpenAI:
     """A client that takes nothing from the environment but proxies and certificates."""
     import openai
 
@@ -210,19 +169,21 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
             request.headers["content-type"] = "application/json"
         if endpoint.key:
             request.headers["authorization"] = f"Bearer {endpoint.key}"
-        elif host.login:
-            request.headers["authorization"] = f"Basic {basic(host.login)}"
+        elif endpoint.host.login:
+            request.headers["authorization"] = f"Basic {basic(endpoint.host.login)}"
 
     async def guard(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
             raise httpx2.DecodingError("the answer is compressed though that was not asked for")
-        response.stream = _Capped(response.stream, _MOST_ALLOWED.get())
+        response.stream = _Capped(response.stream)
 
     # Never aiohttp's, though the package uses that where it is installed: after a malformed answer its
     # connections hung, and a query went out spelt otherwise.
     http = openai.DefaultAsyncHttpxClient(
-        verify=certificates,
-        trust_env=not is_loopback(host.name),  # no proxy reaches this machine, and it would read the key
+        transport=transport,
+        trust_env=not is_loopback(
+            endpoint.host.name
+        ),  # no proxy reaches this machine, and it would read the key
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"request": [dress], "response": [guard]},
@@ -231,8 +192,8 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     client = openai.AsyncOpenAI(
         api_key="",
         admin_api_key="",
-        base_url=host.shown,
-        default_query=dict(host.query),
+        base_url=endpoint.host.shown,
+        default_query=dict(endpoint.host.query),
         max_retries=0,
         http_client=http,
         _enforce_credentials=False,
@@ -242,31 +203,31 @@ def _client(endpoint: Endpoint, host: Host, certificates: ssl.SSLContext) -> Asy
     return client
 
 
-_MOST_ALLOWED: ContextVar[int] = ContextVar("most_bytes", default=MOST_BYTES)
-"""Of the request that this task sends."""
-
-
 class _Capped(httpx2.AsyncByteStream):
     """A body that ends with an error once it is longer than any answer."""
 
-    def __init__(self, stream: Any, most: int) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._most = most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for piece in self._stream:
             size += len(piece)
-            if size > self._most:
-                raise httpx2.ReadError(f"the answer is longer than {self._most >> 20} MB")
+            if size > MOST_BYTES:
+                raise httpx2.ReadError(f"the answer is longer than {MOST_BYTES >> 20} MB")
             yield piece
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def read_reply(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> Reply:
-    """What a server sent, as an answer. Raises a `Trouble` for everything that is none."""
+def read_reply(
+    endpoint: Endpoint, status: int, content: bytes, *, wait: float | None = None, where: str = ""
+) -> Reply:
+    """What a server sent, as an answer. Raises a `Trouble` for everything that is none.
+
+    `wait`: seconds that it asks to wait; `where`: the place that it redirects to.
+    """
     data = _object(content)
     if status == 200 and data is not None and not data.get("error"):
         # Who answered is stored with every row: it is foreign text like a message.
@@ -282,14 +243,14 @@ def read_reply(endpoint: Endpoint, status: int, headers: Mapping[str, str], cont
         page = "no JSON object" if message.startswith(("[", "{")) else f"not JSON: {message[:80]}"
         raise BadAnswer(page if message else "an empty answer")
     if 300 <= status < 400:
-        target = endpoint.clean(headers.get("location", "nowhere"))
-        raise Refused(f"the server redirects to {target}, which is not followed", status=status)
+        said = f"the server redirects to {endpoint.clean(where)}, which is not followed"
+        raise Refused(said, status=status)
     if status == 403 and "logprobs" in message:
         raise Refused(said, parameter="logprobs", status=status)  # of the model, not of the key
     if status in (401, 402, 403) or kind == "insufficient_quota":
         raise Denied(said)
     if status == 429:
-        raise RateLimited(said, retry_after(headers))
+        raise RateLimited(said, wait if wait is not None and 0 < wait < float("inf") else None)
     if status == 500 and "validation erro" in message:  # LiteLLM blackens what follows an "error:"
         raise Refused(said, parameter=parameter, status=status)  # llama-cpp-python's way of saying 422
     if status >= 500 or status in (408, 409, 425):
@@ -326,18 +287,3 @@ def _error_of(
         code if isinstance(code, str) else None,
         parameter if isinstance(parameter, str) else None,
     )
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait, as a number or a date; None for the past and for nonsense."""
-    text = headers.get("retry-after", "").strip()
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError, OSError):
-            return None
-    return seconds if 0 < seconds < float("inf") else None

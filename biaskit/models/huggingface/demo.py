@@ -13,6 +13,7 @@ from filelock import FileLock
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.files import cache_dir, sync_directory, write_atomically
 from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder, check_gguf
+from biaskit.models.huggingface.loading import require_transformers, save_dequantised
 from biaskit.progress import tell
 
 INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
@@ -34,6 +35,7 @@ def require_demo() -> Any:
 def find_demo() -> ModelFolder:
     """The converted demo model; converts it at the first call (a minute), in one process at a time."""
     package = require_demo()
+    require_transformers()
     target = cache_dir() / f"demo-{package.EXPECTED_SHA256[:12]}-{CONVERSION}"
     if (folder := _verified(target)) is not None:
         return folder
@@ -68,8 +70,6 @@ def _verified(target: Path) -> ModelFolder | None:
 
 def _convert(package: Any, target: Path) -> None:
     """Assemble and verify the GGUF file, dequantise it, rename the finished folder into its place."""
-    from biaskit.models.huggingface.loading import save_dequantised
-
     tell("biaskit: preparing the demo model, once (about a minute) ...\n")
     work = target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)

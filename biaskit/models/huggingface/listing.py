@@ -3,42 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
-from biaskit.models.huggingface.preparing import Prepared
+from biaskit.models.huggingface.head import ListedTokens
 from biaskit.models.huggingface.rendering import Continuation
-from biaskit.models.token_trie import TokenTrie
 from biaskit.records import LogProb
-
-
-class ListingHead(OutputHead):
-    """An output head that is asked for nothing but the most probable tokens."""
-
-    def __init__(self, model: Any, k: int) -> None:
-        super().__init__(model)
-        self.k = k
-
-    def most_probable(self, hidden: torch.Tensor) -> list[ListedTokens | None]:
-        """The k most probable tokens after each row of (rows, hidden), all where there are fewer.
-
-        Normalised over the whole vocabulary; None for a row whose logits are not finite.
-        """
-        listing = Listing(len(hidden), self.k)
-        self.log_probs(hidden, torch.empty(0, dtype=torch.long), listing=listing)
-        return listing.tokens()
-
-
-def at_prompts_only(prepared: Mapping[str, Prepared]) -> dict[str, Prepared]:
-    """The same requests with the prompt as the only place where a distribution is read."""
-    bare: dict[int, TokenTrie] = {}  # equal expressions still share one trie
-    for one in prepared.values():
-        bare.setdefault(id(one.trie), replace(one.trie, nodes=((),), parents=(-1,), levels=(), steps=()))
-    return {key: replace(one, trie=bare[id(one.trie)]) for key, one in prepared.items()}
 
 
 class TokenTexts(dict[int, str]):

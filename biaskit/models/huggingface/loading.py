@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from typing import Any, Literal
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.foreign import visible
 from biaskit.inputs import expanded
-from biaskit.models.huggingface.folder import TOKENIZER_FILES, ModelFolder, check_entries, check_folder
+from biaskit.models.huggingface.folder import ModelFolder, check_folder
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
@@ -55,42 +54,11 @@ def find_folder(name: str) -> ModelFolder:
     return check_folder(_fetch(name, MODEL_FILES), allow_links=True)
 
 
-def open_tokenizer(name: str, *, offline: bool) -> Callable[[Sequence[str]], list[tuple[int, ...]]]:
-    """Token ids of texts, special tokens included, by the tokenizer of `ORG/NAME[@revision]` or of a folder.
-
-    It is loaded at its first use, which raises `ModelError` where it cannot be. `offline`: nothing is
-    downloaded.
-    """
-
-    @functools.cache
-    def load() -> Any:
-        require_transformers()
-        where = name.removeprefix("hf:")
-        if not _is_path(where):
-            folder = _fetch(where, (*TOKENIZER_FILES, "config.json"), offline=offline)
-        else:
-            folder = expanded(where)
-            if not folder.is_dir():
-                raise ModelError(f"{folder}: no such folder. Give --tokenizer hf:ORG/NAME or a folder.")
-            names = check_entries(folder, allow_links=True, only=frozenset((*TOKENIZER_FILES, "config.json")))
-            if not names & {"tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt"}:
-                raise ModelError(f"{folder} holds no tokenizer: it has no tokenizer.json.")
-        return _from_pretrained("AutoTokenizer", folder, NO_TOKENIZER)
-
-    def encode(texts: Sequence[str]) -> list[tuple[int, ...]]:
-        if not texts:
-            return []
-        with quiet():
-            return [tuple(ids) for ids in load()(list(texts), add_special_tokens=True)["input_ids"]]
-
-    return encode
-
-
 def _is_path(name: str) -> bool:
     return name.startswith((".", "/", "~")) or Path(name).is_dir()
 
 
-def _fetch(name: str, files: Sequence[str], *, offline: bool = False) -> Path:
+def _fetch(name: str, files: Sequence[str]) -> Path:
     """The snapshot of ORG/NAME[@revision] in the hub's own cache; downloads what is missing."""
     from huggingface_hub import errors, snapshot_download
 
@@ -111,11 +79,7 @@ def _fetch(name: str, files: Sequence[str], *, offline: bool = False) -> Path:
         ),
     }
     try:
-        return Path(
-            snapshot_download(
-                repository, revision=revision or None, allow_patterns=list(files), local_files_only=offline
-            )
-        )
+        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(files)))
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
         raise ModelError(

@@ -64,7 +64,8 @@ class LocalModel:
             "weights": folder.weights_digest,
             "tokenizer": folder.tokenizer_digest,
             "dtype": self.placement.dtype,
-            **self._seldom(local),
+            **({"template_date": local.template_date} if self._renderer.reads_clock else {}),
+            **self._other_ends(),
         }
         architectures = getattr(self._config, "architectures", None) or []
         self.identity = ModelIdentity(
@@ -86,27 +87,18 @@ class LocalModel:
         self._usual_threads = 0  # of the process, while the model has other ones
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
-    def _seldom(self, local: LocalOptions) -> dict[str, str]:
-        """What changes answers of some models alone; of all others the fingerprint is as it always was."""
-        clock = {"template_date": local.template_date} if self._renderer.reads_clock else {}
-        usual, ends = self._usual_ends(), self._stated_ends()
-        if self.purpose == "scoring" or ends is None or ends == usual:
-            return clock
-        return {**clock, "ends": ",".join(map(str, sorted(ends)))}
+    def _other_ends(self) -> dict[str, str]:
+        """The ids that end a text, where a generation_config.json leads to others than config and tokenizer.
 
-    def _usual_ends(self) -> set[int]:
-        """The end-of-text ids of config and tokenizer, whose files are in the fingerprint anyhow."""
-        stated = getattr(self._config, "eos_token_id", None)
-        if stated is None:
-            stated = getattr(self._text_config, "eos_token_id", None)
-        return set(end_ids(stated, self._renderer.tokenizer))
-
-    def _stated_ends(self) -> set[int] | None:
-        """Those of a generation_config.json, which goes before the config's; None without such a file."""
-        settings = self._folder.generation
-        return (
-            None if settings is None else set(end_ids(settings.get("eos_token_id"), self._renderer.tokenizer))
-        )
+        Those two are in the fingerprint anyhow.
+        """
+        if self.purpose == "scoring" or self._folder.generation is None:
+            return {}
+        configs = (self._config, self._text_config)
+        usual = next((ids for c in configs if (ids := getattr(c, "eos_token_id", None)) is not None), None)
+        stated = self._folder.generation.get("eos_token_id")
+        ends, expected = (set(end_ids(ids, self._renderer.tokenizer)) for ids in (stated, usual))
+        return {} if ends == expected else {"ends": ",".join(map(str, sorted(ends)))}
 
     @property
     def batch_size(self) -> int:

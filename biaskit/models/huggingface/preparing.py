@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from biaskit.errors import TokenizationError
 from biaskit.models.base import naming
@@ -28,8 +28,13 @@ class Prepared:
     trie: TokenTrie
 
 
-def prepare(renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool) -> dict[str, Prepared]:
-    """Key → prepared request; equal expressions share one trie. `ends`: complete sequences are nodes too."""
+def prepare(
+    renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool, prompts_only: bool = False
+) -> dict[str, Prepared]:
+    """Key → prepared request; equal expressions share one trie.
+
+    `ends`: complete sequences are nodes too; `prompts_only`: a distribution is read after the prompt alone.
+    """
     prepared: dict[str, Prepared] = {}
     tries: dict[tuple[TokenIds, ...], TokenTrie] = {}
     for start in range(0, len(requests), AT_ONCE):
@@ -52,7 +57,10 @@ def prepare(renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool)
                 found = renderer.continuations(text, ids, forms, [next(joint) for _ in forms])
             sequences = tuple(c.ids for c in found)
             if sequences not in tries:
-                tries[sequences] = build_trie(sequences, ends=ends)
+                trie = build_trie(sequences, ends=ends)
+                if prompts_only:
+                    trie = replace(trie, nodes=((),), parents=(-1,), levels=(), steps=())
+                tries[sequences] = trie
             prepared[request.key] = Prepared(request.key, text, ids, found, tries[sequences])
     return prepared
 

@@ -15,18 +15,11 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
-from biaskit.models.huggingface.listing import (
-    ListingHead,
-    TokenTexts,
-    as_listed,
-    at_prompts_only,
-    named_tokens,
-)
+from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import boundary_vocabulary
-from biaskit.models.huggingface.states import NodeStates
-from biaskit.models.huggingface.tree import Windows
+from biaskit.models.huggingface.states import NodeStates, Windows
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
@@ -86,9 +79,7 @@ class TransformersScorer(NodeStates):
         if len({request.key for request in requests}) < len(requests):
             raise ValueError("two requests have one key")
         ends = self.scoring.word_boundary == "word"
-        self._prepared = prepare(self._renderer, requests, ends=ends)
-        if self._top_k is not None:
-            self._prepared = at_prompts_only(self._prepared)
+        self._prepared = prepare(self._renderer, requests, ends=ends, prompts_only=self._top_k is not None)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
         longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
@@ -184,13 +175,13 @@ class TransformersScorer(NodeStates):
         trie = prepared[0].trie
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
-            if isinstance(self._head, ListingHead):
-                lists = self._head.most_probable(hidden)
-                return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
             # The prompts' own ends are the first rows (`_hidden_states`); inner nodes are not listed.
-            listing = Listing(len(rows), self.scoring.next_tokens) if self.scoring.next_tokens else None
+            k = self._top_k or self.scoring.next_tokens
+            listing = Listing(len(rows), k) if k else None
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary, listing)
         lists = listing.tokens() if listing else [None] * len(rows)
+        if self._top_k is not None:
+            return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
         shape = (len(trie.nodes), len(rows), len(trie.asked))
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
@@ -243,7 +234,7 @@ class TransformersScorer(NodeStates):
         self._model = model
         # A prefix that names no part (Llama 4) makes base_model the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
-        self._head = OutputHead(model) if self._top_k is None else ListingHead(model, self._top_k)
+        self._head = OutputHead(model)
         rows = min(self._head.weight.shape[0], model.get_input_embeddings().weight.shape[0])
         self._check_ids({i for p in self._prepared.values() for i in (*p.ids, *p.trie.asked)}, rows)
         if self.scoring.word_boundary == "word":

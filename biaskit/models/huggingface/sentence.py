@@ -30,13 +30,11 @@ MEAN_POOLING = frozenset({"Transformer", "Pooling", "Normalize"})
 """Steps of a sentence-transformers folder that are done here."""
 
 
-def encode_words(
-    path: str | Path, words: Sequence[str], *, batch_size: int = 64, one_thread: bool = True
-) -> NDArray[np.float64]:
+def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64) -> NDArray[np.float64]:
     """Unit vectors `(n, d)` of words: the mean of the encoder's last hidden states over a word's tokens.
 
     Special tokens that the tokenizer adds are in the mean, as in sentence-transformers. Computed in
-    float32; on one thread by default, so that any machine setting gives the same bytes.
+    float32, on one thread, so that any machine setting gives the same bytes.
     Missing or empty input: a row of NaN for a word of which the tokenizer knows nothing (unknown tokens
     alone, or none).
     Errors: ModelError where the folder is not a whole safetensors encoder with its tokenizer;
@@ -52,7 +50,7 @@ def encode_words(
     model = _load_encoder(folder)
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
-    with _threads(1 if one_thread else None), torch.inference_mode():
+    with _one_thread(), torch.inference_mode():
         for batch in _batches_of_one_length(ids, batch_size):
             tokens = torch.tensor([ids[i] for i in batch])
             hidden = model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
@@ -143,11 +141,11 @@ def _batches_of_one_length(ids: Sequence[Sequence[int]], batch_size: int) -> Ite
 
 
 @contextlib.contextmanager
-def _threads(n: int | None) -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(n or before)
+    torch.set_num_threads(1)
     try:
         yield
     finally:

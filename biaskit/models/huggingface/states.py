@@ -1,22 +1,31 @@
-"""The hidden states where a next token is asked for: tries in one forward, by levels, or whole texts."""
+"""The hidden states where a next token is asked for: tries in one forward, by levels, or whole texts.
+
+A trie goes through in one forward as a tree of tokens, for prompts of any length: a row holds the rest of a
+prompt, then every inner node's last token, then padding. A mask lets each token see what comes before it in
+its own text and nothing else, and positions count within that text, so that siblings stand beside each other.
+The keys of such a forward are thrown away: neither siblings nor padding ever take a slot of a cache that goes
+on, which is where padding goes wrong.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
 import torch
 from transformers import DynamicCache
 
-from biaskit.models.huggingface.forward import last_hidden_states
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
-from biaskit.models.huggingface.tree import Windows, tree_states
 from biaskit.models.token_trie import TokenIds, TokenTrie
 
 _TOO_LARGE = object()  # stands for a prefix cache that the device has no room for
+TYPES = ("full_attention", "sliding_attention")
 
 
 class NodeStates(LocalModel):
@@ -98,3 +107,114 @@ def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
     cache.layers = [copy.copy(layer) for layer in shared.layers]
     cache.batch_select_indices(torch.tensor([row.prefix for row in rows]))
     return cache
+
+
+def last_hidden_states(decoder: Any, ids: torch.Tensor, cache: Any = None, **told: Any) -> torch.Tensor:
+    """(rows, tokens, hidden): states of `ids` behind `cache`, which grows in place; None keeps nothing."""
+    if cache is not None:
+        told[_cache_name(type(decoder).forward)] = cache
+    out: torch.Tensor = decoder(input_ids=ids, use_cache=cache is not None, **told).last_hidden_state
+    return out
+
+
+@lru_cache(maxsize=8)
+def _cache_name(forward: Callable[..., Any]) -> str:
+    """`cache` since transformers 5.24, `past_key_values` before and in models with code of their own.
+
+    Read from the architecture, not from a version: a name that a forward does not know may vanish among
+    its other keywords without a word, and the tokens would be read as if nothing stood before them.
+    """
+    return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How far the layers of a model look back: None where a layer sees everything."""
+
+    by_type: dict[str, int | None]
+
+    @classmethod
+    def of(cls, config: Any) -> Windows | None:
+        """Read from the layers of the model's own cache; None where the types are not those of `TYPES`."""
+        found: dict[str, set[int | None]] = {}
+        for layer in DynamicCache(config=config).layers:
+            sliding = bool(layer.is_sliding)
+            found.setdefault(TYPES[sliding], set()).add(layer.sliding_window if sliding else None)
+        if any(len(windows) > 1 for windows in found.values()):
+            return None
+        return cls({name: next(iter(windows)) for name, windows in found.items()})
+
+    def masks(self, trie: TokenTrie, lengths: Sequence[int], before: int, dtype: torch.dtype) -> Any:
+        """(rows or 1, 1, tokens, keys) of 0 and the lowest number; by type where layers differ.
+
+        lengths: of each row's rest; before: tokens of the shared prefix in front of all rows.
+        """
+        distinct = sorted(set(lengths))  # one mask for all rows of a length
+        rows = [distinct.index(n) for n in lengths] if len(distinct) > 1 else [0]
+        by_type = {}
+        for name, window in self.by_type.items():
+            masks = [_mask(trie, n, max(lengths), before, window, dtype) for n in distinct]
+            by_type[name] = torch.stack(masks)[rows][:, None]
+        return by_type if len(by_type) > 1 else next(iter(by_type.values()))
+
+
+def _mask(
+    trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: torch.dtype
+) -> torch.Tensor:
+    """(tokens, keys) of one length of rest; a window's keys begin where the cache of its layers does."""
+    tokens = longest + len(trie.nodes) - 1
+    keys = before + tokens
+    sees = torch.ones(tokens, keys, dtype=torch.bool).tril(before)
+    sees[length:, before + length :] = False
+    for node, parent in enumerate(trie.parents):
+        place = length - 1 + node  # node 0 is the prompt's last token
+        if parent > 0:
+            sees[place, before + length :] = sees[length - 1 + parent, before + length :]
+        sees[place, before + place] = True
+    sees.diagonal(before).fill_(True)  # padding sees the prompt and itself: no row of a softmax is empty
+    if window is not None:
+        own = torch.tensor(positions(trie, length, longest))
+        behind = (before + own)[:, None] - torch.cat([torch.arange(before), before + own])[None]
+        sees &= behind < window
+        sees = sees[:, max(0, before - (window - 1)) :]
+    mask = torch.zeros(sees.shape, dtype=dtype)
+    return mask.masked_fill_(~sees, torch.finfo(dtype).min)
+
+
+def positions(trie: TokenTrie, length: int, longest: int) -> list[int]:
+    """Each token's place in its own text, counted from the rest's first token."""
+    nodes = [length - 1 + len(node) for node in trie.nodes[1:]]
+    return [*range(length), *nodes, *[length] * (longest - length)]
+
+
+def tree_states(
+    decoder: Any,
+    windows: Windows,
+    rests: Sequence[TokenIds],
+    trie: TokenTrie,
+    cache: Any,
+    like: torch.Tensor,
+) -> torch.Tensor:
+    """(nodes, rows, hidden): the last hidden state at every inner node of every row, in one forward.
+
+    cache: the rows' shared beginnings, equally long, or None; like: a weight with the model's type and
+    device. Rows of any length, padded behind their nodes.
+    """
+    lengths, longest = [len(rest) for rest in rests], max(map(len, rests))
+    tails = [node[-1] for node in trie.nodes[1:]]
+    ids = torch.tensor([[*rest, *tails, *rest[-1:] * (longest - len(rest))] for rest in rests])
+    told: dict[str, Any] = {}
+    if tails:  # else causal attention alone keeps padding, which stands behind, from being seen
+        before = 0 if cache is None else cache.get_seq_length()
+        masks = windows.masks(trie, lengths, before, like.dtype)
+        told["attention_mask"] = (
+            {name: mask.to(like.device) for name, mask in masks.items()}
+            if isinstance(masks, dict)
+            else masks.to(like.device)
+        )
+        places = [[before + p for p in positions(trie, n, longest)] for n in lengths]
+        told["position_ids"] = torch.tensor(places, device=like.device)
+    out = last_hidden_states(decoder, ids.to(like.device), cache, **told)
+    columns = torch.tensor([[n - 1 + node for n in lengths] for node in range(len(trie.nodes))])
+    states: torch.Tensor = out[torch.arange(len(rests)), columns.to(out.device)]
+    return states

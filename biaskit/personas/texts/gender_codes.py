@@ -4,49 +4,29 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, StudyError, nearest
 
-_CODES: Mapping[str, tuple[str, ...]] = {
+# fmt: off
+_CODES: Mapping[str, Sequence[str]] = {
     "female": (
-        *(
-            "f",
-            "w",
-            "female",
-            "woman",
-            "weiblich",
-            "frau",
-            "femme",
-            "féminin",
-            "mujer",
-            "femenino",
-            "femenina",
-        ),
-        *(
-            "femenina",
-            "donna",
-            "femmina",
-            "femminile",
-            "mulher",
-            "feminino",
-            "feminina",
-            "vrouw",
-            "vrouwelijk",
-        ),
-        *("kobieta", "kvinna", "kvinde", "kvinne"),
+        "f", "w", "female", "woman", "weiblich", "frau", "femme", "féminin", "mujer", "femenino", "femenina",
+        "donna", "femmina", "femminile", "mulher", "feminino", "feminina", "vrouw", "vrouwelijk", "kobieta",
+        "kvinna", "kvinde", "kvinne",
     ),
     "male": (
-        *("m", "male", "man", "männlich", "maennlich", "mann", "homme", "masculin", "hombre", "masculino"),
-        *("uomo", "maschio", "maschile", "homem", "mannelijk", "mężczyzna", "mand"),
+        "m", "male", "man", "männlich", "maennlich", "mann", "homme", "masculin", "hombre", "masculino",
+        "uomo", "maschio", "maschile", "homem", "mannelijk", "mężczyzna", "mand",
     ),
     "nonbinary": (
-        *("n", "nb", "nonbinary", "non-binary", "non binary", "non_binary"),
-        *("divers", "non binaire", "no binario"),
+        "n", "nb", "nonbinary", "non-binary", "non binary", "non_binary", "divers", "non binaire",
+        "no binario",
     ),
 }
+# fmt: on
 """Of other languages words alone: as a letter, M is a man in German and a woman (mujer) in Spanish."""
 _NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
 NO_CODES: Mapping[str, str] = MappingProxyType({})

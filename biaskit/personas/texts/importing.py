@@ -1,7 +1,6 @@
 """Anybody's texts as rows of generations.jsonl (docs/methods.md#imported-texts).
 
-A source is read twice: once to check every record and count, so that what is wrong is said before a row is
-written, and again as a stream of rows, so that no file is too long.
+Every record is checked and counted before a row is written.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import math
 import numbers
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,14 +27,13 @@ if TYPE_CHECKING:
 
 TEMPLATE = "texts"
 """The template_id of every imported text."""
-_MOST_UNKNOWN = 100  # distinct codes kept: a column of texts given as --gender-col must not fill the memory
 MOST_GROUPS = 50
 """Values that a column of groups may hold: every group is compared, and crossed with each gender."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedTexts:
-    """Texts of a file or DataFrame, checked and counted; `rows()` reads them again as a stream."""
+    """Texts of a file or DataFrame, checked and counted."""
 
     source: str  # as messages name it
     digest: str  # SHA-256 of the file as it lies, or of the values used of a DataFrame
@@ -46,7 +44,7 @@ class ImportedTexts:
 
     `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
     the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
-    cannot have is None. A file that changed since it was checked: `CorpusError`.
+    cannot have is None.
     """
     groups: Mapping[str, int] = field(default_factory=dict)  # texts per value of the column of groups
 
@@ -95,31 +93,24 @@ def read_texts(
         if isinstance(texts, str | Path)
         else open_frame(texts, columns)
     )
-    known = GenderCodes(gender_codes)
-    codes, unknown = Counter[str](), Counter[str]()
-    models, occupations, groups = Counter[str](), Counter[str](), Counter[str]()
-    n_empty = n_unknown = 0
-    for record in _checked(source):
-        n_empty += not record.text.strip()
-        models[record.model] += 1
-        occupations[record.occupation] += 1
-        if record.group is not None and (record.group in groups or len(groups) <= MOST_GROUPS):
-            groups[record.group] += 1
-        if record.code in known:
-            codes[record.code] += 1
-        else:
-            n_unknown += 1
-            if record.code in unknown or len(unknown) < _MOST_UNKNOWN:
-                unknown[record.code] += 1
-    if unknown:
-        raise _unknown_codes(source, unknown, n_unknown)
-    if not models:
+    known, records = GenderCodes(gender_codes), list(_checked(source))
+    codes = Counter(record.code for record in records)
+    if unknown := Counter({code: n for code, n in codes.items() if code not in known}):
+        raise _unknown_codes(source, unknown)
+    if not records:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
+    groups = Counter(record.group for record in records if record.group is not None)
     if group is not None:
         _check_groups(source, groups)
-    labels = {"occupation": occupations, "model": models, "group": groups}
+    models = Counter(record.model for record in records)
+    labels = {
+        "occupation": Counter(record.occupation for record in records),
+        "model": models,
+        "group": groups,
+    }
+    n_empty = sum(not record.text.strip() for record in records)
     notes = _notes(source, codes, known, n_empty, labels)
-    rows = partial(_rows, source, known)
+    rows = partial(_rows, source, known, records)
     return ImportedTexts(source.where, source.digest, models, tuple(notes), rows, groups)
 
 
@@ -136,11 +127,11 @@ def _check_groups(source: TextSource, groups: Mapping[str, int]) -> None:
         raise CorpusError(f"{source.where}: {column} holds {held}. Groups are compared: give two or more.")
 
 
-def _unknown_codes(source: TextSource, unknown: Counter[str], n_unknown: int) -> CorpusError:
+def _unknown_codes(source: TextSource, unknown: Counter[str]) -> CorpusError:
     """One line for all codes that nobody mapped, the most frequent first."""
     first = unknown.most_common(8)
     said = [f"{shown(code)} ({n:,} {'text' if n == 1 else 'texts'})" for code, n in first]
-    if rest := n_unknown - sum(n for _, n in first):
+    if rest := unknown.total() - sum(n for _, n in first):
         said.append(f"others ({rest:,} texts)")
     return CorpusError(
         f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
@@ -148,8 +139,8 @@ def _unknown_codes(source: TextSource, unknown: Counter[str], n_unknown: int) ->
     )
 
 
-def _rows(source: TextSource, known: GenderCodes) -> Iterator[dict[str, object]]:
-    for record in _checked(source):
+def _rows(source: TextSource, known: GenderCodes, records: Sequence[_Checked]) -> Iterator[dict[str, object]]:
+    for record in records:
         yield {
             "key": key_of([ROW_FORMAT, source.digest, record.number]),
             "model": record.model,
@@ -215,7 +206,7 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
     columns = source.columns
     labels = [role for role in ("occupation", "model", "group") if role in columns]
     accepted: set[str] = set()
-    for number, values in source.records():
+    for number, values in source.records:
         where = f"{source.where}, {source.unit} {number}"
         text = _text_of(values["text"], where, columns["text"])
         read = {role: _string_of(values[role], where, columns[role]) for role in values if role != "text"}
@@ -224,7 +215,10 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
                 continue
             if read[role] not in accepted:
                 what = f"{where}: {one_line(columns[role])}"
-                accepted.add(_whole(check_label(read[role], what), what))
+                if any("\ud800" <= character <= "\udfff" for character in check_label(read[role], what)):
+                    half = "holds half of a character (a lone surrogate). Correct it."
+                    raise CorpusError(f"{what} {shown(read[role])} {half}")
+                accepted.add(read[role])
         yield _Checked(
             number,
             text,
@@ -233,13 +227,6 @@ def _checked(source: TextSource) -> Iterator[_Checked]:
             read.get("model", source.label),
             read["group"] if read.get("group", "").strip() else None,
         )
-
-
-def _whole(label: str, what: str) -> str:
-    """A label of foreign texts that UTF-8 can hold: it stands in public tables."""
-    if any("\ud800" <= character <= "\udfff" for character in label):
-        raise CorpusError(f"{what} {shown(label)} holds half of a character (a lone surrogate). Correct it.")
-    return label
 
 
 def _text_of(value: object, where: str, column: str) -> str:

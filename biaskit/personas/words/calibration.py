@@ -13,22 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from biaskit.errors import StudyError, nearest
-from biaskit.personas.words.at_alpha import AtAlpha, Halved, MarkedList, Words, contrasts_of
-from biaskit.personas.words.log_odds import (
-    DEFAULT_PRIOR,
-    Prior,
-)
-from biaskit.personas.words.stability import (
-    N_HALVINGS,
-    first_halves,
-    over_halvings,
-)
+from biaskit.personas.words.at_alpha import AtAlpha, MarkedList, Words, pairs_of
+from biaskit.personas.words.log_odds import DEFAULT_PRIOR, Prior
+from biaskit.personas.words.stability import N_HALVINGS, over_halvings
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
@@ -37,9 +29,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 CRule = Literal["per-alpha", "interpolated"]
-C_RULES: tuple[CRule, ...] = get_args(CRule)
 
 N_GRID = 100  # C = 0.01, 0.02, …, 1
+GRID = tuple(step / N_GRID for step in range(1, N_GRID + 1))
 N_PARTS = 16  # of a step of the grid: halved four times, 0.000625, the first width not above 0.001
 ALPHAS = tuple(k / 20 for k in range(21))
 COMPARED = (0.0, 0.25, 0.5, 0.75, 1.0)  # the lines of GAS(P) Tables 3 and 5
@@ -49,9 +41,6 @@ NOT_STABLE = (
     "at no alpha do two halves of the texts mark the same words, gender words and names left out, clearly"
     " more often than with shuffled genders"
 )
-
-
-# --- records -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +115,14 @@ class Calibration:
                         "n_criterion": None if found.criterion is None else len(found.criterion),
                         "n_common": found.n_common,
                         "n_names": found.n_names,
-                        "gained": _spaced(found.gained),
-                        "lost": _spaced(found.lost),
-                        "words_differing": _spaced(found.differing),
+                        **{
+                            column: None if words is None else " ".join(words)
+                            for column, words in (
+                                ("gained", found.gained),
+                                ("lost", found.lost),
+                                ("words_differing", found.differing),
+                            )
+                        },
                         "stability": step.stability,
                         "recommended": chosen and prior == "hybrid",
                         "n_marked_beyond": found.n_beyond,
@@ -137,13 +131,6 @@ class Calibration:
                         "stability_shuffled": step.stability_shuffled,
                         "reason": joined([found.reason, step.reason]),
                     }
-
-
-def _spaced(words: Words | None) -> str | None:
-    return None if words is None else " ".join(words)
-
-
-# --- the whole -----------------------------------------------------------------------------------
 
 
 def calibrate(
@@ -180,24 +167,20 @@ def calibrate(
     plain loop over
         all C.
     """
-    if c_rule not in C_RULES:
-        raise StudyError(
-            f"c_rule = {c_rule!r}: choose one of {', '.join(C_RULES)}.{nearest(c_rule, C_RULES)}"
-        )
-    texts = Halved(
+    pairs = pairs_of(
         counts,
-        np.asarray(labels),
+        labels,
         strata,
-        first_halves(labels, strata, generator(seed, "calibration", (model, occupation))),
-        generator(seed, "calibration", (model, occupation, "shuffled")),
+        words=tuple(words),
+        english=np.asarray(english),
+        names=frozenset(names),
+        halving=generator(seed, "calibration", (model, occupation)),
+        shuffling=generator(seed, "calibration", (model, occupation, "shuffled")),
     )
-    pairs = contrasts_of(texts, tuple(words), np.asarray(english), frozenset(names))
     at = {alpha: [AtAlpha.of(pair, replace(prior, alpha=alpha)) for pair in pairs] for alpha in ALPHAS}
-    alone = {alpha: _constant(at[alpha]) for alpha in (1.0, 0.0)}
+    c_topic, c_english = _constant(at[1.0]), _constant(at[0.0])
     constants = {
-        alpha: _interpolated(alpha, alone[1.0], alone[0.0])
-        if c_rule == "interpolated"
-        else _constant(at[alpha])
+        alpha: _interpolated(alpha, c_topic, c_english) if c_rule == "interpolated" else _constant(at[alpha])
         for alpha in ALPHAS
     }
     sweep = [_step(at[alpha], alpha, constants[alpha]) for alpha in ALPHAS]
@@ -207,18 +190,15 @@ def calibrate(
         model=model,
         occupation=occupation,
         c_rule=c_rule,
-        c_topic=alone[1.0],
-        c_english=alone[0.0],
-        topic=_on_grid(at[1.0], 1.0),
-        english=_on_grid(at[0.0], 0.0),
+        c_topic=c_topic,
+        c_english=c_english,
+        topic=tuple(Step(1.0, c, _lists(at[1.0], c)) for c in GRID),
+        english=tuple(Step(0.0, c, _lists(at[0.0], c)) for c in GRID),
         sweep=_with_neighbours(sweep),
         recommended=chosen if is_clear else None,
         prior=chosen,
         reason=reason,
     )
-
-
-# --- C -------------------------------------------------------------------------------------------
 
 
 def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
@@ -244,15 +224,14 @@ def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
     return Constant(low / (N_GRID * N_PARTS), stopped_by)
 
 
-def _constant(contrasts: Sequence[AtAlpha]) -> Constant:
+def _constant(pairs: Sequence[AtAlpha]) -> Constant:
     """C at one alpha, decided by women and men alone.
 
     Texts of non-binary people differ in "is", "and", "this": their pairs are shown and do not decide on C.
     """
-    decisive = [at for at in contrasts if at.contrast.genders == WOMEN_AND_MEN]
-    if not decisive:
-        return Constant(None, reason="C takes texts of women and of men")
-    if undefined := decisive[0].undefined():
+    decisive = [at for at in pairs if at.pair.genders == WOMEN_AND_MEN]
+    undefined = decisive[0].undefined() if decisive else "C takes texts of women and of men"
+    if undefined:
         return Constant(None, reason=undefined)
     return find_constant(decisive[0].marked_criterion_words)
 
@@ -266,80 +245,64 @@ def _interpolated(alpha: float, topic: Constant, english: Constant) -> Constant:
     return Constant(math.fsum((constant.c or 0.0) * weight for _, constant, weight in parts))
 
 
-# --- from step to step ---------------------------------------------------------------------------
+def _lists(pairs: Sequence[AtAlpha], c: float | None) -> tuple[MarkedList, ...]:
+    return tuple(one for at in pairs for one in at.lists(c))
 
 
-def _on_grid(contrasts: Sequence[AtAlpha], alpha: float) -> tuple[Step, ...]:
-    """One prior alone at every C."""
-    grid = [step / N_GRID for step in range(1, N_GRID + 1)]
-    return tuple(Step(alpha, c, tuple(found for at in contrasts for found in at.lists(c))) for c in grid)
-
-
-def _step(contrasts: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
-    """The lists at one alpha and its C, each pair with its stability."""
-    lists = tuple(found for at in contrasts for found in at.lists(constant.c))
-    reason = constant.reason
-    chance = {
-        w for one in lists if {one.gender, one.against} == set(WOMEN_AND_MEN) for w in one.criterion or ()
-    }
-    if chance:  # with `interpolated` alone
-        reason = f"criterion words marked: {' '.join(sorted(chance))}"
+def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
+    """The lists at one alpha and its C, and how far two halves agree; the same halvings at every alpha."""
+    lists, reason = _lists(pairs, constant.c), constant.reason
+    women_and_men = [one for one in lists if {one.gender, one.against} == set(WOMEN_AND_MEN)]
+    if by_chance := {word for one in women_and_men for word in one.criterion or ()}:
+        reason = f"criterion words marked: {' '.join(sorted(by_chance))}"  # with `interpolated` alone
     step = Step(alpha, constant.c, lists, reason=reason)
-    return step if constant.c is None else _with_stability(step, contrasts)
-
-
-def _with_stability(step: Step, contrasts: Sequence[AtAlpha]) -> Step:
-    """How far two halves agree at one alpha, over its pairs; the same halvings at every alpha."""
-    assert step.c is not None
-    agreements = np.concatenate([at.agreements(step.c) for at in contrasts]).mean(axis=0)  # [40]
+    if constant.c is None:
+        return step
+    agreements = np.concatenate([at.agreements(constant.c) for at in pairs]).mean(axis=0)  # [40]
     observed, shuffled = agreements[:N_HALVINGS], over_halvings(agreements[N_HALVINGS:])
-    found = over_halvings(observed)
-    if found is None or shuffled is None:
-        return replace(
-            step, reason=joined([step.reason, "no stability: most halvings have a half without a list"])
-        )
+    mean = over_halvings(observed)
+    if mean is None or shuffled is None:
+        no_list = "no stability: most halvings have a half without a list"
+        return replace(step, reason=joined([reason, no_list]))
     return replace(
         step,
-        stability=found.mean,
-        stability_low=max(-1.0, found.low),
-        stability_high=min(1.0, found.high),
+        stability=mean.mean,
+        stability_low=max(-1.0, mean.low),
+        stability_high=min(1.0, mean.high),
         stability_shuffled=shuffled.mean,
         by_halving=tuple(observed.tolist()),
     )
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Say what each list gained and lost against the alpha before, and what it does not share with all."""
-    by_pair = [_compared(lists, steps) for lists in zip(*(step.lists for step in steps), strict=True)]
-    if not by_pair:
-        return tuple(steps)
-    at_step = zip(*by_pair, strict=True)
-    return tuple(replace(step, lists=lists) for step, lists in zip(steps, at_step, strict=True))
+    """Say what each list gained and lost against the alpha before, and what it does not share with all.
 
-
-def _compared(lists: Sequence[MarkedList], steps: Sequence[Step]) -> list[MarkedList]:
-    """One pair's lists at every alpha, compared; an alpha without a list is compared with nothing."""
-    spread = [set(found.words or ()) for found in lists]
-    at_five = [
-        step.alpha in COMPARED and found.words is not None for step, found in zip(steps, lists, strict=True)
-    ]
-    five = [words for words, is_one in zip(spread, at_five, strict=True) if is_one]
-    shared = set.intersection(*five) if five else set()
-    result = []
-    for i, found in enumerate(lists):
-        if i and found.words is not None and lists[i - 1].words is not None:
-            gained, lost = sorted(spread[i] - spread[i - 1]), sorted(spread[i - 1] - spread[i])
-            found = replace(found, gained=tuple(gained), lost=tuple(lost))
-        if at_five[i]:
-            found = replace(found, differing=tuple(sorted(spread[i] - shared)))
-        result.append(found)
-    return result
+    An alpha without a list is compared with nothing.
+    """
+    compared: list[list[MarkedList]] = [[] for _ in steps]
+    for of_pair in zip(*(step.lists for step in steps), strict=True):
+        words = [None if one.words is None else set(one.words) for one in of_pair]
+        at_five = [
+            own for step, own in zip(steps, words, strict=True) if step.alpha in COMPARED and own is not None
+        ]
+        shared = set.intersection(*at_five) if at_five else set()
+        for i, (step, one, own) in enumerate(zip(steps, of_pair, words, strict=True)):
+            before = words[i - 1] if i else None
+            if own is not None and before is not None:
+                one = replace(one, gained=tuple(sorted(own - before)), lost=tuple(sorted(before - own)))
+            if own is not None and step.alpha in COMPARED:
+                one = replace(one, differing=tuple(sorted(own - shared)))
+            compared[i].append(one)
+    return tuple(replace(step, lists=tuple(lists)) for step, lists in zip(steps, compared, strict=True))
 
 
 def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Step | None, bool, str]:
     """Which alpha a study takes, whether it is clearly better than the papers', and why."""
     if all(step.stability is None for step in steps):
-        return None, False, _why_none(steps, constants)
+        words = sorted({word for constant in constants for word in constant.stopped_by})
+        if all(constant.c is None for constant in constants) and words:
+            return None, False, f"criterion words marked at C = 0.01 at every alpha: {' '.join(words)}"
+        return None, False, next((step.reason for step in steps if step.reason), "nothing to compare")
     best = _most_stable([step for step in steps if step.beyond_chance])
     if best is None:
         most = _most_stable(steps)
@@ -373,11 +336,3 @@ def _most_stable(steps: Sequence[Step]) -> Step | None:
     tied = [step for stability, step in found if stability >= largest - TIED]
     # In twentieths: 0.10 and 0.20 lie equally near 0.15, which their doubles do not say.
     return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha))
-
-
-def _why_none(steps: Sequence[Step], constants: Sequence[Constant]) -> str:
-    """Why no alpha is recommended; where criterion words are in the way, all of them."""
-    words = sorted({word for constant in constants for word in constant.stopped_by})
-    if all(constant.c is None for constant in constants) and words:
-        return f"criterion words marked at C = 0.01 at every alpha: {' '.join(words)}"
-    return next((step.reason for step in steps if step.reason), "nothing to compare")

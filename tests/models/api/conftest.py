@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import astuple, replace
 
 import pytest
+from fakes.api_cases import QUICK
+
+from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.controller import Policy
 
 
 @pytest.fixture
@@ -13,3 +18,15 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that ask again at once."""
+    monkeypatch.setattr(Policy.__init__, "__defaults__", astuple(replace(QUICK, dead_after=60.0)))
+
+
+@pytest.fixture
+def fifty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty requests at once, whatever doctor measured."""
+    monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 50)

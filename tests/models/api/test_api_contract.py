@@ -21,7 +21,6 @@ from biaskit.errors import ModelError
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.prices import parse_price
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.options import ScoringOptions
 from biaskit.models.scripted import ScriptedGenerator, ScriptedScorer
 from biaskit.records import Draw, DrawRequest, Estimator, Failed, PromptForm, Scored
 
@@ -171,10 +170,7 @@ def test_the_same_requests_are_planned_in_the_same_way(case: Case) -> None:
         assert sorted(r.key for batch in first.batches for r in batch) == sorted(r.key for r in requests)
         opened.answers(requests)
         assert first == plan(requests)
-        # One call may hold the prompts of many cells, and is then a batch.
-        shared = case.estimator in ("echo", "selected-ids")
-        most = max(opened.backend.batch_size, ScoringOptions().prompts if shared else 1)
-        assert all(len(batch) <= most for batch in first.batches)
+        assert all(len(batch) <= opened.backend.batch_size for batch in first.batches)
 
 
 @api
@@ -219,7 +215,7 @@ def test_what_is_impossible_is_said_in_one_line(case: Case) -> None:
 @api
 def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> None:
     before = threads()
-    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, start=4, most=4)) as opened:
+    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, at_once=4)) as opened:
         groups = opened.ask(case.requests(60))
         with closing(groups):
             assert next(groups)
@@ -230,7 +226,7 @@ def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> N
         assert calls == opened.server.calls
         assert calls <= 16 * 6  # what was under way and begun, never all of it
         controller = opened.backend.connection._controller
-        assert (0, []) == (controller._in_flight, [f for _, f in controller._line if not f.done()])
+        assert 0 == controller._under_way
         # It can be asked again at once.
         assert 4 <= len(opened.answers(case.requests(4)))
         opened.backend.close()
@@ -241,7 +237,7 @@ def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> N
 @pytest.mark.slow
 @api
 def test_an_iterator_that_is_dropped_is_closed(case: Case) -> None:
-    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, start=4, most=4)) as opened:
+    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, at_once=4)) as opened:
         groups = opened.ask(case.requests(60))
         next(groups)
         del groups
@@ -256,7 +252,7 @@ def test_ctrl_c_in_the_reader_stops_the_work(case: Case) -> None:
             for _ in groups:
                 raise KeyboardInterrupt
 
-    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, start=4, most=4)) as opened:
+    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, at_once=4)) as opened:
         with pytest.raises(KeyboardInterrupt):
             read(opened)
         eventually(lambda: opened.server.in_flight == 0)
@@ -268,7 +264,7 @@ def test_an_error_in_the_batches_is_the_readers(case: Case) -> None:
         yield from batches[:2]
         raise RuntimeError("no more")
 
-    with case.opened(policy=replace(QUICK, start=1, most=1)) as opened:
+    with case.opened(policy=replace(QUICK, at_once=1)) as opened:
         if case.estimator:
             batches = opened.backend.plan_scores(case.requests()).batches
             groups = opened.backend.score(broken(batches))
@@ -320,7 +316,7 @@ def test_batches_are_pulled_as_they_are_needed() -> None:
 
     with (
         ApiServer(MODEL) as server,
-        generating(server, batch_size=1, policy=replace(QUICK, start=2, most=2)) as g,
+        generating(server, batch_size=1, policy=replace(QUICK, at_once=2)) as g,
     ):
         batches = g.plan_draws(draws(300, tokens=2)).batches
         with closing(g.generate(counted(batches))) as groups:

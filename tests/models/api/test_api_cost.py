@@ -29,7 +29,6 @@ from hypothesis import strategies as st
 import biaskit
 import biaskit.cli
 from biaskit.errors import AskingStopped
-from biaskit.models.api import controller
 from biaskit.models.api.meter import Meter, Purse
 from biaskit.models.api.prices import Price
 from biaskit.models.options import Account
@@ -80,22 +79,9 @@ def usage_of(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def folder(quick_folder: Path, no_environment: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(quick_folder: Path, no_environment: None, no_patience: None) -> Path:
     """A folder of its own, a clean environment and no patience."""
-    monkeypatch.setattr(controller.random, "uniform", lambda low, high: 0.0)
     return quick_folder
-
-
-@pytest.fixture
-def fifty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many requests at once from the beginning, whatever they bring."""
-    monkeypatch.setattr(controller.Window, "__init__", _always_fifty)
-    monkeypatch.setattr(controller.Window, "answered", lambda self, **answer: None)
-    monkeypatch.setattr(controller.Window, "shrink", lambda self, *factor: None)
-
-
-def _always_fifty(self: controller.Window, start: int, most: int) -> None:
-    self.limit = self.most = 50
 
 
 @pytest.fixture

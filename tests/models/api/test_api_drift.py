@@ -17,7 +17,7 @@ from fakes.command import Cli
 from fakes.personas_runs import write_vectors
 
 from biaskit.errors import AskingStopped
-from biaskit.models.api import controller
+from biaskit.models.api.capabilities import Capabilities
 from biaskit.records import Answered, Draw, Failed, ModelIdentity
 from biaskit.runs.drift import Answerers, Drift, model_of
 
@@ -104,8 +104,8 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Ask, engi
         assert "--accept-drift" in stopped.err
         assert first.names == {"toy": len(first.rows)}
         # What was under way with that answer, and not a request more.
-        assert server.calls - calls <= 16 + 4
-        assert server.answered[200] - answered <= 16 + 4
+        assert server.calls - calls <= 64 + 4
+        assert server.answered[200] - answered <= 64 + 4
         mixed = cli(*more, "--accept-drift")
         assert mixed.code == 0, mixed.err
         assert mixed.content.startswith(first.content)
@@ -121,8 +121,7 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Ask, engi
 def test_drift_inside_one_run_keeps_what_came_before_it(
     cli: Ask, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(controller.Window, "__init__", _eight_at_once)
-    monkeypatch.setattr(controller.Window, "answered", lambda self, **answer: None)
+    monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 8)
     with ApiServer(behaviour=Behaviour()) as server:
         asked = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
         cli(*asked, "--dry-run")
@@ -140,10 +139,6 @@ def test_drift_inside_one_run_keeps_what_came_before_it(
         assert whole.content.startswith(stopped.content)
         assert {"toy"} == set(whole.names)
         assert "toy: answered as toy, 20" in whole.notes
-
-
-def _eight_at_once(self: controller.Window, start: int, most: int) -> None:
-    self.limit = self.most = 8
 
 
 def test_a_system_fingerprint_may_change_and_is_counted(cli: Ask) -> None:

@@ -1,7 +1,4 @@
-"""What a server says that is not so: answered right, asked again, or failed with a reason; never believed.
-
-`OUTCOMES` is the table of the closing note: `python tests/models/api/test_api_lies.py` prints it.
-"""
+"""What a server says that is not so: answered right, asked again, or failed with a reason; never believed."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -28,13 +25,12 @@ from fakes.api_cases import (
     made,
     score,
     scoring,
-    tokenizer,
 )
 from fakes.api_server import GENERATION, LIES, ApiServer, Behaviour, Lies
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api import generator as drawing
-from biaskit.models.api.answers import AnswerChoice, Replays, choices, listed_tokens, log_probability
+from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, log_probability
 from biaskit.models.api.echo import read_echo
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.scorer import ApiScorer
@@ -55,15 +51,11 @@ class Way:
     form: PromptForm
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1  # texts in one request
-    prompts: int = 1  # of one call
 
     @contextmanager
     def opened(self, server: ApiServer) -> Iterator[ApiScorer | ApiGenerator]:
         if self.estimator:
-            more = {"tokenizer": tokenizer()} if self.prompts > 1 else {}
-            with scoring(
-                server, self.estimator, policy=ONE_BY_ONE, shape=self.shape, prompts=self.prompts, **more
-            ) as scorer:
+            with scoring(server, self.estimator, policy=ONE_BY_ONE, shape=self.shape) as scorer:
                 yield scorer
         else:
             with generating(server, policy=ONE_BY_ONE, shape=self.shape, batch_size=self.n) as generator:
@@ -83,9 +75,6 @@ WAYS = {
     "texts, n = 2": Way("", "completion", n=2),
     "echo": Way("echo", "raw"),
     "selected-ids": Way("selected-ids", "raw", {"token_id_logprobs": True}),
-    "echo, several": Way("echo", "raw", prompts=128),
-    "selected-ids, several": Way("selected-ids", "raw", {"token_id_logprobs": True}, prompts=128),
-    "top-k, several": Way("top-k", "raw", {"token_id_logprobs": True}, prompts=128),
     "top-k, completions": Way("top-k", "raw"),
     "top-k, chat": Way("top-k", "chat-continue"),
     "sampling": Way("sampling", "raw"),
@@ -130,7 +119,7 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
         for kind in kinds:
             told = []
-            for lies in (only(server, kind, 1 if way.prompts > 1 else 2), Lies([kind])):
+            for lies in (only(server, kind), Lies([kind])):
                 server.requests.clear()
                 server.behaviour.lies = lies
                 before = backend.used()["retries"]
@@ -143,12 +132,10 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def only(server: ApiServer, kind: str, which: int) -> None:
-    """One answer with tokens from now on lies: where all cells go into one call, the first."""
+def only(server: ApiServer, kind: str) -> None:
+    """The second answer with tokens from now on lies."""
     generated = itertools.count(1)
-    server.script(
-        lambda number, path, body: kind if path in GENERATION and next(generated) == which else None
-    )
+    server.script(lambda number, path, body: kind if path in GENERATION and next(generated) == 2 else None)
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -257,30 +244,11 @@ OWN = {
         "huge-text": RIGHT,  # only its beginning is read
     },
 }
-ALWAYS = ("asked again, right", "asked again, right")
-_SEVERAL = {  # one prompt's choice alone is asked for alone, which is no repetition of the call
-    "fewer-choices": ("right", "the answer has no choices"),
-    "missing-choice": RIGHT,
-    "duplicated-choice": RIGHT,
-    "swapped-answers": RIGHT,
-    "duplicated-index": ALWAYS,
-}
-OWN |= {
-    "echo, several": {
-        **OWN["echo"],
-        **_SEVERAL,
-        "other-model": RIGHT,
-    },
-    "selected-ids, several": {**OWN["selected-ids"], **_SEVERAL, "other-model": RIGHT},
-    # Both prompts of its one call are swapped.
-    "top-k, several": {**OWN["top-k, completions"], **_SEVERAL, "swapped-answers": ALWAYS},
-}
 OUTCOMES = {name: {**READING, **own} for name, own in OWN.items()}
 
 
 def test_every_lie_is_in_the_table() -> None:
-    # "replayed" has a test of its own: it depends on what was answered before.
-    assert {*LIES} - {"replayed"} == {*READING, *TEXTS, *NUMBERS}
+    assert {*LIES} == {*READING, *TEXTS, *NUMBERS}
     assert set(OUTCOMES) == set(WAYS)
 
 
@@ -297,56 +265,6 @@ def test_sampling_counts_what_honest_texts_say() -> None:
         assert 8 == len(answers)
         assert 10 < sum(sum((answer.counts or {}).values()) for answer in answers)
         assert "right" == judged(answers, cells(8), server)
-
-
-# --- answers that were given before --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", [name for name in WAYS if "several" not in name])  # they are one call
-def test_an_answer_that_another_question_got_is_asked_again(name: str) -> None:
-    way = WAYS[name]
-    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
-        generated = itertools.count(1)
-        server.script(
-            lambda number, path, body: (
-                "replayed" if path in GENERATION and next(generated) in (2, 5) else None
-            )
-        )
-        requests, answers = way.asked(backend)
-        assert "right" == judged(answers, requests, server)
-        assert 1 <= server.outcomes["replayed"]
-        assert server.outcomes["replayed"] == backend.used()["retries"]
-
-
-@pytest.mark.parametrize("ids", ["constant", "repeated", "missing"])
-@pytest.mark.parametrize("name", WAYS)
-def test_ids_that_say_nothing_are_no_reason_to_ask_again(name: str, ids: str) -> None:
-    way = replace(WAYS[name], shape={**WAYS[name].shape, "ids": ids})
-    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
-        requests, answers = way.asked(backend)
-        assert "right" == judged(answers, requests, server)
-        assert 0 == backend.used()["retries"]
-
-
-def test_equal_answers_of_a_server_with_one_id_are_no_replay() -> None:
-    shape = {"ids": "constant", "canned": {"": "She is."}}  # whatever is asked
-    with (
-        ApiServer(MODEL, Behaviour(**shape)) as server,
-        generating(server, policy=ONE_BY_ONE, shape={"ids": "constant"}, batch_size=1) as generator,
-    ):
-        answers = generate(generator, draws(2, prompts=3))
-        assert ["She is."] * 6 == [answer.text for answer in answers if isinstance(answer, Draw)]
-        assert 0 == generator.used()["retries"]
-
-
-def test_the_same_answer_to_the_same_question_is_believed() -> None:
-    """A cache that answers a repetition is no liar."""
-    replays = Replays(unique_ids=True)
-    replays.check(Reply({"id": "a"}), "Who?", "She")
-    replays.check(Reply({"id": "a"}), "Who?", "She")
-    replays.check(Reply({"id": "a"}), "What?", "He")
-    with pytest.raises(BadAnswer, match="once more"):
-        replays.check(Reply({"id": "a"}), "What?", "She")
 
 
 # --- choices -------------------------------------------------------------------------------------------
@@ -601,16 +519,3 @@ def test_several_systems_of_one_model_are_one_model() -> None:
         with scoring(server, "echo", policy=ONE_BY_ONE) as scorer:
             answers = score(scorer, cells(2))
         assert all(isinstance(answer, Scored) for answer in answers)
-
-
-if __name__ == "__main__":
-    print("|", " | ".join(["lie", *WAYS]), "|")
-    print("|", " | ".join(["---"] * (len(WAYS) + 1)), "|")
-    table = {name: outcomes(way, OUTCOMES[name]) for name, way in WAYS.items()}
-    for lie in OUTCOMES["echo"]:
-        told = [table[name][lie] for name in WAYS]
-        print(
-            "|",
-            " | ".join([lie, *(once if once == ever else f"{once}; always: {ever}" for once, ever in told)]),
-            "|",
-        )

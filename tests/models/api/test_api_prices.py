@@ -281,9 +281,9 @@ def test_a_papers_model_opens_at_its_host_with_its_key_and_has_a_price(
     assert known is not None
     assert known.api_key_env == variable
     endpoint = open_endpoint(known.spec, label=label, keys={label: known.api_key_env}, endpoint_name=None)
-    assert (model, url) == (endpoint.model, endpoint.hosts[0].shown)
+    assert (model, url) == (endpoint.model, endpoint.host.shown)
     assert f"key of {variable}" == endpoint.key
-    assert find_price(endpoint.hosts[0].name, endpoint.model) is not None
+    assert find_price(endpoint.host.name, endpoint.model) is not None
     assert "Mickel" in known.paper
 
 

@@ -34,8 +34,8 @@ from needs import missing
 
 import biaskit
 import biaskit.cli
-from biaskit.models.api import controller, wire
-from biaskit.models.api.cells import Cells
+from biaskit.models.api import wire
+from biaskit.models.api.scorer import ApiScorer
 
 KEY = "sk-proj-Zq7PpLw93xTT/runk+9"
 OTHER = "sk-admin-5tYhGb72/Kq+0"
@@ -98,9 +98,10 @@ def chain_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 @pytest.fixture(autouse=True)
-def folder(quick_folder: Path, no_environment: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(
+    quick_folder: Path, no_environment: None, no_patience: None, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A folder of its own, a clean environment with a key in it, and no patience."""
-    monkeypatch.setattr(controller.random, "uniform", lambda low, high: 0.0)
     monkeypatch.setenv("MINE", KEY)
     return quick_folder
 
@@ -302,9 +303,9 @@ def test_a_crash_with_its_whole_traceback_shows_no_key(
     with ApiServer() as server:
         assert cli(*keyed(server, "--jobs", "nurse")).code == 0
         if where == "reading":
-            monkeypatch.setattr(Cells, "_scored", broken)
+            monkeypatch.setattr(ApiScorer, "_scored", broken)
         else:
-            monkeypatch.setattr(wire.Lane, "_url", broken)
+            monkeypatch.setattr(wire.Client, "_url", broken)
         said = cli(*keyed(server))
     assert [] == said.leaks()
     if where == "sending":  # whatever a transport raises is a failed answer
@@ -312,7 +313,7 @@ def test_a_crash_with_its_whole_traceback_shows_no_key(
     else:
         assert said.code is None
         assert "ZeroDivisionError: an internal error" in said.raised
-        assert "in top_k" in said.raised  # the frames of the loop's thread, with their variables
+        assert "in _listed" in said.raised  # the frames of the loop's thread, with their variables
     assert n_rows(said) == 2
 
 
@@ -391,16 +392,9 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 A, B = "https://a.example/v1", "https://b.example/v1"
 REFUSED = {
     "plain http": (1, "over plain http", "api:m@http://a.example/v1", "--api-key-env", "MINE"),
-    "one replica in plain http": (
-        1,
-        "plain http",
-        f"x=api:m@{A},http://b.example/v1",
-        "--api-key-env",
-        "x=MINE",
-    ),
+    "two addresses": (2, "several addresses", f"x=api:m@{A},{B}", "--api-key-env", "x=MINE"),
     "a login in plain http": (1, "plain http", f"api:m@http://user:{quote(PASSWORD, safe='')}@a.example/v1"),
     "two hosts": (2, "different hosts", f"x=api:m@{A}", f"y=api:m@{B}", "--api-key-env", "MINE"),
-    "replicas on two hosts": (2, "different hosts", f"api:m@{A},{B}", "--api-key-env", "MINE"),
     "an unknown label": (2, "names 'y'", f"x=api:m@{A}", "--api-key-env", "y=MINE"),
     "a key": (2, "never a key", f"api:m@{A}", "--api-key-env", KEY),
     "a key with a label": (2, "never a key", f"x=api:m@{A}", "--api-key-env", f"x={KEY}"),
@@ -642,10 +636,10 @@ import biaskit.cli
 sys.argv = ["biaskit", *sys.argv[1:]]
 """
 CRASHES = """
-from biaskit.models.api.cells import Cells
+from biaskit.models.api.scorer import ApiScorer
 def broken(*arguments, **more):
     raise ZeroDivisionError("an internal error")
-Cells._scored = broken
+ApiScorer._scored = broken
 """
 
 

@@ -18,7 +18,6 @@ from needs import not_beside
 from places import SHARED
 
 from biaskit.corpora.loaders import english_counts
-from biaskit.errors import StudyError
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words import calibration
 from biaskit.personas.words.at_alpha import MarkedList
@@ -28,11 +27,15 @@ from biaskit.personas.words.calibration import (
     Step,
     calibrate,
     find_constant,
-    first_halves,
 )
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import Prior
-from biaskit.personas.words.stability import chance_corrected, over_halvings, shuffled_in_halves
+from biaskit.personas.words.stability import (
+    chance_corrected,
+    first_halves,
+    over_halvings,
+    shuffled_in_halves,
+)
 
 PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
 COLUMNS = [  # docs/reading.md#table-calibration
@@ -631,11 +634,6 @@ def test_interpolated_c_may_leave_criterion_words_marked_and_says_so() -> None:
         assert bool(words) == ("criterion words marked: " in (step.reason or ""))
         told += bool(words)
     assert told
-
-
-def test_an_unknown_rule_is_an_error_with_the_nearest() -> None:
-    with pytest.raises(StudyError, match="interpolated"):
-        run(CORPUS, c_rule="interpolate")
 
 
 # --- missing input ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Which paths answer, with which parameters, how fast, and what they count."""
+"""Which paths answer, with which parameters, whether they draw, how fast, and what they count."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from biaskit.models.api import questions
 from biaskit.models.api.answers import answered, choices, reasons_first
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.controller import GaveUp
-from biaskit.models.api.draw_checks import how_it_draws
-from biaskit.models.api.questions import ANOTHER, CHAT, CHATS, FIRST, QUESTION_S, Questions
-from biaskit.models.api.trouble import Refused
+from biaskit.models.api.questions import ANOTHER, CHAT, CHATS, COMPLETIONS, FIRST, Questions
+from biaskit.models.api.trouble import GaveUp, Refused
 from biaskit.models.api.wire import Reply, inside
 from biaskit.records import ANSWERED_SEPARATOR
 
@@ -31,10 +30,13 @@ _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
 """So a server says that it has no such parameter: then no other value of it will do."""
 MOST_CHOICES = 20
 """Asked for in one request of a server that gave two; one that gives fewer is asked for the rest."""
-MOST_ROOT = 1000  # characters of a path or a name of the hub
+TOLD: Mapping[str, str] = {"generation_config": '{"do_sample": true, "top_k": 0}'}
+"""What tells `transformers serve` to draw; else a model's generation_config.json decides, and few say so."""
+LONG = 40
+"""Characters from which one text after several seeds is no chance."""
 
 
-class DoorChecks(Questions):
+class Doors(Questions):
     """The doors of an endpoint; each question writes into `found` what it learnt."""
 
     def __init__(self, connection: Connection) -> None:
@@ -42,19 +44,26 @@ class DoorChecks(Questions):
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
         self._drawn: dict[str, list[str]] = {}  # path → the texts of its first question
 
-    # --- the model list, and the two doors ---
+    async def examine_doors(self) -> None:
+        """Everything that texts need."""
+        await self._model_list()
+        await self._door(CHATS)
+        await self._door(COMPLETIONS)
+        await self._draws()
+        if self.found.chat:
+            await self._system_role()
+        if self.found.completions or self.found.chat:
+            path = COMPLETIONS if self.found.completions else CHATS
+            await self._sizes(path)
+            await self._speed(path)
 
     async def _model_list(self) -> None:
         def read(reply: Reply) -> list[str]:
             listed = reply.data.get("data")
-            listed = listed if isinstance(listed, list) else []
-            roots = [inside(entry, "root") for entry in listed if inside(entry, "id") == self.model]
-            if roots and isinstance(roots[0], str) and len(roots[0]) < MOST_ROOT and roots[0].isprintable():
-                self.found = replace(self.found, tokenizer=roots[0])
-            names = [inside(entry, "id") for entry in listed]
+            names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
             return [name for name in names if isinstance(name, str)]
 
-        names = await self.ask("models", None, read, seconds=QUESTION_S / 3)
+        names = await self.ask("models", None, read, seconds=questions.QUESTION_S / 3)
         if isinstance(names, GaveUp) and not names.reached:
             raise GaveUp(f"there is no server ({names}). Is it running, is the address right?")
         if isinstance(names, Exception):
@@ -108,9 +117,9 @@ class DoorChecks(Questions):
     def _opened(self, path: str, reply: Reply, settings: Mapping[str, Any]) -> None:
         texts = [choice.text for choice in choices(reply, 2)]
         n = len(texts)
-        if n == 2 and texts[0] == texts[1] and len(texts[0]) > 40:
+        if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:
             n = 1  # one text given twice is one draw
-        self._counted[path] = _prompt_tokens(reply)
+        self._counted[path] = reply.tokens("prompt_tokens")
         self._drawn[path] = texts
         self.neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
@@ -130,25 +139,33 @@ class DoorChecks(Questions):
             self.learn("thinks before it answers", "yes: only texts can be asked for")
 
     async def _draws(self) -> None:
-        """Whether another seed gives another text."""
+        """Whether another seed gives another text: some servers take the likeliest whatever is asked."""
         for path, first in self._drawn.items():
 
-            async def text(seed: int, more: Mapping[str, str], path: str = path) -> str | Exception:
-                drawn = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **more}
+            async def text(seed: int, told: Mapping[str, str], path: str = path) -> str | Exception:
+                drawn = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **told}
                 body = self.body(path, FIRST[path], 24, **drawn)
-                return await self.ask(path, body, lambda reply: choices(reply, 1)[0].text)
+                said = await self.ask(path, body, _first_text)
+                # It may have been busy.
+                return said if isinstance(said, str) else await self.ask(path, body, _first_text)
 
-            if (seen := await how_it_draws(first, text)) is None:
+            if len(set(first)) != 1 or len(first[0]) <= LONG:
                 continue
-            settings, said = seen
-            self.neutral |= settings or {}
-            if settings or settings is None:
-                self.learn(f"draws, /{path}", said)
+            others = [await text(seed, {}) for seed in (2, 3)]
+            if failed := next((other for other in others if isinstance(other, Exception)), None):
+                self.learn(f"draws, /{path}", f"not known: {failed}")
+                continue
+            if set(others) != set(first):
+                continue
+            seen = "three seeds at temperature 1 give one text"
+            told = [await text(seed, TOLD) for seed in (1, 2)]
+            if all(isinstance(other, str) for other in told) and told[0] != told[1]:
+                self.neutral |= TOLD
+                self.learn(f"draws, /{path}", f"only when told to in generation_config: else {seen}")
             else:
-                self.lacks("sampling", said, f"draws, /{path}")
+                why = f"{seen}: it takes the most probable tokens whatever is asked"
+                self.lacks("sampling", why, f"draws, /{path}")
                 self.found = replace(self.found, draws=False)
-
-    # --- sizes and speed ---
 
     async def _system_role(self) -> None:
         body = self.body(CHATS, CHAT, 1)
@@ -198,6 +215,10 @@ class DoorChecks(Questions):
 
 def _prompt_tokens(reply: Reply) -> int | None:
     return reply.tokens("prompt_tokens")
+
+
+def _first_text(reply: Reply) -> str:
+    return choices(reply, 1)[0].text
 
 
 def _first_answer(reply: Reply) -> Reply:
