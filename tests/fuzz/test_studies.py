@@ -7,49 +7,30 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+import pytest
 import tomli_w
-from fakes.command import Cli
+from fakes.command import Cli, Said
 from fakes.personas_runs import write_vectors
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
-from fuzz.base_runs import probe_run
-from fuzz.oracle import check_kept, check_said, snapshot, standing_in
-from fuzz.run_folders import ODD
+from fuzz.common import ODD, SEED, TIMES, check_kept, check_said, probe_run, snapshot, standing_in
+
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 KINDS = ("right", "right", "odd", "bound", "unknown", "another key's", "text")
 MORE_ODD = (
-    *(
-        float("nan"),
-        float("inf"),
-        -float("inf"),
-        "1-5",
-        "0",
-        "a,b",
-        "[JOB]",
-        "\U0001f600",
-        ["nurse"],
-        ["nurse", 3],
-    ),
+    *(float("nan"), float("inf"), "1-5", "0", "a,b", "[JOB]", "\U0001f600", ["nurse"], ["nurse", 3]),
     *("corpus:", "corpus:none/none.csv", "~nobody/x.csv", "../../x.toml", {"share": "much"}),
 )
-
-
-@dataclass(frozen=True)
-class Key:
-    """One key that a study can state."""
-
-    engine: str
-    name: str  # dotted
-    field: FieldInfo
+HUGE = 10**6
 
 
 @dataclass(frozen=True)
@@ -62,30 +43,22 @@ class Case:
     kinds: tuple[str, ...]
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    kinds = (annotation, *get_args(annotation))
-    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
-
-
-def keys_of(engine: str, model: type[BaseModel] | None = None, prefix: str = "") -> Iterator[Key]:
-    """Every key of an engine, those of tables inside a table too."""
-    for name, field in (model or STUDIES[engine]).model_fields.items():
-        nested = _models_in(field.annotation)
-        yield Key(engine, f"{prefix}{name}", field)
+def keys_of(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key of a study by its dotted name, those of tables inside a table too."""
+    for name, field in model.model_fields.items():
+        yield f"{prefix}{name}", field
+        kinds = (field.annotation, *get_args(field.annotation))
+        nested = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if nested and get_origin(field.annotation) is not tuple:
-            yield from keys_of(engine, nested[0], f"{prefix}{name}.")
+            yield from keys_of(nested[0], f"{prefix}{name}.")
 
 
 # --- values -------------------------------------------------------------------------------------------
 
 
 def _bounds(field: FieldInfo) -> dict[str, float]:
-    return {
-        name: getattr(rule, name)
-        for rule in field.metadata
-        for name in ("ge", "gt", "le", "lt")
-        if hasattr(rule, name)
-    }
+    names = ("ge", "gt", "le", "lt")
+    return {name: getattr(rule, name) for rule in field.metadata for name in names if hasattr(rule, name)}
 
 
 def right(field: FieldInfo, rng: random.Random) -> Any:
@@ -102,8 +75,7 @@ def _of(annotation: Any, bounds: Mapping[str, float], rng: random.Random) -> Any
     if origin in (Union, types.UnionType):
         return _of(rng.choice([one for one in inside if one is not type(None)]), bounds, rng)
     if origin is tuple:
-        kinds = inside[:1] if inside[-1] is Ellipsis else inside
-        return [_of(kind, {}, rng) for kind in kinds]
+        return [_of(kind, {}, rng) for kind in (inside[:1] if inside[-1] is Ellipsis else inside)]
     if origin is dict:
         return {"share": 0.1} if inside[1] is float else {"x": "female"}
     if annotation is bool:
@@ -126,43 +98,50 @@ def _bound(field: FieldInfo, rng: random.Random) -> Any:
     return rng.choice([*low, *high] or [-1])
 
 
-def _pair(key: Key, kind: str, others: Sequence[Key], rng: random.Random) -> tuple[str, Any]:
+def _pair(kind: str, known: Sequence[tuple[str, FieldInfo]], rng: random.Random) -> tuple[str, Any]:
+    name, field = rng.choice(known)
     if kind == "unknown":
-        place = rng.randrange(len(key.name) + 1)
-        name = key.name[:place] + rng.choice(("x", ".", "_", "é", " ")) + key.name[place:]
-        return name, right(key.field, rng) or 1
+        place = rng.randrange(len(name) + 1)
+        return name[:place] + rng.choice(("x", ".", "_", "é", " ")) + name[place:], right(field, rng) or 1
     if kind == "another key's":
-        return key.name, right(rng.choice(others).field, rng)
+        return name, right(rng.choice(known)[1], rng)
     if kind == "text":
-        return key.name, str(right(key.field, rng))
+        return name, str(right(field, rng))
     value = {"right": right, "bound": _bound}.get(kind)
-    return key.name, value(key.field, rng) if value else rng.choice((*ODD, *MORE_ODD))
-
-
-_HUGE = 10**6
+    return name, value(field, rng) if value else rng.choice((*ODD, *MORE_ODD))
 
 
 def _is_slow(name: str, value: Any) -> bool:
     """What is right and takes minutes: vectors trained on few texts, and sizes that nothing bounds."""
-    huge = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) > _HUGE
+    huge = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) > HUGE
     return huge or (name in ("vectors", "variant") and value in ("corpus", "exact", "released"))
 
 
-COMMANDS = ("probe", "personas", "personas plan", "analyze", "report")
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "probe": ("probe", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"),
+    "personas": ("personas", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out", "--yes"),
+    "personas plan": ("personas", "m=scripted:m.jsonl", "--study", "s.toml", "--dry-run"),
+    "analyze": ("analyze", "run", "--study", "s.toml"),
+    "report": ("report", "run", "--out", "page.html"),
+}
 
 
-def cases(n: int, seed: int) -> list[Case]:
+def engine_of(command: str) -> str:
+    return "personas" if command.startswith("personas") else "probe"
+
+
+def cases(n: int) -> list[Case]:
     """n cases, the same for the same seed."""
-    rng = random.Random(seed)
+    rng = random.Random(f"studies {SEED}")
     found: list[Case] = []
     while len(found) < n:
-        command = rng.choice(COMMANDS)
-        engine = "personas" if command.startswith("personas") else "probe"
-        known = list(keys_of(engine))
+        command = rng.choice(list(COMMANDS))
+        engine = engine_of(command)
+        known = list(keys_of(STUDIES[engine]))
         if command == "analyze":
-            known = [key for key in known if key.name.split(".")[0] in ANALYSIS_KEYS[engine]]
+            known = [(name, field) for name, field in known if name.split(".")[0] in ANALYSIS_KEYS[engine]]
         kinds = tuple(rng.choice(KINDS) for _ in range(rng.choice((1, 1, 1, 2, 4))))
-        pairs = tuple(_pair(rng.choice(known), kind, known, rng) for kind in kinds)
+        pairs = tuple(_pair(kind, known, rng) for kind in kinds)
         if not any(_is_slow(name, value) for name, value in pairs):
             found.append(Case(command, command != "report" and rng.random() < 0.5, pairs, kinds))
     return found
@@ -189,49 +168,37 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 
 def check(case: Case, home: Path, call: Cli) -> None:
     """Write the study, call the command, hold what came of it against the oracle."""
-    engine = "personas" if case.command.startswith("personas") else "probe"
+    engine = engine_of(case.command)
     with standing_in(home):
-        _inputs(home, engine)
-        study, settings = _study(case, engine)
-        Path("s.toml").write_text(tomli_w.dumps(study), "utf-8")
+        texts = [f"{'She' if i % 2 else 'He'} is a nurse of {i} patient warm people." for i in range(9)]
+        line = {"log_probs": {" She": -0.5, " He": -1.5}, "texts": texts}
+        (home / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
+        write_vectors(home / "vectors.txt")
+        if case.command in ("analyze", "report"):
+            probe_run(home).rename(home / "run")
+        content: dict[str, Any] = {"name": "s", "engine": engine, **json.loads(json.dumps(SMALL[engine]))}
+        if case.command == "analyze":
+            content = {"name": "s"}
+        settings = [] if case.in_file else [f"{name}={_toml(value)}" for name, value in case.keys]
+        for name, value in case.keys if case.in_file else ():
+            _put(content, name.split("."), value)
+        Path("s.toml").write_text(tomli_w.dumps(content), "utf-8")
+        words = COMMANDS[case.command]
+        if case.command == "analyze" and not case.in_file:
+            words = words[:2]
         before = snapshot(home)
-        said = call(*_words(case, settings))
+        said = call(*words, *(word for setting in settings for word in ("--set", setting)))
         check_said(said, case)
         check_kept({path: data for path, data in before.items() if "run" not in path.parts}, case)
         if said.code == 2 and case.command in ("probe", "personas"):
             assert not Path("out").exists(), (case, "a command that was wrong left a run")
         if said.code == 0 and "unknown" in case.kinds and "right" not in case.kinds:
-            assert all(" " in name or name in _known(engine) for name, _ in case.keys), (case, "not refused")
-
-
-def _known(engine: str) -> set[str]:
-    return {key.name for key in keys_of(engine)} | {"margin.x", "models.x", "gender_codes.x"}
-
-
-def _inputs(home: Path, engine: str) -> None:
-    """Scripts of models that answer both engines, vectors, and for `analyze` and `report` a run."""
-    texts = [f"{'She' if i % 2 else 'He'} is a nurse of {i} patient warm people." for i in range(9)]
-    line = {"log_probs": {" She": -0.5, " He": -1.5}, "texts": texts}
-    (home / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
-    write_vectors(home / "vectors.txt")
-    if engine == "probe":
-        base = home.parent / "base-of-studies"
-        if not base.exists():
-            base.mkdir()
-            probe_run(base)
-        shutil.copytree(base / "probe", home / "run")
-
-
-def _study(case: Case, engine: str) -> tuple[dict[str, Any], list[str]]:
-    """The file's content, and what is said by `--set`."""
-    content: dict[str, Any] = {"name": "s", "engine": engine, **json.loads(json.dumps(SMALL[engine]))}
-    if case.command == "analyze":
-        content = {"name": "s"}
-    if not case.in_file:
-        return content, [f"{name}={_toml(value)}" for name, value in case.keys]
-    for name, value in case.keys:
-        _put(content, name.split("."), value)
-    return content, []
+            known = {name for name, _ in keys_of(STUDIES[engine])} | {
+                "margin.x",
+                "models.x",
+                "gender_codes.x",
+            }
+            assert all(" " in name or name in known for name, _ in case.keys), (case, "not refused")
 
 
 def _put(content: dict[str, Any], path: Sequence[str], value: Any) -> None:
@@ -261,12 +228,23 @@ def _toml(value: Any) -> str:
     return "" if shown is None else tomli_w.dumps({"v": shown}).removeprefix("v = ").strip()
 
 
-def _words(case: Case, settings: Sequence[str]) -> list[str]:
-    words = {
-        "probe": ["probe", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"],
-        "personas": ["personas", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out", "--yes"],
-        "personas plan": ["personas", "m=scripted:m.jsonl", "--study", "s.toml", "--dry-run"],
-        "analyze": ["analyze", "run", *(["--study", "s.toml"] if case.in_file else [])],
-        "report": ["report", "run", "--out", "page.html"],
-    }[case.command]
-    return [*words, *(word for setting in settings for word in ("--set", setting))]
+# --- the tests ------------------------------------------------------------------------------------------
+
+
+def test_odd_studies(console: Cli, tmp_path: Path) -> None:
+    for case in cases(24 * TIMES):
+        check(case, tmp_path / "home", console)
+
+
+@pytest.mark.parametrize("engine", STUDIES)
+def test_every_key_is_tried(engine: str) -> None:
+    tried = {name for case in cases(4_000) for name, _ in case.keys}
+    assert {name for name, _ in keys_of(STUDIES[engine])} <= tried
+
+
+@pytest.mark.parametrize(
+    "err", ["biaskit: Input should be a number.\n", "biaskit: a\nbiaskit: b\n", "", "Traceback\n"]
+)
+def test_the_oracle_hears_a_validator_and_a_second_line(err: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        check(Case("probe", True, (), ()), tmp_path / "home", lambda *words: Said(2, "", err))
