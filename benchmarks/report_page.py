@@ -1,11 +1,10 @@
-"""How large the page of many models is, how long it takes to make, and when a browser shows it.
+"""How large the page of many models is, and how long it takes to make.
 
     python benchmarks/report_page.py [--models 10] [--keep FOLDER]
 
 Scripted models with different numbers answer both engines over GAS(P)'s 63 occupations, with sentences of
 the recorded demo corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
-process of its own; headless Chromium opens the page from disk, and first contentful paint is read from the
-browser's timeline.
+process of its own.
 Seconds are of this machine and this hour. Nothing here is a test: nothing is asserted.
 """
 
@@ -21,7 +20,6 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fakes.browser import chromium
 from fakes.many_models import make_personas_run, make_probe_run
 
 
@@ -33,16 +31,6 @@ def report(folder: Path) -> float:
     return time.perf_counter() - started
 
 
-def paints(page: Path) -> list[float]:
-    """First contentful paint of three fresh browsers, in milliseconds."""
-    found = []
-    for _ in range(3):
-        with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as browser:
-            browser.open(page)
-            found.append(browser.paint_ms())
-    return found
-
-
 def measure(folder: Path, n_models: int) -> None:
     """Print size, time and first contentful paint."""
     if not (folder / "probe").exists():
@@ -50,12 +38,10 @@ def measure(folder: Path, n_models: int) -> None:
         make_personas_run(folder / "personas", n_models, quick=True)
     seconds = sorted(report(folder) for _ in range(3))
     page = folder / "page.html"
-    painted = sorted(paints(page))
     print(f"{n_models} models, 63 occupations, both engines")
     print(f"size: {page.stat().st_size / 1e6:.2f} MB")
     span = f"{median(seconds):.1f} s ({seconds[0]:.1f} to {seconds[-1]:.1f})"
     print(f"biaskit report, with figures and LaTeX: {span}")
-    print(f"first contentful paint: {median(painted):.0f} ms ({painted[0]:.0f} to {painted[-1]:.0f})")
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
     python docs/gallery.py RUNS
 
 RUNS holds the runs that docs/gallery.md makes, under the names it gives them. Their reports are written as
-`biaskit report` writes them; the figures shown are copied from there, on white.
+`biaskit report` writes them; the figures shown are copied from there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 import biaskit as bk
 
 GALLERY = Path(__file__).resolve().parent / "gallery"
-WHITE = '<rect width="100%" height="100%" fill="#ffffff" />'
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class Shown:
 
 SHOWN = (
     Shown("figures.answer", "answer", ("occugender",)),
-    Shown("figures.answer", "answer-column", ("occugender",)),
     Shown("figures.answer", "answer-both", ("gasp", "texts"), "answer"),
     Shown("figures.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
     Shown("probe.groups", "groups", ("occugender",)),
@@ -61,12 +59,6 @@ def figures_of(runs: tuple[str, ...], folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.suffix == ".svg"}
 
 
-def on_white(svg: str) -> str:
-    """The same drawing on a ground of its own: a page may be dark."""
-    end = svg.index(">") + 1
-    return svg[:end] + WHITE + svg[end:] + "\n"
-
-
 def main() -> int:
     """Report each set of runs once and copy what the gallery shows."""
     if len(sys.argv) != 2:
@@ -77,7 +69,7 @@ def main() -> int:
     for runs in dict.fromkeys(shown.runs for shown in SHOWN):
         figures = figures_of(runs, folder)
         for shown in (one for one in SHOWN if one.runs == runs):
-            shown.path.write_text(on_white(figures[shown.figure or shown.file]), encoding="utf-8")
+            shown.path.write_text(figures[shown.figure or shown.file], encoding="utf-8")
     return 0
 
 

@@ -11,7 +11,7 @@ import click
 
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import named_or_newest
-from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, emit_notes, takes_blocks, width
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, takes_blocks, width
 
 
 @click.command(
@@ -20,7 +20,7 @@ from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, emit_notes, t
         "biaskit report",
         "biaskit report RUN --open",
         "biaskit report PROBE-RUN PERSONAS-RUN --no-texts --out page.html",
-        "biaskit report RUN --set report.pdf=true --set report.max_mb=5",
+        "biaskit report RUN --set report.pdf=true",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
@@ -41,8 +41,7 @@ def command(
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
     Several runs, of either engine, stand side by side. Without RUN, the newest run in this folder is used.
-    No model is loaded, and the page sends no request. Keys: report.max_mb, report.pdf, report.columns,
-    reference.
+    No model is loaded, and the page sends no request. Keys: report.pdf, report.columns, reference.
     """
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report
@@ -57,13 +56,11 @@ def command(
                 "figures": [str(path) for path in made.figures],
                 "latex": [str(path) for path in made.latex],
                 "findings": [asdict(one) for one in made.findings],
-                "notes": list(made.notes),
             }
         )
     else:
         shown = headline(made.content, width=width(), ascii=not takes_blocks(), found=made.findings)
         emit(shown + "\n")
-        emit_notes(made.notes)
         emit(f"\nPage: {made.page}\n")
         n_figures = len({path.stem for path in made.figures})
         kinds = ", ".join(dict.fromkeys(path.suffix[1:].upper() for path in made.figures))

@@ -115,7 +115,23 @@ def analyse_texts(
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     tables.notes += notes
-    tables.analysis |= _record(design, manifest, documents, made, notes) | {"answered": answerers.record()}
+    study, named = design.study.model_dump(mode="json"), made.record.get("vectors_name")
+    vectors = {"vectors": str(named)} if named else {}
+    groups = signed_groups(documents.group_column)
+    tables.analysis |= {
+        "choices": {
+            key: study[key] for key in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
+        },
+        "methods": METHODS_VERSION,
+        "generation": GENERATION_VERSION,
+        "signature": design_signature(design, manifest["models"], **vectors, **groups),
+        "rows_digest": documents.rows_digest,
+        "n_texts": len(documents.texts),
+        "notes": notes,
+        "versions": manifest["versions"],
+        **made.record,
+        "answered": answerers.record(),
+    }
     return tables
 
 
@@ -145,31 +161,6 @@ def texts_of(
     return documents
 
 
-def _record(
-    design: PersonasDesign,
-    manifest: Mapping[str, Any],
-    documents: TextDocuments,
-    made: _Made,
-    notes: Sequence[str],
-) -> dict[str, Any]:
-    """analysis.json: every choice, what was trained, and the digest of the texts used."""
-    study = design.study.model_dump(mode="json")
-    choices = {name: study[name] for name in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})}
-    vectors = {"vectors": str(name)} if (name := made.record.get("vectors_name")) else {}
-    groups = signed_groups(documents.group_column)
-    return {
-        "choices": choices,
-        "methods": METHODS_VERSION,
-        "generation": GENERATION_VERSION,
-        "signature": design_signature(design, manifest["models"], **vectors, **groups),
-        "rows_digest": documents.rows_digest,
-        "n_texts": len(documents.texts),
-        "notes": list(notes),
-        "versions": manifest["versions"],
-        **made.record,
-    }
-
-
 def _make_tables(
     documents: TextDocuments,
     design: PersonasDesign,
@@ -184,7 +175,16 @@ def _make_tables(
     study, made = design.study, _Made()
     scoped = bool(design.templates)
     english = english_counts(study.english_prior)
-    made.tables["associations"] = [_association(text, scoped) for text in documents.texts]
+    of_text = ("model", "occupation", "template_id", "origin", "specified_gender", "key")
+    of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
+    made.tables["associations"] = [
+        {
+            **{name: getattr(text, name) for name in of_text},
+            **{name: getattr(text.association, name) for name in of_association},
+            **({"instruction_id": text.instruction_id, "setting": text.setting} if scoped else {}),
+        }
+        for text in documents.texts
+    ]
     made.tables["association_validation"] = validation(made.tables["associations"])
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
@@ -192,7 +192,19 @@ def _make_tables(
     made.notes += _refusal_notes(refusals)
     if not scoped:  # there every text counts, whatever an instruction made of it
         made.notes += _evading_notes(documents)
-    representation = _representation(documents, design)
+    representation: list[Row] = []
+    unspecified = [text for text in documents.texts if text.specified_gender is None]
+    if unspecified and not study.hold_out:
+        representation = representation_rows(
+            unspecified,
+            {item.name: (item.labour_female_share, item.year) for item in design.occupations},
+            models=documents.models,
+            occupations=documents.occupations,
+            templates=documents.template_ids,
+            batch=None if documents.imported else (study.batch or study.per_gender),
+            scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
+            unread=documents.unread,
+        )
     made.tables["representation"] = representation
     made.record["english"] = {label: found.record() for label, found in documents.english.items()}
     made.notes += filter(None, (found.note(label) for label, found in documents.english.items()))
@@ -210,7 +222,11 @@ def _make_tables(
         "word_methods": list(method_rows(lists)),
     }
     made.notes += list_notes(lists)
-    _compare_groups(documents, study, english, made, watcher)
+    groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
+    if groups is not None:
+        made.tables["group_words"] = list(group_word_rows(groups))
+        made.tables["group_lists"] = list(group_list_rows(groups))
+        made.notes += group_notes(groups, documents, study)
     if shares := topic_shares(lists, documents, study):
         made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
         made.notes.append(
@@ -225,21 +241,6 @@ def _make_tables(
         made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
     )
     return made
-
-
-def _compare_groups(
-    documents: TextDocuments,
-    study: PersonasStudy,
-    english: Mapping[str, int],
-    made: _Made,
-    watcher: Watcher,
-) -> None:
-    """The words of the groups of a user's own column, where one was named."""
-    groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
-    if groups is not None:
-        made.tables["group_words"] = list(group_word_rows(groups))
-        made.tables["group_lists"] = list(group_list_rows(groups))
-        made.notes += group_notes(groups, documents, study)
 
 
 def _score(
@@ -263,34 +264,6 @@ def _score(
     made.notes += score_notes(scores)
     if clustered and vectors:
         made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
-
-
-def _association(text: TextDocument, scoped: bool) -> Row:
-    of_text = ("model", "occupation", "template_id", "origin", "specified_gender", "key")
-    found = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
-    return {
-        **{name: getattr(text, name) for name in of_text},
-        **{name: getattr(text.association, name) for name in found},
-        **({"instruction_id": text.instruction_id, "setting": text.setting} if scoped else {}),
-    }
-
-
-def _representation(documents: TextDocuments, design: PersonasDesign) -> list[Row]:
-    """representation.csv, of texts whose prompt named no gender; none under a hold-out."""
-    study = design.study
-    unspecified = [text for text in documents.texts if text.specified_gender is None]
-    if study.hold_out or not unspecified:
-        return []
-    return representation_rows(
-        unspecified,
-        {item.name: (item.labour_female_share, item.year) for item in design.occupations},
-        models=documents.models,
-        occupations=documents.occupations,
-        templates=documents.template_ids,
-        batch=None if documents.imported else (study.batch or study.per_gender),
-        scopes=[(i.id if i else 0, "plain") for i in design.instructions] if design.templates else (),
-        unread=documents.unread,
-    )
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -77,7 +77,6 @@ class TableTitles(_Strict):
 class ReportKeys(_Strict):
     """How the page and its figures are made; no number depends on it."""
 
-    max_mb: float = key(3.0, "size above which the page is shortened", gt=0, le=1000)
     pdf: bool = key(False, "figures as PDF too")
     columns: Literal[1, 2] = key(1, "columns of a paper that a LaTeX table takes: table, or table* over both")
 

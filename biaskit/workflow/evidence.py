@@ -41,7 +41,7 @@ def as_evidence(source: Source) -> ExportFiles:
     left_out = "" if texts else "left out by --no-texts"
     content = replace(source.content, with_texts=texts, texts_reason=left_out, versions=versions())
     content = with_rows(content, source.collection)
-    page = render_page(content, say(content), draw_all(content)).html
+    page = render_page(content, say(content), draw_all(content))
     inside = {"page.html": page, "card.md": card(content).encode()}
     for number, run in enumerate(source.collection.runs, start=1):
         inside |= _of_run(run, f"run-{number}")

@@ -14,7 +14,7 @@ from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature, signed_groups
 from biaskit.personas.srb.k_means import ALL_MODELS
 from biaskit.personas.texts.files import SUFFIXES
-from biaskit.personas.texts.importing import ImportedTexts, read_texts
+from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
@@ -82,38 +82,28 @@ def analyze_texts(
     Example:
         bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
-    columns = _columns(text, gender, occupation, model, group_col)
-    if not _is_file(texts) and (encoding != "utf-8" or separator is not None):
+    is_file = isinstance(texts, PathLike) or (
+        isinstance(texts, str)
+        and "\n" not in texts
+        and split_sheet(texts)[0].lower().removesuffix(".gz").endswith(SUFFIXES)
+    )
+    if not is_file and (encoding != "utf-8" or separator is not None):
         raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
-    source = str(texts) if _is_file(texts) else _frame(texts, text)
     with watching(watcher) as seen:
-        given = {**(settings or {}), **_unmarked(unmarked)}
-        return _import(source, columns, encoding, separator, given, out, seen)
-
-
-def _is_file(texts: object) -> bool:
-    """A path, or a text that is the name of a file of texts and nothing else."""
-    if isinstance(texts, str):
-        name = split_sheet(texts)[0].lower().removesuffix(".gz")
-        return name.endswith(SUFFIXES) and "\n" not in texts
-    return isinstance(texts, PathLike)
-
-
-def _import(
-    source: str | pd.DataFrame,
-    columns: dict[str, str | None],
-    encoding: str,
-    separator: str | None,
-    settings: Mapping[str, Any] | None,
-    out: str | Path | None,
-    watcher: Watcher | None,
-) -> PersonasResult:
-    settings = dict(settings or {})
-    read = read_texts(source, **_reading(columns, settings), encoding=encoding, separator=separator)
-    # Read otherwise, the same bytes are other texts.
-    how = {"encoding": encoding if encoding != "utf-8" else None, "separator": separator}
-    columns |= {name: value for name, value in how.items() if value is not None}
-    return _analyse_imported(read, columns, settings, out, watcher)
+        return import_texts(
+            str(texts) if is_file else _frame(texts, text),
+            text_col=text,
+            gender_col=gender,
+            occupation_col=occupation,
+            model_col=model,
+            group_col=group_col,
+            unmarked=unmarked,
+            encoding=encoding,
+            separator=separator,
+            settings=settings,
+            out=out,
+            watcher=seen,
+        )
 
 
 def _frame(texts: Any, column: str) -> pd.DataFrame:
@@ -144,7 +134,7 @@ def _listed(values: Any, what: str) -> list[Any]:
 
 
 def import_texts(
-    path: str | Path,
+    texts: str | Path | pd.DataFrame,
     *,
     text_col: str = "text",
     gender_col: str | None = None,
@@ -158,81 +148,60 @@ def import_texts(
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
-    """Import a file of texts as rows of a run, and analyse it."""
-    columns = _columns(text_col, gender_col, occupation_col, model_col, group_col)
-    given = {**(settings or {}), **_unmarked(unmarked)}
-    return _import(str(path), columns, encoding, separator, given, out, watcher)
-
-
-def _columns(
-    text: str, gender: str | None, occupation: str | None, model: str | None, group: str | None
-) -> dict[str, str | None]:
-    """The columns by what they hold; one of groups is named only where it is asked for, as in older runs."""
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    return columns if group is None else {**columns, "group": group}
-
-
-def _unmarked(groups: str | Sequence[str] | None) -> dict[str, list[str]]:
-    """The unmarked groups as a key of the study; one that stands in the settings goes before no groups."""
-    return {"unmarked": [groups] if isinstance(groups, str) else list(groups)} if groups else {}
-
-
-def _reading(columns: Mapping[str, str | None], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """How texts are read: their columns, and the codes of genders that the settings map in two spellings."""
-    whole = settings.get("gender_codes", {})
-    codes = dict(whole) if isinstance(whole, Mapping) else {}
-    start = "gender_codes."
-    codes |= {key.removeprefix(start): code for key, code in settings.items() if key.startswith(start)}
-    return {**columns, "gender_codes": codes}
-
-
-def _analyse_imported(
-    imported: ImportedTexts,
-    columns: Mapping[str, str | None],
-    settings: Mapping[str, Any],
-    out: str | Path | None,
-    watcher: Watcher | None,
-) -> PersonasResult:
+    """Import a file or DataFrame of texts as rows of a run, and analyse it."""
+    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
+    columns |= {} if group_col is None else {"group": group_col}
+    settings = dict(settings or {})
+    if unmarked:
+        settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
     for key in settings:
         if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
             raise StudyError(
                 f"{key} is a key of sampling, and these texts are there already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
-    if len(imported.models) > 1 and ALL_MODELS in imported.models:
-        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
     study = build_study(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
     )
     assert isinstance(study, PersonasStudy)
-    _check_groups(study, columns.get("group"), imported)
+    imported = read_texts(
+        texts,
+        text=text_col,
+        gender=gender_col,
+        occupation=occupation_col,
+        model=model_col,
+        group=group_col,
+        gender_codes=study.gender_codes,
+        encoding=encoding,
+        separator=separator,
+    )
+    if len(imported.models) > 1 and ALL_MODELS in imported.models:
+        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
+    if group_col is not None:
+        check_unmarked(study.unmarked, list(imported.groups), group_col)
+    elif study.unmarked:
+        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
     design = replace(
         resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
     )
+    # Read otherwise, the same bytes are other texts.
+    how = {"encoding": encoding if encoding != "utf-8" else None, "separator": separator}
     question = {
         "study": "texts",
         "texts": imported.digest,
-        "columns": dict(columns),
-        **({} if columns["model"] else {"label": next(iter(imported.models))}),
+        "columns": columns | {name: value for name, value in how.items() if value is not None},
+        **({} if model_col else {"label": next(iter(imported.models))}),
         "gender_codes": dict(study.gender_codes),
     }
     run = run_folder("personas", "texts", question, out)
-    of_groups = {"group_col": columns["group"]} if "group" in columns else {}
+    of_groups = {"group_col": group_col} if group_col is not None else {}
     source = {"source": imported.source, "digest": imported.digest, **of_groups}
     resolved = describe_design(design) | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
-    manifest["signature"] = design_signature(design, models, **signed_groups(columns.get("group")))
+    manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
     store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
     notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
     return PersonasResult(run, tuple(notes))
-
-
-def _check_groups(study: PersonasStudy, column: str | None, imported: ImportedTexts) -> None:
-    """Refuse unmarked groups that are not there before a row is written."""
-    if column is not None:
-        check_unmarked(study.unmarked, list(imported.groups), column)
-    elif study.unmarked:
-        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")

@@ -72,7 +72,6 @@ class Report:
             (higher, lower, equivalent, no-clear-difference, not-identified, no-verdict, not-measured,
             shown), `text` (at most 25 words) and `measured_with`.
         content: everything the page was made of.
-        notes: what the page leaves out, so that it stays below its size.
     """
 
     page: Path
@@ -80,7 +79,6 @@ class Report:
     latex: tuple[Path, ...]
     findings: tuple[Finding, ...]
     content: Content
-    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         made = {"finding": self.findings, "figure file": self.figures, "LaTeX file": self.latex}
@@ -109,7 +107,7 @@ def report(
         title: of the page; by default it names the model.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
-        settings: `report.max_mb`, `report.pdf`, `report.columns`, `reference` and `margin.QUANTITY`.
+        settings: `report.pdf`, `report.columns`, `reference` and `margin.QUANTITY`.
         watcher: told of progress.
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
@@ -140,13 +138,12 @@ def report(
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
         said = say(content)
-        page = render_page(content, said, figures, max_mb=keys.max_mb)
-        write_or_refuse(target, page.html)
+        write_or_refuse(target, render_page(content, said, figures))
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen)
         latex = _beside(folder / LATEX, _latex(content, keys.columns), seen)
         seen.progress("report", 4, STEPS)
-    return Report(target, drawn, latex, said.findings, content, tuple(page.notes))
+    return Report(target, drawn, latex, said.findings, content)
 
 
 def _keys(settings: Mapping[str, Any]) -> ReportKeys:

@@ -130,9 +130,7 @@ def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--set", "report.max_mb=0"], "--set: report.max_mb = 0: write a number greater than 0."),
-        (["--set", "report.max_mb=[JOB]"], "--set: report.max_mb = [JOB]: write a valid number."),
-        (["--set", "report.max_bm=2"], "report.max_bm is no key of the page. Did you mean 'report.max_mb'?"),
+        (["--set", "report.pfd=true"], "report.pfd is no key of the page. Did you mean 'report.pdf'?"),
         (["--set", "report.columns=3"], "--set: report.columns = 3: write 1 or 2."),
         (["--set", "reference=men"], "reference is 'men': write one of none, parity, labour, both"),
         (["--group", "a"], "--group"),

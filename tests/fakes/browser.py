@@ -81,14 +81,12 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
-    def open(self, path: Path, anchor: str = "", *, wait: bool = True) -> None:
-        """Open a file from disk and wait until its script has unpacked its data and built everything."""
+    def open(self, path: Path) -> None:
+        """Open a file from disk."""
         self._logs()
         self.driver.get("about:blank")
         self._logs()
-        self.driver.get(path.resolve().as_uri() + anchor)
-        if wait:
-            self.until("return ['ready', 'failed'].includes(document.documentElement.dataset.state)")
+        self.driver.get(path.resolve().as_uri())
         self.requests, self.messages = self._logs()
 
     def run(self, script: str, *arguments: object) -> Any:
@@ -103,22 +101,10 @@ class Browser:
                 raise TimeoutError(f"not within {SECONDS} s: {script}")
             time.sleep(0.05)
 
-    def built(self) -> None:
-        """Wait until the page has built what it builds when it is idle."""
-        self.until(
-            "return [...document.querySelectorAll('.mount')].every((mount) => mount.childElementCount)"
-            " && !document.querySelector('.drawing > .alt')"
-        )
-
     def printed(self, **options: object) -> bytes:
         """The page as a PDF."""
         found = self.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True, **options})
         return base64.b64decode(found["data"])
-
-    def picture(self, path: Path) -> None:
-        """A picture of the window."""
-        found = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
-        path.write_bytes(base64.b64decode(found["data"]))
 
     def violations(self, axe: str) -> list[Mapping[str, Any]]:
         """What axe-core calls serious or critical, with the elements it means."""
@@ -133,11 +119,6 @@ class Browser:
             for one in found["violations"]
             if one["impact"] in ("serious", "critical")
         ]
-
-    def paint_ms(self) -> float:
-        """First contentful paint, from the browser's own timeline."""
-        self.until("return performance.getEntriesByName('first-contentful-paint').length")
-        return float(self.run("return performance.getEntriesByName('first-contentful-paint')[0].startTime"))
 
     def _logs(self) -> tuple[list[str], list[str]]:
         requests = []

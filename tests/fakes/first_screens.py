@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from report.test_figures import content
-
 from biaskit.report.content import Content
 from biaskit.runs.collection import Part
 from fakes.findings_rows import row as a_row
+from fakes.report_content import content
 
 Row = dict[str, Any]
 DAY = "2026-03-04"
@@ -18,7 +17,7 @@ USUAL: Mapping[str, Row] = {
     "representation": {"n_unassociated": 40, "n_refused": 0},
     "probe_cells": {"coverage": 0.2, "below_floor": False},
 }
-SAID_UNASKED = ("representation", "deciles", "srb", "clusters", "silhouette", "text_transfer")
+SAID_UNASKED = ("representation", "srb", "text_transfer")
 
 
 def screens() -> Mapping[str, Content]:
@@ -42,7 +41,7 @@ def screens() -> Mapping[str, Content]:
 
 def own_texts() -> Content:
     """Texts of one topic that all name a gender: words on request, and nothing that texts say unasked."""
-    made = _one_engine(content(("text-davinci-003",), 1, rename="texts "), "personas")
+    made = _one_engine(content(("text-davinci-003",), 1, names=["texts"]), "personas")
     [part] = made.parts
     tables = {name: rows for name, rows in part.tables.items() if name not in SAID_UNASKED}
     for name in ("word_lists", "marked_words"):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import product
 from typing import Any
 
 from biaskit.report.content import Content, Deviation, ExampleText, PromptShown, Span, WordInContext
+from biaskit.report.figures import Figure
+from biaskit.report.figures.plot import Band, Dots, Panel, Plot, Point, shares
+from biaskit.report.figures.style import Mark
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.io import columns
@@ -19,33 +22,11 @@ GROUPS = ("male", "female", "diverse")
 CONTRAST = ("female", "male")
 
 
-@dataclass(frozen=True)
-class Figure:
-    """As `biaskit.report.figures` makes them."""
-
-    name: str
-    title: str
-    svg: bytes
-    caption: str = "n = 63 jobs; bars: 95 % intervals; unit: share."
-    alt: str = "Dots for every job."
-    column: Figure | None = None
-    question: str = "say"
-
-
-def svg(n: int = 40, text: str = "share of women") -> bytes:
-    """A drawing of `n` dots, in the colours and with the ids of the real ones."""
-    rng = random.Random(n)
-    dots = "".join(
-        f'<circle cx="{rng.uniform(0, 500):.2f}" cy="{rng.uniform(0, 300):.2f}" r="3" fill="#e69f00"/>'
-        for _ in range(n)
-    )
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        'viewBox="0 0 500 320"><defs><clipPath id="c-1"><rect width="500" height="300"/></clipPath></defs>'
-        f'<g clip-path="url(#c-1)">{dots}'
-        '<path id="m-1" d="M0 160H500" stroke="#dddddd"/></g><use xlink:href="#m-1" y="10"/>'
-        f'<text x="4" y="316" fill="#222222" font-size="12">{text}</text></svg>'
-    ).encode()
+def figure(name: str, title: str, question: Any = "say") -> Figure:
+    """A small drawing with a caption and an alternative text."""
+    panel = Panel(["nurse", "pilot"], shares("share"), [Dots(Mark("#0072b2", "o"), [Point(0.2), Point(0.4)])])
+    caption, alt = "n = 63 jobs; bars: 95 % intervals; unit: share.", "Dots for every job."
+    return Figure(name, title, Plot([Band([panel])], caption, alt), question)
 
 
 # --- tables --------------------------------------------------------------------------------------------
@@ -291,9 +272,10 @@ LIMITS = ("“They” is the only neutral pronoun that is measured.", "Labour da
 SAID = Sentences(FINDINGS, 2, LIMITS, ("instructions: biaskit probe a --study x",))
 NOTHING = Sentences()
 FIGURES = (
-    Figure("lollipop", "Share of women in each job", svg(), column=Figure("lollipop-column", "", svg(7))),
-    Figure("gaps", "Probe gap against represented gap", svg(60), question="agree"),
-    Figure("later", "Unpacked by the script", svg(50), question="write"),
+    figure("answer", "Share of women in each job"),
+    figure("gaps", "Probe gap against represented gap", "agree"),
+    figure("scatter", "Texts against labour statistics", "write"),
+    figure("variance", "Where it varies", "sure"),
 )
 
 # --- hostile text ------------------------------------------------------------------------------------------
@@ -317,11 +299,10 @@ HOSTILE = (
     r"$\frac{1$ \input{/etc/passwd} \write18{rm} %",
     '=HYPERLINK("http://x.invalid")',
     "w" * 60,
-    "a" * 1_000_000,
+    "a" * 200_000,
     "عربي, עברית",
     "Z̷̢̛͓a̵͙͑l̶̡͘g̸̦͛o̷͎" * 20,
     "__proto__",
-    "",
 )
 
 
@@ -357,7 +338,7 @@ def _poisoned_field(name: str, value: Any, payload: str) -> Any:
     if name in _CLOSED:
         return value
     if name not in _LONG:
-        payload = payload[:10_000]  # a line of 1 MB in every field is 1 GB
+        payload = payload[:400]  # a long line in every field is a page of a gigabyte
     if name in _TABLES:
         assert all(table in SCHEMAS for table in value)
         return {table: [_poisoned_row(row, payload) for row in own] for table, own in value.items()}
@@ -366,7 +347,7 @@ def _poisoned_field(name: str, value: Any, payload: str) -> Any:
 
 def _poisoned_row(row: Row, payload: str) -> Row:
     keep = ("method", "origin")  # by which the page chooses rows
-    payload = payload[:1000]
+    payload = payload[:400]
     return {
         key: one + payload if isinstance(one, str) and key not in keep else one for key, one in row.items()
     }
@@ -376,6 +357,7 @@ def hostile(payload: str) -> tuple[Content, Sentences, tuple[Any, ...]]:
     """A small report with the payload in every text: content, sentences, figures."""
     small = content(["a", "b"], ["nurse", "pilot"], n_words=3, letters=200, n_prompts=2)
     figures = tuple(
-        replace(figure, title=figure.title + payload, caption=payload, alt=payload) for figure in FIGURES
+        replace(one, title=one.title + payload, plot=replace(one.plot, caption=payload, alt=payload))
+        for one in FIGURES
     )
     return poisoned(small, payload), poisoned(SAID, payload), figures

@@ -902,8 +902,9 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
     assert {"a", "b"} == {row["model"] for row in table(found, "srb")}
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
-    assert "b (completion) and a (chat) have different prompt forms, so there is no test between them." in (
-        found.warnings
+    assert (
+        "The models have different prompt forms (chat: a; completion: b): there is no test between two forms."
+        in (found.warnings)
     )
 
 

@@ -130,49 +130,46 @@ def find_clusters(
     if k is not None and k < 2:
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
     wanted = words_to_cluster(lists, drop_words=drop_words)
-    own, vectors, without = _words_with_vectors(wanted, words, matrix)
-    notes = _notes_on_words(wanted, without, categories or {})
+    given, place = np.asarray(matrix), {word: i for i, word in enumerate(words)}
+    if given.ndim != 2 or len(given) != len(words):
+        raise ValueError(f"a matrix of shape {given.shape} for {len(words)} words")
+    known = [word for word in wanted if word in place]
+    rows_of_known = given[[place[word] for word in known]].astype(np.float64)
+    lengths = np.linalg.norm(rows_of_known, axis=1)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    own, vectors = tuple(compress(known, usable)), rows_of_known[usable] / lengths[usable, None]
+    without = tuple(word for word in wanted if word not in set(own))
+    notes: list[str] = []
+    if without:
+        named = first_words(without, WORDS_IN_A_NOTE)
+        notes.append(f"{len(without)} of {len(wanted)} words have no vector: {named}")
+    if unmet := sorted(set(categories or {}).difference(wanted)):
+        named = first_words(unmet, WORDS_IN_A_NOTE)
+        notes.append(f"{len(unmet)} words of the categories are not among the words: {named}")
     curve: tuple[SilhouetteRow, ...] = ()
     clusters: list[tuple[str, ...]] = []
-    reason = _too_few(own, k)
-    if not reason:
+    reason = ""
+    if len(own) < FEWEST_WORDS:
+        reason = f"{len(own)} words to cluster; at least {FEWEST_WORDS} are needed"
+    elif k is not None and k > len(own):
+        reason = f"k = {k} clusters asked of {len(own)} words"
+    else:
         curve, chosen = silhouette_curve(vectors, [k] if k else k_grid(len(own)), k_rule, given=k is not None)
-        clusters = _groups(own, k_means(vectors, chosen, n_init=STARTS)) if chosen else []
+        if chosen:
+            members: dict[int, list[str]] = {}
+            for word, label in zip(own, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True):
+                members.setdefault(label, []).append(word)
+            clusters = [tuple(group) for group in members.values()]
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
-        return Clustering(rows, curve, len(own), without, None, None, None, notes, reason)
+        return Clustering(rows, curve, len(own), without, None, None, None, tuple(notes), reason)
     rows, kept = _judge(lists, clusters, variant, categories or {}, seed)
     per_cluster, n = len(rows) // len(clusters), len(clusters)
     n_kept = sum(row.kept is True for row in rows[::per_cluster])
     n_passing = sum(row.kept is True for row in rows[per_cluster - 1 :: per_cluster])
     notes += _notes_on_clusters(curve, n, kept, n_passing)
-    return Clustering(rows, curve, len(own), without, n, n_kept, n_passing / n, notes, "")
-
-
-def _too_few(words: Sequence[str], k: int | None) -> str:
-    if len(words) < FEWEST_WORDS:
-        return f"{len(words)} words to cluster; at least {FEWEST_WORDS} are needed"
-    if k is not None and k > len(words):
-        return f"k = {k} clusters asked of {len(words)} words"
-    return ""
-
-
-def _words_with_vectors(
-    wanted: Sequence[str], words: Sequence[str], matrix: ArrayLike
-) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
-    """Of the wanted words, in their order: those with a vector, their unit rows, and those without."""
-    given = np.asarray(matrix)
-    if given.ndim != 2 or len(given) != len(words):
-        raise ValueError(f"a matrix of shape {given.shape} for {len(words)} words")
-    place = {word: i for i, word in enumerate(words)}
-    known = [word for word in wanted if word in place]
-    rows = given[[place[word] for word in known]].astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1)
-    usable = np.isfinite(lengths) & (lengths > 0)
-    own = tuple(compress(known, usable))
-    kept = set(own)
-    return own, rows[usable] / lengths[usable, None], tuple(word for word in wanted if word not in kept)
+    return Clustering(rows, curve, len(own), without, n, n_kept, n_passing / n, tuple(notes), "")
 
 
 def k_grid(n_words: int) -> tuple[int, ...]:
@@ -259,13 +256,6 @@ def _models(lists: WordsByGender) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for model, _, _ in lists))
 
 
-def _groups(words: Sequence[str], labels: NDArray[np.int32]) -> list[tuple[str, ...]]:
-    members: dict[int, list[str]] = {}
-    for word, label in zip(words, labels.tolist(), strict=True):
-        members.setdefault(label, []).append(word)
-    return [tuple(group) for group in members.values()]
-
-
 def _held(lists: WordsByGender, clusters: Sequence[Sequence[str]]) -> BoolArray:
     """`[clusters, models, occupations, 2]`: whether the women's, men's list holds a word of the cluster."""
     cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
@@ -299,7 +289,8 @@ def _judge(
     chance = chance_of(held, rng=generator(seed, "clusters", ordered), released=released)
     rows: list[ClusterRow] = []
     for i, words in enumerate(ordered):
-        category = _category(words, categories)
+        named = Counter(categories[word] for word in words if word in categories)  # most words first
+        category = "; ".join(sorted(named, key=lambda name: (-named[name], name))) or None
         of_models = [*counts[i].tolist(), summed[i].tolist()]
         for place, (model, (f, m)) in enumerate(zip((*_models(lists), ALL_MODELS), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
@@ -311,26 +302,6 @@ def _judge(
     return tuple(rows), told(int(kept.sum()), len(ordered), chance.n_kept)
 
 
-def _category(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
-    """The categories of a cluster's words, that of most words first; words in none do not count."""
-    held = Counter(categories[word] for word in words if word in categories)
-    return "; ".join(sorted(held, key=lambda name: (-held[name], name))) or None
-
-
-def _notes_on_words(
-    wanted: Sequence[str], without: Sequence[str], categories: Mapping[str, str]
-) -> tuple[str, ...]:
-    notes = []
-    if without:
-        notes.append(
-            f"{len(without)} of {len(wanted)} words have no vector: {first_words(without, WORDS_IN_A_NOTE)}"
-        )
-    if unmet := sorted(set(categories).difference(wanted)):
-        named = first_words(unmet, WORDS_IN_A_NOTE)
-        notes.append(f"{len(unmet)} words of the categories are not among the words: {named}")
-    return tuple(notes)
-
-
 def _silhouette(row: SilhouetteRow) -> str:
     if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
         return "no silhouette"
@@ -340,7 +311,7 @@ def _silhouette(row: SilhouetteRow) -> str:
 
 def _notes_on_clusters(
     curve: Sequence[SilhouetteRow], n_clusters: int, kept: str, n_passing: int
-) -> tuple[str, ...]:
+) -> list[str]:
     chosen = next(row for row in curve if row.chosen)
     notes = [f"k = {chosen.k}: {_silhouette(chosen)}"]
     low = chosen.silhouette_low
@@ -353,4 +324,4 @@ def _notes_on_clusters(
     if n_clusters < chosen.k:
         notes.append(f"only {n_clusters} clusters came out of k = {chosen.k}: words share their vectors")
     notes.append(f"{kept}; {n_passing} differ by half on counts summed over models")
-    return tuple(notes)
+    return notes

@@ -188,16 +188,17 @@ def scores_with_content(
             score,
             srb_content=rest[gender].srb,
             srb_content_p_value=rest[gender].p_value,
-            reason=joined([score.reason, _why_no_content(score, rest[gender])]),
+            reason=joined(
+                [
+                    score.reason,
+                    f"without gender words: {rest[gender].reason}"
+                    if score.srb is not None and rest[gender].srb is None
+                    else None,
+                ]
+            ),
         )
         for gender, score in whole.items()
     }
-
-
-def _why_no_content(whole: SrbScore, rest: SrbScore) -> str | None:
-    if whole.srb is None or rest.srb is not None:
-        return None
-    return f"without gender words: {rest.reason}"
 
 
 def srb_scores(
@@ -251,37 +252,37 @@ class _Targets:
         return all(word in vectors for vectors in self.vectors)
 
     @cached_property
-    def z(self) -> dict[str, dict[str, float]]:
-        """Words with a vector → z."""
-        return {
-            gender: {m.word: m.z for m in marked if self.has(m.word)}
-            for gender, marked in self.ordered.items()
-        }
-
-    @cached_property
     def words(self) -> dict[str, list[str]]:
         """Words with a vector."""
-        return {gender: list(words) for gender, words in self.z.items()}
+        return {
+            gender: [marked.word for marked in of_gender if self.has(marked.word)]
+            for gender, of_gender in self.ordered.items()
+        }
 
     @cached_property
     def matched(self) -> dict[str, int]:
         """How many words of each list are kept at the length of the shorter one; equal z at the cut stay."""
-        shorter = min(map(len, self.words.values()))
-        z = {gender: list(words.values()) for gender, words in self.z.items()}
-        return {
-            gender: sum(value >= own[shorter - 1] for value in own) if shorter else 0
-            for gender, own in z.items()
-        }
+        z = {g: [marked.z for marked in own if self.has(marked.word)] for g, own in self.ordered.items()}
+        shorter = min(map(len, z.values()))
+        return {g: sum(value >= own[shorter - 1] for value in own) if shorter else 0 for g, own in z.items()}
 
     @cached_property
     def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
         """Lists of the observed lengths under shuffled labels, or why there are none."""
         if isinstance(self.null, str):
             return self.null
-        shuffled = self.null()
-        allowed = [self.has(word) and word not in self.kept_out for word in shuffled.words]
-        lengths = {gender: len(words) for gender, words in self.words.items()}
-        return _shuffled_lists(shuffled, np.array(allowed), lengths)
+        drawn = self.null()
+        undefined = int(np.isnan(drawn.z.sum(axis=1)).sum())
+        if undefined:
+            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words: no null"
+        allowed = np.array([self.has(word) and word not in self.kept_out for word in drawn.words])
+        n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
+        female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
+        male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
+        empty = sum(not (f.size and m.size) for f, m in zip(female, male, strict=True))
+        if empty:
+            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words: no null"
+        return drawn, female, male
 
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
@@ -298,8 +299,14 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         oov=oov,
     )
     left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
-    if missing := _missing(candidates, known, targets):
-        return replace(bare, reason=joined([missing, left_out]))
+    missing = [] if candidates else ["no candidate words"]
+    missing += [f"no words for specified {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
+    missing += [] if known else ["no candidate word has a vector"]
+    missing += [
+        f"no word for specified {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
+    ]
+    if missing:
+        return replace(bare, reason=joined([missing[0], left_out]))
     of_seeds = np.array([_of_seed(known, targets, vectors) for vectors in targets.vectors])
     distance_female, distance_male, score, matched = of_seeds.mean(axis=0).tolist()
     scores = of_seeds[:, 2]
@@ -321,21 +328,6 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         left_out,
     ]
     return replace(found, reason=joined(reasons))
-
-
-def _missing(candidates: Sequence[str], known: Sequence[str], targets: _Targets) -> str | None:
-    """Why there is no score."""
-    if not candidates:
-        return "no candidate words"
-    for gender in WOMEN_AND_MEN:
-        if not targets.ordered[gender]:
-            return f"no words for specified {PEOPLE[gender]}"
-    if not known:
-        return "no candidate word has a vector"
-    for gender in WOMEN_AND_MEN:
-        if not targets.words[gender]:
-            return f"no word for specified {PEOPLE[gender]} has a vector"
-    return None
 
 
 def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
@@ -383,21 +375,6 @@ def shuffled_z(
         in_female.append(female > 0)
         in_male.append(male > 0)
     return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
-
-
-def _shuffled_lists(
-    shuffled: ShuffledZ, allowed: BoolArray, n: Mapping[str, int]
-) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
-    """Women's and men's n top words by z in every shuffle, whatever the threshold."""
-    undefined = int(np.isnan(shuffled.z.sum(axis=1)).sum())
-    if undefined:
-        return f"{undefined} of {len(shuffled.z)} shuffles leave a gender without calibration words: no null"
-    female = _top(np.where(shuffled.in_female & allowed, shuffled.z, -np.inf), n["female"])
-    male = _top(np.where(shuffled.in_male & allowed, -shuffled.z, -np.inf), n["male"])
-    empty = sum(not (f.size and m.size) for f, m in zip(female, male, strict=True))
-    if empty:
-        return f"{empty} of {len(shuffled.z)} shuffles leave a gender without words: no null"
-    return shuffled, female, male
 
 
 def _top(z: FloatArray, n: int) -> list[Places]:

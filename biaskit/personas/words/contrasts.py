@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,6 @@ from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.swaps import reaches
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,43 +84,35 @@ def contrast_lists(
     """
     fixed = is_fixed(texts.words)
     log_odds = [LogOdds(fixed, texts.english, method, prior) for method in methods]
-    empty = [[_without_words(texts, one, contrast) for one in log_odds] for contrast in contrasts]
+    empty = [
+        [
+            WordList(
+                gender=contrast.name,
+                against=contrast.said_against,
+                method=one.method,
+                n_target=_size(texts, contrast.target),
+                n_unmarked=_size(texts, contrast.unmarked),
+                reason=_why_undefined(texts, one, contrast),
+            )
+            for one in log_odds
+        ]
+        for contrast in contrasts
+    ]
     defined = [any(found.reason is None for found in of_contrast) for of_contrast in empty]
     nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
     for c, (contrast, of_contrast) in enumerate(zip(contrasts, empty, strict=True)):
         for one, found, null in zip(log_odds, of_contrast, nulls, strict=True):
-            yield found if found.reason else _with_words(found, texts, one, contrast, null[c], shuffled)
-
-
-def _without_words(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> WordList:
-    """Name the list of a contrast, with the reason where it is undefined."""
-    return WordList(
-        gender=contrast.name,
-        against=contrast.said_against,
-        method=log_odds.method,
-        n_target=_size(texts, contrast.target),
-        n_unmarked=_size(texts, contrast.unmarked),
-        reason=_why_undefined(texts, log_odds, contrast),
-    )
+            if not found.reason:
+                scores = _Scores(one, texts, list(texts.totals[:, None]))  # one row each
+                words = tuple(_marked_words(texts, scores, contrast))
+                observed = _statistics(scores, contrast)
+                found = _beside_null(replace(found, words=words, n_marked=len(words)), observed, null[c])
+                found = _unless_unequal(found, texts, contrast, shuffled)
+            yield found
 
 
 def _size(texts: LabelledTexts, members: Labels) -> int:
     return sum(int(texts.sizes[label]) for label in members)
-
-
-def _with_words(
-    empty: WordList,
-    texts: LabelledTexts,
-    log_odds: LogOdds,
-    contrast: Contrast,
-    null: _Statistics,
-    shuffled: str,
-) -> WordList:
-    scores = _Scores(log_odds, texts, list(texts.totals[:, None]))  # one row each
-    words = tuple(_marked_words(texts, scores, contrast))
-    observed = _statistics(scores, contrast)
-    found = _beside_null(replace(empty, words=words, n_marked=len(words)), observed, null)
-    return _unless_unequal(found, texts, contrast, shuffled)
 
 
 def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> str | None:
@@ -214,16 +202,12 @@ class _Scores:
         if against < target:
             return -self.z(against, target)
         if (target, against) not in self._known:
-            self._known[target, against] = self._scored(target, against)
+            one, other = self.of(target), self.of(against)
+            z = self.log_odds.z(one, other, self.texts.topic(one, other, (*target, *against)))
+            if self.texts.whole_topic or self.texts.elsewhere.any():  # 0 for a word that occurs in neither
+                z = z * (one + other > 0)
+            self._known[target, against] = z
         return self._known[target, against]
-
-    def _scored(self, target: Labels, against: Labels) -> FloatArray:
-        """With topic counts of the pair's own; 0 for a word that occurs in neither."""
-        one, other = self.of(target), self.of(against)
-        z = self.log_odds.z(one, other, self.texts.topic(one, other, (*target, *against)))
-        if self.texts.whole_topic or self.texts.elsewhere.any():
-            z = z * (one + other > 0)
-        return z
 
 
 def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:

@@ -139,7 +139,13 @@ def _of_model(
         # The other null of a crossed group: genders shuffled within the group, among texts that have one.
         within = [_within(text, f"{groups.index(str(text.group))} {bool(text.gender)}") for text in texts]
         also = _lists(replace(labelled, strata=tuple(within)), crossed, study, model, "genders")
-        found |= {key: _stricter(found[key], one) for key, one in also.items()}
+        for key, other in also.items():  # its list must be longer than by either null
+            one, nulls = found[key], dict[str, Any]()
+            for name in _NULLS:
+                values = (getattr(one, name), getattr(other, name))
+                nulls[name] = None if None in values else max(values)
+            reasons = dict.fromkeys(reason for reason in (one.reason, other.reason) if reason)
+            found[key] = replace(one, **nulls, reason=joined(list(reasons)))
     for (group, gender, _), one in found.items():
         yield GroupList(model, group, gender, one)
 
@@ -188,31 +194,19 @@ def _contrasts(
     for group in groups:
         own = of_group(group)
         rest = tuple(i for i in range(len(cells)) if i not in own)
-        named = _against(group, groups, unmarked)
-        against = {OTHERS: rest} if named is None else {name: of_group(name) for name in named}
+        # An unmarked group is held against each of the marked ones, as Marked Personas does for White.
+        named = unmarked if group not in unmarked else [one for one in groups if one not in unmarked]
+        against = {name: of_group(name) for name in named} if unmarked else {OTHERS: rest}
         yield group, EVERY_GENDER, _contrast(group, own, against)
         for gender in genders if len(genders) > 1 else ():
             cell = tuple(i for i in own if cells[i][1] == gender)
             if own and cell == own:  # it would be the group's list with a gender before it
                 continue
-            others = {other: of_gender(other) for other in _other_genders(gender, genders)}
+            # Women against men and men against women; non-binary people against both.
+            rivals = [other for other in WOMEN_AND_MEN if other != gender and other in genders]
+            rivals = rivals or [other for other in genders if other != gender]
+            others: dict[str, Labels] = {other: of_gender(other) for other in rivals}
             yield group, gender, _contrast(f"{group} {gender}", cell, against, others)
-
-
-def _against(group: str, groups: Sequence[str], unmarked: Sequence[str]) -> list[str] | None:
-    """The groups of which each has to be passed; None: all others together.
-
-    An unmarked group is held against each of the marked ones, as Marked Personas does for White.
-    """
-    if not unmarked:
-        return None
-    return list(unmarked) if group not in unmarked else [one for one in groups if one not in unmarked]
-
-
-def _other_genders(gender: str, genders: Sequence[str]) -> list[str]:
-    """Women against men and men against women; non-binary people against both."""
-    present = [other for other in WOMEN_AND_MEN if other != gender and other in genders]
-    return present or [other for other in genders if other != gender]
 
 
 def _contrast(
@@ -232,16 +226,6 @@ _NULLS = (
     *("null_mean", "null_p95", "p_value", "p_value_max_z"),
     *("null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond"),
 )
-
-
-def _stricter(one: WordList, other: WordList) -> WordList:
-    """A crossed group's list beside the larger of its two nulls: it must be longer than either."""
-    nulls: dict[str, Any] = {}
-    for name in _NULLS:
-        values = (getattr(one, name), getattr(other, name))
-        nulls[name] = None if None in values else max(values)
-    reasons = dict.fromkeys(reason for reason in (one.reason, other.reason) if reason)
-    return replace(one, **nulls, reason=joined(list(reasons)))
 
 
 # --- tables --------------------------------------------------------------------------------------------

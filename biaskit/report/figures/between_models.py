@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from biaskit.report.figures import forest, models_in_rows, scales
-from biaskit.report.figures.figure import Figure
-from biaskit.report.figures.lettering import asked, cut, people, shorten
-from biaskit.report.figures.panels import Dots, point
-from biaskit.report.figures.sheet import Entry
-from biaskit.report.figures.style import INK, Mark
-from biaskit.report.figures.view import Plot, View
+from biaskit.report.figures import forest, models_in_rows
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import INKED, LEGEND_OF_BEHIND, Dots, Entry, Plot, effects, point
+from biaskit.report.figures.style import INK, Mark, cut, people
+from biaskit.report.figures.view import View
 from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, first, in_main_setting
 from biaskit.wording import count, points
@@ -60,7 +58,7 @@ def models(view: View) -> Iterator[Figure]:
     if len(pairs) > MOST_PAIRS:
         yield from models_in_rows.every_model(view)
     elif rows:
-        yield view.finished("models", "How the models differ", _forest(view, rows, pairs))
+        yield view.figure("models", "How the models differ", _forest(view, rows, pairs))
 
 
 def _is_of(view: View, row: Row) -> bool:
@@ -71,42 +69,39 @@ def _is_of(view: View, row: Row) -> bool:
     return sides <= set(view.models) or (alone and not sides & known)
 
 
-def _legend(rows: Sequence[Row], within: str) -> list[Entry]:
-    present = {shape_of(row) for row in rows}
-    return [
-        Entry(f"{text} {within}" if key == "equivalent" else text, mark, fill=fill)
-        for key, (mark, fill, text) in SHAPES.items()
-        if key in present - {"unmeasured"}
-    ]
-
-
 def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
     margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
     within = f"within ±{100 * margins[0]:g} points" if len(margins) == 1 else "within the margin"
     of_jobs = _jobs_between(view, pairs, str(rows[0]["setting"]))
     margin = margins[0] if margins else None
-    labels = [f"{shorten(a, 0.9)} − {shorten(b, 0.9)}" for a, b in pairs]
 
-    def dots(own: Sequence[Row], column: tuple[str, str, str]) -> list[Dots]:
-        points = []
+    def dots(own: Sequence[Row], place: forest.Place) -> list[Dots]:
+        drawn = []
         for a, b in pairs:
             row = first(own, model_a=a, model_b=b)
             mark, fill, _ = SHAPES[shape_of(row)]
-            tip = forest.tip_of(row, f"{cut(a)} − {cut(b)}, {asked(column[0])}") if row else ""
-            points.append(point(row, tip=tip, mark=mark, fill=fill))
-        return [Dots(Mark(INK, "o"), points, behind=[of_jobs.get((*pair, *column), []) for pair in pairs])]
+            drawn.append(point(row, mark=mark, fill=fill))
+        return [Dots(INKED, drawn, behind=[of_jobs.get((*pair, *place), []) for pair in pairs])]
 
-    limit = forest.limit_of(rows, of_jobs.values(), 2 * (margin or 0.05))
-    scale = scales.effects(limit, "difference, points", "points", margin=margin)
+    axis = effects(
+        forest.ends_of(rows, of_jobs.values()), 2 * (margin or 0.05), "difference, points", margin=margin
+    )
     caption = (
         "Share for the first model minus share for the second, in points (of −1 to 1), without an "
         f"instruction; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over "
         f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes: verdicts. Tables: "
         "tests (kind crossed, contrast models), probe_jobs."
     )
-    alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows)}"
-    legend = _legend(rows, within) + ([forest.JOBS] if of_jobs else [])
-    return Plot(forest.bands(view, rows, labels, scale, dots), caption, alt, legend)
+    shapes = Counter(map(shape_of, rows))
+    legend = [
+        Entry(f"{text} {within}" if shape == "equivalent" else text, mark, fill)
+        for shape, (mark, fill, text) in SHAPES.items()
+        if shapes[shape] and shape != "unmeasured"
+    ]
+    legend += [LEGEND_OF_BEHIND] if of_jobs else []
+    labels = [f"{cut(a, 18)} − {cut(b, 18)}" for a, b in pairs]
+    alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows, shapes)}"
+    return Plot(forest.bands(view, rows, labels, axis, dots), caption, alt, legend)
 
 
 def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) -> forest.OfJobs:
@@ -114,7 +109,7 @@ def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) ->
     rows = view.rows("probe_jobs", instruction_id=0, setting=setting)
     at = {(r["model"], r["bias_type"], r["job"]): r for r in rows}
 
-    def for_second(row: Row) -> Iterator[tuple[forest.Key, Row | None]]:
+    def for_second(row: Row) -> Iterator[tuple[tuple[object, ...], Row | None]]:
         for a, b in pairs:
             if a == row["model"]:
                 yield (a, b, row["bias_type"]), at.get((b, row["bias_type"], row["job"]))
@@ -122,12 +117,11 @@ def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) ->
     return forest.differences_on_jobs(view, rows, for_second)
 
 
-def _said_of_models(rows: Sequence[Row]) -> str:
-    counts = Counter(map(shape_of, rows))
+def _said_of_models(rows: Sequence[Row], shapes: Counter[Shape]) -> str:
     said = (
-        f"Of {len(rows)} differences {counts['different']} are clear, "
-        f"{counts['equivalent'] + counts['both']} equivalent, {counts['unclear']} not clear and "
-        f"{counts['unmeasured']} not measured."
+        f"Of {len(rows)} differences {shapes['different']} are clear, "
+        f"{shapes['equivalent'] + shapes['both']} equivalent, {shapes['unclear']} not clear and "
+        f"{shapes['unmeasured']} not measured."
     )
     clear = [row for row in rows if shape_of(row) in ("different", "both")]
     if not clear:  # the largest of differences that are not clear would read like a finding

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.report.figures import scales
-from biaskit.report.figures.figure import Figure
-from biaskit.report.figures.lettering import asked, cut, people
-from biaskit.report.figures.panels import Band, Bar, Panel
-from biaskit.report.figures.probe import spread
-from biaskit.report.figures.sheet import Entry
-from biaskit.report.figures.style import HATCHES, look_of
-from biaskit.report.figures.view import Plot, View, told
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
+from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
+from biaskit.report.figures.view import View, spread, told
 from biaskit.report.findings.blocks import jobs_of
-from biaskit.tables.query import Row, distinct, first, in_main_setting, where, without_instruction
-from biaskit.wording import count, percent, share_with_interval
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, without_instruction
+from biaskit.wording import percent
 
 EVERY_GROUP = "all"
 LISTED = "listed:"
@@ -28,32 +24,38 @@ KINDS = {
 }
 """Words and colour of what is no listed group."""
 _MOST_ROWS = 24
-_Looks = Mapping[str, tuple[str, str, str]]
-"""Name, colour and hatch by outcome."""
 
 
 def outcomes(view: View) -> Iterator[Figure]:
     """One figure of the models' answers, without an instruction; none where no answer was drawn."""
     rows = in_main_setting(without_instruction(view.rows("probe_outcomes")))
-    rows = [row for row in rows if row["share"] is not None]
-    if rows:
-        yield view.finished("outcomes", "What the answers say", _outcomes(view, rows))
+    if rows := defined(rows, "share"):
+        yield view.figure("outcomes", "What the answers say", _outcomes(view, rows))
 
 
 def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
-    looks, lines = _looks(view, rows), _lines(view, rows)
-    scale = scales.shares("share of the answers", parity=False)
-    panels = []
-    for title in dict.fromkeys(title for title, *_ in lines):
-        of = [(name, own) for place, name, own in lines if place == title]
-        bars = [_bar(f"{title}, {name}" if name else title, own, looks) for name, own in of]
-        labels = [name or "all jobs" for name, _ in of]
-        panels.append(Panel(labels, scale, (), bars, title, pitch=0.26, least=1.3))
-    said = []
-    for title, name, own in lines:
-        shares = {looks[kind][0]: first(own, outcome=kind) for kind in looks}
-        known = [f"{what} {percent(row['share'])} %" for what, row in shares.items() if row and row["share"]]
-        said.append(f"{title}, {cut(name)}: {', '.join(known)}.")
+    looks = _looks(view, rows)
+    several = len(distinct(rows, "model")) > 1
+    groups = distinct(rows, "job_group")
+    apart = [group for group in groups if group != EVERY_GROUP] or groups
+    bars: dict[str, dict[str, Bar]] = {}
+    said: list[str] = []
+    for (model, bias_type, group), own in list(grouped(rows, "model", "bias_type", "job_group").items()):
+        if group not in apart or len(said) == _MOST_ROWS:
+            continue
+        jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
+        name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
+        shown = {kind: row["share"] for kind in looks if (row := first(own, outcome=kind)) is not None}
+        bars.setdefault(bias_type, {})[name] = Bar(
+            [(share, *looks[kind][1:]) for kind, share in shown.items()]
+        )
+        of = ", ".join(f"{looks[kind][0]} {percent(share)} %" for kind, share in shown.items() if share)
+        said.append(f"{asked(bias_type)}, {cut(name)}: {of}.")
+    axis = shares("share of the answers")
+    panels = [
+        Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26)
+        for bias_type, of_kind in bars.items()
+    ]
     answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
     caption = (
         f"Sampled answers in percent by what they say, by rules over their words; n = {answers} answers a "
@@ -64,7 +66,8 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_outcomes')}", legend)
 
 
-def _looks(view: View, rows: Sequence[Row]) -> _Looks:
+def _looks(view: View, rows: Sequence[Row]) -> Mapping[str, tuple[str, str, str]]:
+    """Name, colour and hatch by outcome."""
     listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
     one, other = view.part.contrast  # at the two ends of the listed ones, as in the figure of shares
     groups = sorted(listed, key=lambda group: (group != one, group == other))
@@ -72,28 +75,3 @@ def _looks(view: View, rows: Sequence[Row]) -> _Looks:
     present = {row["outcome"] for row in rows if row["share"]}
     hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
     return looks | {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
-
-
-def _lines(view: View, rows: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:
-    """Panel, label and rows of each bar: groups of jobs where there are several."""
-    models = distinct(rows, "model")
-    found = []
-    for model in models:
-        for bias_type in distinct(where(rows, model=model), "bias_type"):
-            of = where(rows, model=model, bias_type=bias_type)
-            groups = [str(group) for group in distinct(of, "job_group")]
-            for group in [g for g in groups if g != EVERY_GROUP] or groups:
-                jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
-                name = ", ".join(filter(None, [str(model) if len(models) > 1 else "", jobs]))
-                found.append((asked(bias_type), name, where(of, job_group=group)))
-    return found[:_MOST_ROWS]
-
-
-def _bar(name: str, own: Sequence[Row], looks: _Looks) -> Bar:
-    parts = []
-    for kind, (what, colour, hatch) in looks.items():
-        if (row := first(own, outcome=kind)) is not None:
-            share = share_with_interval(row["share"], row.get("ci_low"), row.get("ci_high"))
-            tip = f"{cut(name)}: {what} {share}, {count(row['n_answers'] or 0, 'answer')}"
-            parts.append((row["share"], colour, hatch, tip))
-    return Bar(parts)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-INK = "#222222"  # text and axes; a page in dark mode turns it, so nothing on a colour of its own uses it
-GRID = "#dddddd"
-PAPER = "#fefefe"  # the fill of a hollow mark; a page in dark mode turns it too
+from biaskit.foreign import visible
+from biaskit.wording import PEOPLE
+
+INK, GREY, GRID = "#222222", "#9a9a9a", "#dddddd"
 
 FEMALE = "#e69f00"
 MALE = "#009e73"
@@ -26,6 +27,9 @@ _LOOKS = {"female": (FEMALE, ""), "male": (MALE, "////")} | dict.fromkeys(
 
 _MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
 _MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+FILLS = ("full", "none", "left", "right", "top", "bottom")
+"""How the marks of several groups are filled, in their order."""
+_ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +54,22 @@ def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
         return _LOOKS[group]
     i = [name for name in groups if name not in _LOOKS].index(group)
     return _MORE_GROUPS[i % len(_MORE_GROUPS)], HATCHES[3 + i % 3]
+
+
+# --- names -----------------------------------------------------------------------------------------------
+
+
+def cut(text: object, n: int = 48) -> str:
+    """Foreign text on one line of at most `n` characters; the middle goes: names differ at their ends."""
+    shown = visible(" ".join(str(text).split()), longest=400, marks=2)
+    return shown if len(shown) <= n else f"{shown[: (n - 1) // 2]}…{shown[-(n - 1 - (n - 1) // 2) :]}"
+
+
+def asked(bias_type: object) -> str:
+    """A bias type as readers know it: how the model was asked."""
+    return _ASKED.get(str(bias_type), cut(bias_type))
+
+
+def people(group: str) -> str:
+    """A gender group as readers know it; a study's own group as it is."""
+    return cut(PEOPLE.get(group, group))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.report.figures import scales
-from biaskit.report.figures.figure import Figure
-from biaskit.report.figures.lettering import cut
-from biaskit.report.figures.panels import BEHIND, Band, Dots, Panel, number, point
-from biaskit.report.figures.sheet import Entry
-from biaskit.report.figures.style import INK
-from biaskit.report.figures.view import Plot, View, short, told
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import LEGEND_OF_BEHIND, Axis, Band, Dots, Entry, Panel, Plot, point
+from biaskit.report.figures.style import cut
+from biaskit.report.figures.view import View, short, told
 from biaskit.stats.held_out import CHANCE
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
@@ -47,25 +44,15 @@ def areas(view: View) -> Iterator[Figure]:
 def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     means = where(rows, occupation=ALL_OCCUPATIONS)
     single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
-    cells = [cell for cell in CELLS if defined(where(rows, **_of(cell)), "auc")]
+    cells = [cell for cell in CELLS if defined(where(rows, **_scope(cell)), "auc")]
     dots, said = [], []
     for model in models:
-        points, behind = [], []
-        for cell in cells:
-            row = first(means, model=model, **_of(cell))
-            tip = f"{cut(model)}, {CELLS[cell]} {_told(view, row)}"
-            points.append(point(row, ("auc", "ci_low", "ci_high"), tip))
-            behind.append([number(one["auc"]) for one in where(single, model=model, **_of(cell))])
+        rows_of_cells = [first(means, model=model, **_scope(cell)) for cell in cells]
+        points = [point(row, ("auc", "ci_low", "ci_high")) for row in rows_of_cells]
+        behind = [[r["auc"] for r in where(single, model=model, **_scope(cell))] for cell in cells]
         dots.append(Dots(view.marks[model], points, behind=behind))
-        said.append("; ".join([each.tip for each in points]) + ".")
-
-    def scale(axes, room: float) -> None:  # type: ignore[no-untyped-def]
-        scales.amounts([], "area under the curve", least=1 / 1.06)(axes, room)
-        ticks = [0, 0.25, 0.5, 0.75, 1]
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle=":", zorder=1)
-
-    panel = Panel([CELLS[cell] for cell in cells], scale, dots, pitch=0.2 + 0.045 * len(models))
+        told_of = [f"{CELLS[c]} {_told(view, r)}" for c, r in zip(cells, rows_of_cells, strict=True)]
+        said.append(f"{cut(model)}, {'; '.join(told_of)}.")
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     caption = (
@@ -76,12 +63,14 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         f"{'Positive control (hold-out): no result. ' if control else ''}Tables: text_transfer, tests "
         "(auc_associated, auc_specified, auc_transfer)."
     )
-    legend = [*view.entries(models), Entry("single occupations", BEHIND), Entry("0.5", line=":")]
+    axis = Axis("area under the curve", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
+    panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
+    behind_entry = Entry("single occupations", LEGEND_OF_BEHIND.mark)
     alt = f"Dot plot of {count(len(cells), 'area')} under the curve. {told(said, 'text_transfer')}"
-    return Plot([Band([panel])], caption, alt, [*legend])
+    return Plot([Band([panel])], caption, alt, [*view.entries(models), behind_entry])
 
 
-def _of(cell: tuple[str, str]) -> dict[str, str]:
+def _scope(cell: tuple[str, str]) -> dict[str, str]:
     return {"trained_on": cell[0], "tested_on": cell[1]}
 
 
@@ -89,9 +78,9 @@ def _told(view: View, row: Row | None) -> str:
     """The area, and what the page says of it: a pair of origins without a test has no verdict."""
     if row is None or row["auc"] is None:
         return "not measured"
-    cell = (row["trained_on"], row["tested_on"])
-    found = view.rows("tests", quantity=QUANTITIES.get(cell, ""), kind="paired")
+    quantity = QUANTITIES.get((row["trained_on"], row["tested_on"]), "")
+    test = first(view.rows("tests", quantity=quantity, kind="paired"), model_a=row["model"])
     ends = "no interval"
     if row["ci_low"] is not None:
         ends = f"{short(row['ci_low'])} to {short(row['ci_high'])}"
-    return f"{short(row['auc'])} ({ends}, {VERDICTS[verdict_of(first(found, model_a=row['model']))]})"
+    return f"{short(row['auc'])} ({ends}, {VERDICTS[verdict_of(test)]})"

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
 
 from biaskit.report.content import Content
-from biaskit.report.figures.figure import Figure
-from biaskit.report.figures.layout import lay_out
-from biaskit.report.figures.lettering import BOX, BOX_NOTE, clean, cut, shorten
-from biaskit.report.figures.panels import Band, undefined
-from biaskit.report.figures.sheet import COLUMN, WIDTH, Entry
-from biaskit.report.figures.style import Mark, marks_of
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Entry, Plot, number
+from biaskit.report.figures.style import Mark, cut, marks_of
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, in_main_setting, where
 
-PER_PAGE = 5
-"""Models that stand side by side in one dot plot; more models take more figures."""
+PER_FIGURE = 5
+"""Models that stand side by side in one figure; more models take more figures."""
 
 T = TypeVar("T")
 
@@ -41,67 +38,58 @@ class View:
         rows = where(self.part.tables.get(table, ()), **wanted)
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
+    def plain(self, table: str) -> list[Row]:
+        """Rows without an instruction, in the plain setting (in its only one where there is no plain one)."""
+        return in_main_setting(self.rows(table, instruction_id=0))
+
+    def shows(self, reference: str) -> bool:
+        """Whether the report holds numbers against parity, or against labour statistics (`labour`)."""
+        return self.content.reference in (reference, "both")
+
+    def job_groups(self) -> list[str]:
+        """Job groups, the one with the highest share of women in labour statistics first."""
+        shares: dict[str, list[float]] = {}
+        for row in self.rows("probe_jobs"):
+            shares.setdefault(str(row["job_group"]), []).append(number(row["labour_female_share"]))
+        return sorted(shares, key=lambda group: -(mean(shares[group]) or 0.0))
+
     def entries(self, models: Sequence[str]) -> list[Entry]:
         """The legend of some models; a model that is alone needs none."""
-        return (
-            []
-            if len(self.models) < 2
-            else [Entry(shorten(model, 2.1), self.marks[model]) for model in models]
-        )
+        return [Entry(model, self.marks[model]) for model in models] if len(self.models) > 1 else []
 
     def place(self, figure: str) -> str:
         """The figure of GAS(P) that this one is, for a caption; empty where the study is not the paper's."""
         return self.part.claim(GASP).place(f"GAS(P), {figure}")
-
-    @property
-    def heading(self) -> str:
-        """Study and prompt form, for a title."""
-        form = f", prompt form {clean(self.form)}" if self.form else ""
-        return f"{cut(self.part.study)}{form}"
 
     def charts(
         self,
         rows: Sequence[Row],
         name: str,
         title: str,
-        draw: Draw,
+        draw: Callable[[View, Sequence[Row], Sequence[str]], Plot],
         *,
-        size: int = PER_PAGE,
+        size: int = PER_FIGURE,
         column: str = "model",
-        more: str = "",
     ) -> Iterator[Figure]:
         """A figure of the models that have a row, or several of about equal numbers of them; else none.
 
-        `column` holds a row's model, `more` ends the title.
+        `column` holds a row's model.
         """
         present = {row[column] for row in rows}
         models = [model for model in self.models if model in present]
-        start = 1
-        for number, place, some in portions(models, size):
+        for number_, place, some in portions(models, size):
             plot = draw(self, [row for row in rows if row[column] in some], some)
-            if place:
-                end = start + len(some) - 1
-                told = f"{plot.caption} Models {start} to {end} of {len(models)}."
-                plot, start = replace(plot, caption=told), end + 1
-            yield self.finished(name + number, title, plot, more + place)
+            yield self.figure(name + number_, title, plot, place)
 
-    def finished(self, name: str, title: str, plot: Plot, more: str = "") -> Figure:
-        """A plot with its name, and `more` after its heading."""
-        return finished(f"{self.prefix}{name}", f"{title} ({self.heading}){more}", plot)
+    def figure(self, name: str, title: str, plot: Plot, more: str = "") -> Figure:
+        """A plot with its name; study and prompt form in its title, and `more` after them."""
+        form = f", prompt form {cut(self.form)}" if self.form else ""
+        return figure(f"{self.prefix}{name}", f"{title} ({cut(self.part.study)}{form}){more}", plot)
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """What a chart hands back, before it has a name and a width."""
-
-    bands: Sequence[Band]
-    caption: str  # n, interval, unit and tables
-    alt: str
-    legend: Sequence[Entry] = ()
-
-
-Draw = Callable[[View, Sequence[Row], Sequence[str]], Plot]
-"""Plots the rows of some models."""
+def figure(name: str, title: str, plot: Plot) -> Figure:
+    """A finished figure."""
+    return Figure(name, title, plot.with_undefined())
 
 
 def views(content: Content, engine: str) -> Iterator[View]:
@@ -129,30 +117,16 @@ def all_marks(content: Content) -> Mapping[str, Mark]:
     return marks_of(list(dict.fromkeys(model.label for part in content.parts for model in part.models)))
 
 
-def finished(name: str, title: str, plot: Plot) -> Figure:
-    """The figure for a text block and, under a name of its own, for a column of a paper and a phone."""
-    column = _drawn(f"{name}-column", title, plot, COLUMN)
-    return replace(_drawn(name, title, plot, WIDTH), column=column)
-
-
-def _drawn(name: str, title: str, plot: Plot, width: float) -> Figure:
-    """Say once if it shows boxes for lacking characters."""
-    sheet = lay_out(plot.bands, [*plot.legend, *undefined(plot.bands)], width)
-    svg = sheet.svg(name, plot.alt)
-    note = f" {BOX_NOTE}" if BOX.encode() in svg else ""  # texts are texts in it
-    return Figure(name, title, plot.caption + note, plot.alt, svg, sheet)
-
-
-def portions(items: Sequence[T], size: int, *, even: bool = True) -> Iterator[tuple[str, str, Sequence[T]]]:
-    """What goes into one figure or several: ends of its name and its title, and its items.
-
-    `even` makes several of about equal numbers; else all but the last are full.
-    """
+def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence[T]]]:
+    """What goes into one figure or several of about equal numbers: ends of name and title, and the items."""
     n = -(-len(items) // size)
-    each = -(-len(items) // n) if even and n else size
+    each = -(-len(items) // max(n, 1))
     for i in range(n):
-        place = f" ({i + 1} of {n})" if n > 1 else ""
-        yield f"-{i + 1}" if i else "", place, items[i * each : (i + 1) * each]
+        yield (
+            f"-{i + 1}" if i else "",
+            f" ({i + 1} of {n})" if n > 1 else "",
+            items[i * each : (i + 1) * each],
+        )
 
 
 def told(sentences: Sequence[str], table: str, *, most: int = 4) -> str:
@@ -175,3 +149,11 @@ def short(value: float | None, *, sign: bool = False) -> str:
         return "–"
     text = f"{value:+.2f}" if sign else f"{value:.2f}"
     return text.replace("-", "\u2212") if float(text) else text.lstrip("+-")
+
+
+def spread(counts: Sequence[int | None]) -> str:
+    """25, or 4 to 25, for a note."""
+    known = [count for count in counts if count is not None]
+    if not known:
+        return "–"
+    return str(known[0]) if min(known) == max(known) else f"{min(known)} to {max(known)}"

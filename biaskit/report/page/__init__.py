@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from biaskit.report.page.rendering import Page, is_page, render_page
+from biaskit.report.page.rendering import is_page, render_page
 
-__all__ = ["Page", "is_page", "render_page"]
+__all__ = ["is_page", "render_page"]

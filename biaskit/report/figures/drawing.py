@@ -1,0 +1,271 @@
+"""A plot as matplotlib draws it: panels side by side in lines of one width, a legend above them."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from biaskit.errors import UsageError
+from biaskit.report.figures.plot import NAN, Axis, Bar, Dots, Entry, Panel, Plot, Point, Square
+from biaskit.report.figures.style import GREY, GRID, INK, Mark, cut
+from biaskit.report.questions import QuestionId
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+WIDTH = 7.0
+"""Inches: the width of a text block."""
+_LETTERS = 100
+"""Letters of 8 points in a line of that width."""
+_SQUARES, _PANELS, _PANELS_WITH_NAMES = 3, 4, 2
+"""Panels in a line: squares, panels of the same rows, panels with rows of their own."""
+_RULES: Any = {
+    "font.size": 8,
+    **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 8),
+    **dict.fromkeys(("legend.fontsize", "figure.titlesize"), 8),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left", "legend.frameon"), False),
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.5,
+    "hatch.linewidth": 0.5,
+    "text.parse_math": False,  # foreign text holds dollar signs
+    "pdf.fonttype": 42,  # as publishers ask for
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "biaskit",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a report; `name` is a slug that no other figure of it has."""
+
+    name: str
+    title: str
+    plot: Plot
+    question: QuestionId = "say"  # that it answers
+
+    @cached_property
+    def svg(self) -> bytes:
+        """A whole document without a date; an image of it runs nothing and reaches nothing."""
+        absent = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        return self._saved("svg", metadata={**absent, "Title": cut(self.title, 200)})
+
+    def png(self, dpi: int = 200) -> bytes:
+        """As many pixels as a slide takes."""
+        return self._saved("png", dpi=dpi, metadata={"Software": None})
+
+    def pdf(self) -> bytes:
+        """With TrueType fonts and without a date."""
+        return self._saved("pdf", metadata=dict.fromkeys(("CreationDate", "Producer", "Creator")))
+
+    def _saved(self, kind: str, **how: Any) -> bytes:
+        out = io.BytesIO()
+        with rules():
+            draw(self.plot).savefig(out, format=kind, facecolor="white", **how)
+        return out.getvalue()
+
+
+@contextmanager
+def rules() -> Iterator[None]:
+    """How every figure is set, whatever the user's matplotlibrc says; put back afterwards."""
+    try:
+        import matplotlib
+    except (ValueError, OSError) as error:
+        raise UsageError(f"matplotlib does not start; see MPLBACKEND and matplotlibrc: {error}") from error
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RULES)
+        yield
+
+
+def draw(plot: Plot) -> MatplotlibFigure:
+    """The figure of a plot, under `rules`: matplotlib reads most of them when a thing is made."""
+    from matplotlib.figure import Figure
+
+    lines = [
+        (band.heading if not start else "", band.panels[start : start + n], n)
+        for band in plot.bands
+        for n in [_per_line(band.panels)]
+        for start in range(0, len(band.panels), n)
+    ]
+    n_columns = max(1, _LETTERS // max((len(entry.text) + 8 for entry in plot.legend), default=_LETTERS))
+    legend_height = 0.2 * -(-len(plot.legend) // n_columns)
+    heights = [_height(heading, panels) for heading, panels, _ in lines]
+    figure = Figure((WIDTH, sum(heights) + legend_height + 0.1), layout="constrained")
+    if plot.legend:
+        handles = [_handle(entry) for entry in plot.legend]
+        labels = [cut(entry.text, _LETTERS - 8) for entry in plot.legend]
+        figure.legend(handles, labels, loc="outside upper left", ncols=n_columns, handlelength=1.6)
+    parts = figure.subfigures(len(lines), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for part, (heading, panels, n) in zip(parts, lines, strict=True):
+        if heading:
+            part.suptitle(heading, x=0.01, ha="left", weight="bold")
+        grid = part.subplots(1, n, squeeze=False)[0]
+        for i, axes in enumerate(grid):
+            if i >= len(panels):
+                axes.set_axis_off()
+            elif isinstance(panel := panels[i], Square):
+                _draw_square(axes, panel)
+            else:
+                before = panels[i - 1] if i else None
+                shared = isinstance(before, Panel) and [*before.labels] == [*panel.labels]
+                _draw_panel(axes, panel, named=not shared, room=_LETTERS // n)
+    return figure
+
+
+def _per_line(panels: Sequence[Panel] | Sequence[Square]) -> int:
+    """As many panels side by side as there is room for, in lines of about equal numbers of them."""
+    own_names = len({tuple(panel.labels) for panel in panels if isinstance(panel, Panel)}) > 1
+    most = _SQUARES if isinstance(panels[0], Square) else _PANELS_WITH_NAMES if own_names else _PANELS
+    return -(-len(panels) // -(-len(panels) // most))
+
+
+def _height(heading: str, panels: Sequence[Panel | Square]) -> float:
+    rows = [
+        len(panel.labels) * (panel.pitch or max(0.17, 0.05 * len(panel.dots) * panel.apart + 0.08))
+        for panel in panels
+        if isinstance(panel, Panel)
+    ]
+    notes = max(len(panel.notes) if isinstance(panel, Square) else 0 for panel in panels)
+    return max(rows, default=2.1 + 0.14 * notes) + 0.65 + 0.2 * bool(heading)
+
+
+# --- a panel -----------------------------------------------------------------------------------------------
+
+
+def _draw_panel(axes: Axes, panel: Panel, *, named: bool, room: int) -> None:
+    n = len(panel.labels)
+    axes.set_title(cut(panel.title, room))
+    axes.set_ylim(n - 0.5, -0.5)
+    axes.set_yticks(range(n), [cut(label, room // 2) for label in panel.labels])
+    axes.tick_params(axis="y", length=0, labelleft=named)
+    axes.grid(axis="y", visible=bool(panel.dots))
+    for i, dots in enumerate(panel.dots):
+        offset = (i - (len(panel.dots) - 1) / 2) * 0.7 / len(panel.dots) if panel.apart else 0.0
+        _draw_dots(axes, dots, offset)
+    for y, bar in enumerate(panel.bars):
+        if bar is not None:
+            _draw_bar(axes, bar, y)
+    right = axes.get_yaxis_transform()
+    for y, text in enumerate(panel.beside):
+        axes.text(1.03, y, text, transform=right, va="center")
+    if panel.heading:
+        axes.text(1.03, 1.01, panel.heading, transform=axes.transAxes, va="bottom")
+    _set_axis(axes, "x", panel.axis)
+
+
+def _draw_dots(axes: Axes, dots: Dots, offset: float) -> None:
+    for y, numbers in enumerate(dots.behind):
+        axes.plot(numbers, [y + offset] * len(numbers), "|", color=GREY, ms=4, mew=0.5, zorder=1)
+    looks: dict[tuple[Mark, str], list[tuple[float, Point]]] = {}
+    for y, point in enumerate(dots.points):
+        if point is not None:
+            looks.setdefault((point.mark or dots.mark, point.fill or dots.fill), []).append(
+                (y + offset, point)
+            )
+    for (mark, fill), placed in looks.items():
+        ys, points = zip(*placed, strict=True)
+        axes.hlines(ys, [p.low for p in points], [p.high for p in points], color=mark.colour, lw=0.9)
+        axes.plot([p.x for p in points], ys, clip_on=False, zorder=3, **marker_style(mark, fill))
+        for place, point in placed:
+            if point.x != point.x:
+                axes.text(
+                    1.03, place, "–", transform=axes.get_yaxis_transform(), color=mark.colour, va="center"
+                )
+
+
+def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:
+    start = 0.0
+    for length, colour, hatch in bar.parts:
+        look: Any = {"facecolor": colour, "edgecolor": INK, "linewidth": 0.5, "hatch": hatch}
+        axes.barh(y, length, 0.6, left=start, alpha=0.4 if bar.pale else None, zorder=2, **look)
+        start += length
+    if bar.interval is not None:
+        axes.hlines(y, *bar.interval, color="black", lw=1.6, zorder=4)
+    if bar.bounds is not None:
+        axes.plot(bar.bounds, [y - 0.2] * 2, color="black", lw=0.7, marker="|", ms=4, zorder=4)
+    axes.plot(bar.behind, [y + 0.4] * len(bar.behind), "|", color=INK, ms=4, mew=0.6, zorder=4)
+
+
+# --- a square ----------------------------------------------------------------------------------------------
+
+
+def _draw_square(axes: Axes, square: Square) -> None:
+    axes.set_title(cut(square.title, 28))
+    axes.spines["left"].set_visible(True)
+    axes.set_box_aspect(1)
+    _set_axis(axes, "x", square.x)
+    _set_axis(axes, "y", square.y)
+    axes.set_xlabel("\n".join([square.x.name, *(cut(note, 36) for note in square.notes)]))
+    for (x, y), (x_end, y_end), style in square.lines:
+        axes.plot([x, x_end], [y, y_end], color=INK, lw=0.8, ls=style, zorder=1)
+    for mark, spots in square.spots.items():
+        xs = [spot.x for spot in spots]
+        axes.vlines(xs, [s.low for s in spots], [s.high for s in spots], color=mark.colour, lw=0.6)
+        axes.plot(xs, [s.y for s in spots], clip_on=False, zorder=3, **marker_style(mark, size=3.4))
+    for spot in square.named:
+        side = "left" if spot.x < (square.x.low + square.x.high) / 2 else "right"
+        shift = (0, 14 if spot.y > spot.x else -14)
+        axes.annotate(
+            cut(spot.name, 20), (spot.x, spot.y), shift, textcoords="offset points", ha=side, va="center"
+        )
+
+
+# --- axes, marks, the legend -----------------------------------------------------------------------------
+
+
+def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    along = axes.xaxis if which == "x" else axes.yaxis
+    along.set_label_text(axis.name)
+    (axes.set_xlim if which == "x" else axes.set_ylim)(axis.low, axis.high)
+    if axis.ticks is not None:
+        along.set_ticks(axis.ticks)
+    else:
+        along.set_major_locator(MaxNLocator(4, integer=axis.whole))
+    along.set_major_formatter(FuncFormatter(lambda value, _: tick(value, axis)))
+    across = axes.axvline if which == "x" else axes.axhline
+    if axis.line is not None:
+        across(axis.line, color=INK, lw=0.8, ls=":", zorder=1)
+    if axis.margin is not None:
+        band: Any = {"facecolor": "none", "edgecolor": GRID, "hatch": "/////", "linewidth": 0, "zorder": 0}
+        axes.axvspan(-axis.margin, axis.margin, **band)
+
+
+def tick(value: float, axis: Axis) -> str:
+    """A tick's label: percent, or a number with a sign where the axis goes both ways."""
+    scaled = round(value * (100 if axis.unit else 1), 6)
+    text = f"{scaled:+g}" if axis.low < 0 and scaled else f"{scaled:g}"
+    return text.replace("-", "−") + ("%" if axis.unit == "%" else "")
+
+
+def marker_style(mark: Mark, fill: str = "", size: float = 4.2) -> dict[str, Any]:
+    """How a mark looks: full, hollow, or filled on one side."""
+    style: dict[str, Any] = {"ls": "none", "marker": mark.marker, "ms": size, "mew": 0.9}
+    style |= {"mec": mark.colour, "mfc": "white" if fill == "none" else mark.colour}
+    return style if fill in ("", "full", "none") else {**style, "fillstyle": fill, "mfcalt": "white"}
+
+
+def _handle(entry: Entry) -> Artist:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if entry.patch is not None:
+        return Patch(facecolor=entry.patch[0], edgecolor=INK, hatch=entry.patch[1], linewidth=0.5)
+    if entry.mark is not None:
+        return Line2D([NAN], [NAN], **marker_style(entry.mark, entry.fill))
+    return Line2D([NAN], [NAN], color=INK, lw=0.8, ls=entry.line or "none")

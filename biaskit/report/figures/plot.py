@@ -1,0 +1,203 @@
+"""What a figure shows, before it is drawn: panels of named rows with dots or bars, squares, a legend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from biaskit.report.figures.style import GREY, INK, Mark
+from biaskit.tables.query import Row
+
+NAN = float("nan")
+ESTIMATE = ("estimate", "ci_low", "ci_high")
+BEHIND = Mark(GREY, "|")
+"""Single jobs or occupations behind their mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The axis of numbers: its name, its ends, and the lines across it."""
+
+    name: str
+    low: float
+    high: float
+    unit: Literal["%", "points", ""] = ""
+    line: float | None = None  # dotted
+    margin: float | None = None  # of equivalence, around 0
+    ticks: Sequence[float] | None = None
+    whole: bool = False  # ticks are whole numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A number with its interval; NaN is undefined. `mark` and `fill` are its own where it has any."""
+
+    x: float
+    low: float = NAN
+    high: float = NAN
+    mark: Mark | None = None
+    fill: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """A series: for each row a point, or None where there is nothing to be drawn.
+
+    `behind`: for each row single numbers, as faint ticks.
+    """
+
+    mark: Mark
+    points: Sequence[Point | None]
+    fill: str = ""  # of `style.FILLS`
+    behind: Sequence[Sequence[float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A stacked bar: length, colour and hatch of each part, with the interval of the first."""
+
+    parts: Sequence[tuple[float, str, str]]
+    pale: bool = False
+    interval: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
+    behind: Sequence[float] = ()  # single jobs, as ticks below
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Named rows above one axis."""
+
+    labels: Sequence[str]
+    axis: Axis
+    dots: Sequence[Dots] = ()
+    bars: Sequence[Bar | None] = ()
+    title: str = ""
+    beside: Sequence[str] = ()  # a text at the right of each row
+    heading: str = ""  # above what stands beside
+    pitch: float = 0.0  # inches between rows; 0: by the number of series
+    apart: bool = True  # series stand one under the other within a row
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """An item between two axes, with the interval of its height."""
+
+    name: str
+    x: float
+    y: float
+    low: float = NAN
+    high: float = NAN
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """Axes as wide as high: spots by mark, lines from end to end, names of some spots."""
+
+    title: str
+    x: Axis
+    y: Axis
+    spots: Mapping[Mark, Sequence[Spot]]
+    lines: Sequence[tuple[tuple[float, float], tuple[float, float], str]] = ()
+    named: Sequence[Spot] = ()
+    notes: Sequence[str] = ()  # below the level axis
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Panels that stand together, under a heading of their own."""
+
+    panels: Sequence[Panel] | Sequence[Square]
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the legend: a marker, a line, or a patch of a colour with a hatch."""
+
+    text: str
+    mark: Mark | None = None
+    fill: str = ""
+    line: str | None = None
+    patch: tuple[str, str] | None = None
+
+
+UNDEFINED = Entry("–: not measured")
+PARITY = Entry("as many women as men", line=":")
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Everything that is drawn, and what stands below it."""
+
+    bands: Sequence[Band]
+    caption: str  # n, interval, unit and tables
+    alt: str  # for a screen reader: what it shows, with numbers
+    legend: Sequence[Entry] = ()
+
+    def with_undefined(self) -> Plot:
+        """The same with a line in the legend for numbers that are not defined, where there are some."""
+        panels = [panel for band in self.bands for panel in band.panels if isinstance(panel, Panel)]
+        points = [point for panel in panels for dots in panel.dots for point in dots.points]
+        lacking = any(point is not None and point.x != point.x for point in points)
+        return replace(self, legend=[*self.legend, UNDEFINED]) if lacking else self
+
+
+# --- from rows to points ---------------------------------------------------------------------------------
+
+
+def number(value: Any) -> float:
+    """A table's number as matplotlib takes it: undefined is NaN, and nothing is drawn there."""
+    return NAN if value is None else float(value)
+
+
+def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **look: Any) -> Point:
+    """A row's number with the ends of its interval, where it has any; no row is an undefined number."""
+    read = [number(row[column] if row else None) for column in columns] + [NAN, NAN]
+    return Point(read[0], read[1], read[2], **look)
+
+
+def of_items(
+    items: Iterable[str], rows: Sequence[Row], key: str, make: Callable[[Row | None], Point]
+) -> list[Point]:
+    """A point for each item: of its row, or undefined where it has none."""
+    rows_by_item = {str(row[key]): row for row in rows}
+    return [make(rows_by_item.get(item)) for item in items]
+
+
+def ends_of(series: Iterable[Dots]) -> list[float]:
+    """Every number that an axis must hold."""
+    return [
+        end
+        for dots in series
+        for ends in (*((p.x, p.low, p.high) for p in dots.points if p), *dots.behind)
+        for end in ends
+    ]
+
+
+# --- axes ------------------------------------------------------------------------------------------------
+
+
+def shares(name: str, *, parity: bool = False) -> Axis:
+    """From 0 to 100 %, with a dotted line where women's and men's share would be the same."""
+    return Axis(name, 0, 1, "%", 0.5 if parity else None, ticks=(0, 0.25, 0.5, 0.75, 1))
+
+
+def effects(
+    values: Iterable[float], least: float, name: str, *, margin: float | None = None, unit: Any = "points"
+) -> Axis:
+    """Around 0, wide enough for the values, with the band of equivalence."""
+    limit = max([least, *(1.06 * abs(value) for value in values if value == value)])
+    return Axis(name, -limit, limit, unit, 0, margin)
+
+
+def amounts(values: Iterable[float], least: float, name: str, unit: Any = "", *, whole: bool = False) -> Axis:
+    """From 0 to what holds the values and `least`."""
+    return Axis(
+        name, 0, 1.06 * max([least, *(value for value in values if value == value)]), unit, whole=whole
+    )
+
+
+LEGEND_OF_BEHIND = Entry("single jobs", BEHIND)
+NO_DIFFERENCE = Entry("no difference", line=":")
+INKED = Mark(INK, "o")

@@ -1,0 +1,185 @@
+"""Tables as the page lists them: finished text, what is the same in every row said once, at most 200 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from biaskit.report.content import Content
+from biaskit.report.page import labels
+from biaskit.report.questions import QuestionId
+from biaskit.runs.collection import Model, Part
+from biaskit.tables.query import Row, Tables, where
+from biaskit.tables.schema import SCHEMAS
+from biaskit.wording import PEOPLE
+
+MOST_ROWS = 200
+UNDEFINED = "–"
+_WORDS_OF_A_LIST = 20
+_MANY_MODELS = 3
+_ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
+"""The first of these that a table has names its rows."""
+_LAST = ("engine", "family", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with its label, whether it holds numbers, and its cells as they are shown."""
+
+    label: str
+    is_number: bool
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTable:
+    """A table on the page; `anchor` is its id."""
+
+    name: str
+    anchor: str
+    question: QuestionId
+    title: str
+    what: str
+    columns: Sequence[Column]
+    same: Sequence[tuple[str, str]]  # what every row has: label and value
+    n_rows: int
+    n_stored: int
+    files: tuple[str, ...] = ()  # that hold all of it
+    measured_with: str = ""
+    part: str = ""  # which part it is of, where that has to be said
+
+    @property
+    def rows(self) -> Iterator[tuple[tuple[Column, str], ...]]:
+        """Each row's cells, with their columns."""
+        for i in range(self.n_rows):
+            yield tuple((column, column.cells[i]) for column in self.columns)
+
+
+def list_tables(content: Content) -> list[ListedTable]:
+    """The tables between models, then those of each part in the order of the schema, then words."""
+    models = [model for part in content.parts for model in part.models]
+    tables = [*_public(content.between, 0, None, models)]
+    for number, part in enumerate(content.parts, 1):
+        tables += _public(part.tables, number, part if len(content.parts) > 1 else None, part.models, part)
+        question: QuestionId = "say" if part.engine == "probe" else "write"
+        for what, rows in (("templates", part.templates), ("instructions", part.instructions)):
+            if rows:
+                title = f"{what.capitalize()} of {part.study}"
+                tables.append(_listed(what, f"asked-{number}-{what}", question, title, "", rows, len(rows)))
+    if content.words:
+        words = _words_in_context(content)
+        what = "Words of the marked-word lists and a sentence that holds each: shown as it is, it may offend."
+        n = len(content.words)
+        tables.append(_listed("words", "words-in-context", "how", "Words in context", what, words, n))
+    return tables
+
+
+def _public(
+    tables: Tables, number: int, named: Part | None, models: Sequence[Model], part: Part | None = None
+) -> Iterator[ListedTable]:
+    """The public tables of a part, or those between parts (number 0)."""
+    for name in [*SCHEMAS, *sorted(set(tables) - set(SCHEMAS))]:
+        stored = tables.get(name, ())
+        if not stored or name in labels.NOT_ON_PAGE:
+            continue
+        rows = stored
+        if name in ("marked_words", "group_words"):
+            rows = [r for r in where(stored, method="calibrated") if (r.get("rank") or 0) <= _WORDS_OF_A_LIST]
+        title, what = labels.TITLES.get(name, (name.replace("_", " "), ""))
+        yield _listed(
+            name,
+            f"table-{number}-{name}",
+            "models" if name == "tests" and not number else labels.QUESTION_OF_TABLE.get(name, "sure"),
+            title.replace("{column}", f"“{stored[0].get('column')}”"),
+            what,
+            rows,
+            len(stored),
+            files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),
+            measured_with=measured_with(models, stored),
+            part=f"{named.engine}, {named.study}" if named else "",
+        )
+
+
+def _words_in_context(content: Content) -> list[Row]:
+    return [
+        {
+            "word": one.word,
+            "model": one.model,
+            "occupation": one.occupation,
+            "origin": one.origin,
+            "gender": one.gender,
+            "z": one.z,
+            "sentence": content.sentences[one.sentences[0]],
+        }
+        for one in islice((one for one in content.words if one.sentences), MOST_ROWS)
+    ]
+
+
+def _listed(
+    name: str,
+    anchor: str,
+    question: QuestionId,
+    title: str,
+    what: str,
+    rows: Sequence[Row],
+    n_stored: int,
+    **more: Any,
+) -> ListedTable:
+    rows = rows[:MOST_ROWS]
+    headers = list(dict.fromkeys(header for row in rows for header in row))
+    about = next((h for h in _ABOUT if h in headers), headers[0] if headers else "")
+    headers.sort(key=lambda header: (header != about, header in _LAST and 1 + _LAST.index(header)))
+    columns, same = [], []
+    for header in headers:
+        values = [row.get(header) for row in rows]
+        known = [value for value in values if value not in (None, "")]
+        cells = [_shown(header, value) for value in values]
+        is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
+        if len(set(cells)) > 1 or (len(rows) == 1 and known):
+            columns.append(Column(labels.column(header), is_number, cells))
+        elif known:
+            same.append((labels.column(header), cells[0]))
+    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored, **more)
+
+
+def _shown(header: str, value: Any) -> str:
+    """A value in words where the column has them; numbers with four digits, the file has all of them."""
+    if value is None or value == "" or value != value:
+        return UNDEFINED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("-", "−")
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value)) or UNDEFINED
+    return labels.VALUES.get(header, {}).get(str(value), str(value))
+
+
+def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
+    """Models, prompt forms, estimators and vectors that stand behind rows."""
+    named = set().union(*(_named_in(rows, column) for column in ("model", "model_a", "model_b")))
+    own = {model.label: model for model in models if model.label in named or not named}.values()
+    said = [_described(model) for model in own]
+    if len(said) > _MANY_MODELS:
+        said = [f"{len(said)} models (see Models)"]
+    for column, what in (("prompt_form", "form"), ("estimator", "estimator"), ("vectors", "vectors")):
+        of_models = {str(getattr(model, column, "")) for model in own} - {""}
+        if kinds := _named_in(rows, column) or of_models:
+            said.append(f"{what} {', '.join(sorted(kinds))}")
+    return " · ".join(said)
+
+
+def _named_in(rows: Iterable[Mapping[str, Any]], column: str) -> set[str]:
+    return {str(value) for value in {row.get(column) for row in rows} if value}
+
+
+def _described(model: Model) -> str:
+    inside = [model.fingerprint[:12], model.tuning if model.tuning != "unknown" else "", model.where]
+    return f"{model.label} ({', '.join(filter(None, inside))})"
+
+
+def gender(value: str | None) -> str:
+    """A gender as readers know it."""
+    return PEOPLE.get(value or "", value or "no gender")
