@@ -28,7 +28,6 @@ RULES = "corpus:outcomes/answers.toml"
 LOOKED_AT = 600
 """Characters of an answer that are read."""
 
-_READINGS = ("sentence", "answer", "beyond")
 _WORD = re.compile(r"[@~%][0-9]+|[^\W_]+(?:'[^\W_]+)?")
 _ENDING = re.compile(r"'?s$")
 _LEADING = "-\u2022\u2013\u2014:.,;(<[{| \n"
@@ -72,9 +71,7 @@ def outcome_of(
 @cache
 def answer_rules() -> OutcomeRules:
     """The shipped rules, read once."""
-    return load_outcome_rules(
-        RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"), naming="listed"
-    )
+    return load_outcome_rules(RULES, reads="sentence", top=("negated", "function_words"))
 
 
 @lru_cache(maxsize=64)
