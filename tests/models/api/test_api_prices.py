@@ -16,7 +16,7 @@ from biaskit.errors import CorpusError, UsageError
 from biaskit.files import data_dir
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, load_prices, parse_price
-from biaskit.models.known import find_known, list_known
+from biaskit.models.paper_models import find_known, list_known
 
 OPENAI, TOGETHER = "api.openai.com", "api.together.xyz"
 LLAMA = "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo"
